@@ -1,20 +1,26 @@
 """Decoding of masked diffusion language models: confidence, temperature, and reward-weighted sampling.
 
-What is needed beside the functions that run, `rws_decode.decode.decode`, `rws_decode.replay.replay.replay` and
-`rws_decode.scales.path.scale_path`, which keep to the modules of their names, is here as well.
+Load a mask predictor and a reward model, decode, and look at what came of it:
 
 >>> import rws_decode
->>> rws_decode.RWS(8.0)
-RWS(reward_scale=8.0, eps=1e-05)
+>>> predictor, reward = rws_decode.load_predictor("mini"), rws_decode.load_reward("mini")
+>>> (trace,) = rws_decode.decode(predictor, predictor.examples[3]["prompt"], "rws:8", reward=reward)
+>>> trace.text.split()[:4]
+['the', 'curious', 'accountant', 'amara']
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rws_decode.adapters.config import RWSGenerationConfig
+    from rws_decode.common.page import Page
+    from rws_decode.compare import Comparison, compare
+    from rws_decode.decode import decode
     from rws_decode.predictors import (
         CallablePredictor,
         HFMaskPredictor,
@@ -22,12 +28,14 @@ if TYPE_CHECKING:
         WorldPredictor,
         load_predictor,
     )
-    from rws_decode.replay.diff import TraceDiff
-    from rws_decode.replay.replay import Replay, replay_with
+    from rws_decode.replay.diff import TraceDiff, diff
+    from rws_decode.replay.replay import Replay, replay, replay_with
+    from rws_decode.replay.step_logits import StepLogits, step_logits
     from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
-    from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored
+    from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored, scale_path
     from rws_decode.scales.reach import Output, Reach, compare_reach
     from rws_decode.settings import Options, Savings, Shape
+    from rws_decode.step.final_text import final_reward
     from rws_decode.strategies.factors import RWS, Confidence, Temperature
     from rws_decode.strategies.given import RewardReplay, Schedule
     from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
@@ -36,14 +44,21 @@ if TYPE_CHECKING:
     from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.text.dialogue import Dialogue
     from rws_decode.trace.decoding import Decoding
-    from rws_decode.trace.trace import Trace
+    from rws_decode.trace.trace import Trace, load_trace
+    from rws_decode.view.curves_page import curves_page
+    from rws_decode.view.decode_page import decode_page
+    from rws_decode.view.scale_path_page import scale_path_page
 
 # Names are imported when first used, so that --help and the story language do not wait for PyTorch.
 _HOME = {
     "strategies.reward_controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "trace.decoding": ("Decoding",),
     "text.dialogue": ("Dialogue",),
-    "replay.diff": ("TraceDiff",),
+    "replay.diff": ("TraceDiff", "diff"),
+    "replay.step_logits": ("StepLogits", "step_logits"),
+    "compare": ("Comparison", "compare"),
+    "decode": ("decode",),
+    "step.final_text": ("final_reward",),
     "adapters.config": ("RWSGenerationConfig",),
     "strategies.factors": ("Confidence", "RWS", "Temperature"),
     "strategies.given": ("RewardReplay", "Schedule"),
@@ -52,11 +67,15 @@ _HOME = {
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
-    "replay.replay": ("Replay", "replay_with"),
+    "replay.replay": ("Replay", "replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
     "settings": ("Options", "Savings", "Shape"),
-    "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
-    "trace.trace": ("Trace",),
+    "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored", "scale_path"),
+    "trace.trace": ("Trace", "load_trace"),
+    "common.page": ("Page",),
+    "view.curves_page": ("curves_page",),
+    "view.decode_page": ("decode_page",),
+    "view.scale_path_page": ("scale_path_page",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -66,6 +85,7 @@ __all__ = [
     "CallablePredictor",
     "CallableReward",
     "CausalReward",
+    "Comparison",
     "Confidence",
     "Decoding",
     "Dialogue",
@@ -80,6 +100,7 @@ __all__ = [
     "Options",
     "OrderStrategy",
     "Output",
+    "Page",
     "RWSEvery",
     "RWSGenerationConfig",
     "RandomOrder",
@@ -95,24 +116,55 @@ __all__ = [
     "Schedule",
     "SequenceClassifierReward",
     "Shape",
+    "StepLogits",
     "Strategy",
     "Temperature",
     "Trace",
     "TraceDiff",
     "Unexplored",
     "WorldPredictor",
+    "compare",
     "compare_reach",
     "constant_of",
+    "curves_page",
+    "decode",
+    "decode_page",
+    "diff",
+    "final_reward",
     "load_predictor",
     "load_reward",
+    "load_trace",
+    "plots",
     "recorded",
+    "replay",
     "replay_with",
+    "scale_path",
+    "scale_path_page",
     "shuffled",
+    "step_logits",
 ]
+
+
+class _Package(ModuleType):
+    """The class of this package, in which `decode`, `compare` and `replay` are functions, never modules."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Importing `rws_decode.decode` would set the module over the function.
+        if name not in _MODULE_OF or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
     """Import the module that defines `name` and return the name's value."""
+    if name == "plots":
+        return import_module(f"{__name__}.view.plots")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

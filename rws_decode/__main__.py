@@ -13,12 +13,15 @@ DESCRIPTION = "Decode text with masked diffusion language models."
 
 COMMANDS: dict[str, Command] = {
     "generate": Command("rws_decode.commands.generate", "decode the answer to one prompt"),
+    "compare": Command("rws_decode.commands.compare", "decode one prompt by several strategies, side by side"),
+    "strategies": Command("rws_decode.commands.strategies", "say what each strategy does, in a line"),
     "scale-path": Command(
         "rws_decode.commands.scale_path",
         "list every output of any constant factor, or any reward scale, for one prompt",
     ),
     "replay": Command("rws_decode.commands.replay", "repeat a run from its trace and say where it differs"),
     "diff": Command("rws_decode.commands.diff", "say from their traces where two runs part, and why"),
+    "view": Command("rws_decode.commands.view", "write an interactive page of a run, or of two, from their traces"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -11,40 +10,39 @@ import numpy as np
 import torch
 
 from rws_decode.canvas.batches import batches, logit_bytes
-from rws_decode.canvas.end_of_text import end_tokens
-from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor, computes_at
-from rws_decode.rewards.base import RewardModel, bounds_of
+from rws_decode.job import Job, Prompts, prepare
+from rws_decode.predictors.base import MaskPredictor, computes_at, pieces_of
+from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer, scorer_for
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.final_text import outcomes
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import row_of
+from rws_decode.strategies.protocol import Strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.trace import Trace
 
-__all__ = ["BatchRun", "Job", "decode", "prepare", "run_batches"]
+__all__ = ["BatchRun", "decode", "run_batches"]
 
 _SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
 
 
 def decode(
     predictor: MaskPredictor,
-    prompts: Sequence[str | Dialogue | Sequence[int]],
-    strategy: Strategy,
+    prompts: Prompts,
+    strategy: Strategy | str = "default",
     shape: Shape = _SHAPE,
     *,
-    reward: RewardModel | None = None,
+    reward: RewardModel | Callable[..., float] | None = None,
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
     finished: Callable[[int, Trace], None] | None = None,
     callback: StepCallback | None = None,
+    **numbers: Any,
 ) -> Decoding:
     """Decode an answer to each prompt, block by block, and record every step.
 
@@ -54,10 +52,13 @@ def decode(
     most confident positions of the current block. A strategy with an order of its own takes the place of (3) and of
     the confidence in (4). `step.step` shows them.
 
-    prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer. Lengths may
-    differ: rows are padded under an attention mask, and no mask is passed where none is padded. A reward model sees
-    the text or the dialogue itself, or for ids their decoded text. strategy: what `strategies` holds, or any object
-    with the members of `protocol.FactorStrategy` or `protocol.OrderStrategy`. shape, options, savings: `settings`.
+    prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer; one text may
+    be given as it is. Lengths may differ: rows are padded under an attention mask, and no mask is passed where none is
+    padded. strategy: what `strategies` holds, or any object with the members of `protocol.FactorStrategy` or
+    `protocol.OrderStrategy`; or a name with its numbers, "rws" and reward_scale=8.0, or "rws:8" (`strategies.table`).
+    shape, options, savings: `settings`. reward: a reward model, or a function of (prompt, answer) or of the answer. It
+    sees the text or the dialogue itself, or for ids their decoded text; the final text gets its reward from it under
+    any strategy, which costs the decode nothing that the trace counts.
 
     A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
     masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap
@@ -82,11 +83,11 @@ def decode(
     ([2, 2], [0, 1])
     """
     if not isinstance(savings, Savings):
-        raise ValueError(f"savings is {savings!r}: a Savings is needed")
-    job = prepare(predictor, prompts, strategy, shape, reward, options)
+        raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
+    job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
-    scorer = scorer_for(predictor, strategy, reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
-    decoder = Decoder(predictor, strategy, shape.plan, options, job.end_ids, sampler, scorer, len(job.prompts))
+    scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
+    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.end_ids, sampler, scorer, len(job.prompts))
     decoder = saving(decoder, savings)
 
     def run(rows: Sequence[int]) -> BatchRun:
@@ -126,67 +127,6 @@ class BatchRun(NamedTuple):
     unfinished: Sequence[int] = ()
 
 
-class Job(NamedTuple):
-    """A checked call of a decoder: prompts as ids, end-of-text ids, and the settings that all its traces share."""
-
-    predictor: MaskPredictor
-    prompts: list[Prompt]
-    end_ids: list[int]
-    settings: dict[str, Any]
-
-    @property
-    def widths(self) -> list[int]:
-        """Return the canvas columns of each prompt and its answer."""
-        mask_id, length = self.predictor.mask_id, self.settings["length"]
-        return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
-
-
-def prepare(
-    predictor: MaskPredictor,
-    prompts: Sequence[str | Dialogue | Sequence[int]],
-    strategy: Strategy,
-    shape: Shape,
-    reward: RewardModel | None,
-    options: Options,
-) -> Job:
-    """Check the arguments that both decoders share, encode the prompts, and return what all traces will say.
-
-    ValueError names the argument that is wrong.
-    """
-    for name, value, kind in (("shape", shape, Shape), ("options", options, Options)):
-        if not isinstance(value, kind):
-            raise ValueError(f"{name} is {value!r}: {kind.__name__}(...) is needed")
-    if not isinstance(predictor, MaskPredictor):
-        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
-    if reward is not None and not isinstance(reward, RewardModel):
-        raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
-    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
-        raise ValueError(f"strategy is {strategy!r}: name, needs_reward and a method factor or order are needed")
-    ordered = isinstance(strategy, OrderStrategy)
-    if ordered and options.ranking != "log-odds":
-        raise ValueError(
-            f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, leave it out"
-        )
-    encoded = encode_prompts(predictor, prompts, shape.length)
-    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
-    asked = reward if strategy.needs_reward else None
-    settings = asdict(shape) | {
-        "ranking": "order" if ordered else options.ranking,
-        "precision": options.precision,
-        "strategy": describe(strategy),
-        "predictor": predictor.name,
-        "reward_model": None if asked is None else asked.name,
-        "reward_settings": {} if asked is None else _reward_settings(asked),
-        "mask_id": predictor.mask_id,
-        "padding": options.padding,
-        "sampling_temperature": float(options.sampling_temperature),
-        "cfg": float(options.cfg),
-        "end_of_text": options.end_of_text,
-        "end_ids": end_ids if options.end_of_text != "none" else [],
-    }
-    return Job(predictor, encoded, end_ids, settings)
-
-
 def run_batches(
     run: Callable[[Sequence[int]], BatchRun],
     groups: Sequence[Sequence[int]],
@@ -203,12 +143,18 @@ def run_batches(
         with torch_threads(), torch.inference_mode():
             batch = run(rows)
         forwards += batch.forwards
+        records: dict[int, dict[str, Any]] = {}
         for index, row in enumerate(rows):
             # What stands where no step committed a token: the end of text, or the mask where a run stopped.
             end = None if row in batch.unfinished else job.predictor.end_id
-            fields = job.settings | settings | batch.record.row(index, job.predictor.mask_id if end is None else end)
-            fields |= {"width": batch.width, "offset": batch.offsets[index], "seed": seeds[row]}
-            traces[row] = _trace_of(job, scorer, row, fields | {"forwards": fields["steps_run"]})
+            records[row] = batch.record.row(index, job.predictor.mask_id if end is None else end)
+            records[row] |= {"width": batch.width, "offset": batch.offsets[index], "seed": seeds[row]}
+        whole = {row: record["tokens"].tolist() for row, record in records.items() if row not in batch.unfinished}
+        with torch_threads(), torch.inference_mode():
+            known = {} if scorer is None else {row: scorer.recall(row, answer) for row, answer in whole.items()}
+            ends = outcomes(job.predictor, job.reward, job.prompts, whole, known)
+        for row, record in records.items():
+            traces[row] = _trace_of(job, scorer, row, job.settings | settings | record | ends.get(row, {}))
             if finished is not None:
                 finished(row, traces[row])
     return Decoding(tuple(traces[row] for row in sorted(traces)), forwards)
@@ -218,21 +164,17 @@ def _trace_of(job: Job, scorer: Scorer | None, row: int, fields: dict[str, Any])
     """Return a row's trace: what is known of it, with its texts and what its rewards cost."""
     prompt, unasked = job.prompts[row], int((fields["reward_use"] == NOT_NEEDED).sum())
     committed = [token for token in fields["tokens"].tolist() if token != job.predictor.mask_id]
+    text = job.predictor.decode_answer(committed)
+    seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
     return Trace(
         **fields,
+        forwards=fields["steps_run"],
         prompt_text=prompt.text,
-        text=job.predictor.decode_answer(committed),
+        text=text,
+        pieces={} if text is None else pieces_of(job.predictor, sorted(seen)),
         reward_calls=0 if scorer is None else scorer.calls(row),
         reward_calls_saved=0 if scorer is None else scorer.saved(row) + unasked,
         reward_tokens=0 if scorer is None else scorer.tokens(row),
         reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
         prompt=np.asarray(prompt.ids, dtype=np.int64),
     )
-
-
-def _reward_settings(model: RewardModel) -> dict[str, Any]:
-    """Return what a reward's numbers follow from besides the texts."""
-    bounds = bounds_of(model)
-    bounded = any(math.isfinite(bound) for bound in bounds)
-    finite = [bound if math.isfinite(bound) else None for bound in bounds] if bounded else None
-    return {"mean": model.mean, "std": model.std, "bounds": finite}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
-from rws_decode.canvas.schedule import PlannedStep, block_plan
+from rws_decode.canvas.schedule import PlannedStep, block_plan, usual_block, usual_steps
 
 __all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
 
@@ -20,18 +20,25 @@ Precision = Literal["model", "bfloat16", "float32", "float64"]
 class Shape:
     """The size of an answer and how it is filled: `length` tokens in `steps` steps, block by block.
 
-    block: tokens per block; blocks are filled from left to right. ValueError unless length % block == 0,
-    steps % (length // block) == 0 and steps <= length (`schedule.block_plan`).
+    block: tokens per block; blocks are filled from left to right. If it is not given, it is the largest divisor of
+    length from 8 to 32, or else the length. If steps is not given, a step commits two tokens. ValueError unless
+    length % block == 0, steps % (length // block) == 0 and steps <= length (`schedule.block_plan`).
 
     >>> Shape(length=4, steps=2, block=4).plan
     [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]
+    >>> Shape(), Shape(8), Shape(100)
+    (Shape(length=64, steps=32, block=32), Shape(length=8, steps=4, block=8), Shape(length=100, steps=52, block=25))
     """
 
     length: int = 64
-    steps: int = 32
-    block: int = 32
+    steps: int = cast("int", None)
+    block: int = cast("int", None)
 
     def __post_init__(self) -> None:
+        if self.block is None:
+            object.__setattr__(self, "block", usual_block(self.length))
+        if self.steps is None:
+            object.__setattr__(self, "steps", usual_steps(self.length, self.block))
         block_plan(self.length, self.steps, self.block)
 
     @property

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 from rws_decode.adapters.config import RWSGenerationConfig
 from rws_decode.adapters.likelihood import likelihood_bound
-from rws_decode.common.extras import required
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor, tokenizer_of
@@ -26,6 +25,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
+from rws_theory.extras import required
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
     from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports] - the extra may be absent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from numbers import Integral
 from typing import NamedTuple, get_args
 
@@ -55,7 +55,7 @@ def encode_prompts(
     >>> encode_prompts(predictor, ["abc", [7]], length=2)
     [Prompt(ids=[3], said='abc'), Prompt(ids=[7], said=None)]
     """
-    if isinstance(prompts, str | Dialogue) or not len(prompts):
+    if isinstance(prompts, str | Dialogue) or not isinstance(prompts, Sized) or not len(prompts):
         raise ValueError(f"prompts is {prompts!r}: a list of at least one prompt is needed")
     encoded = []
     for number, prompt in enumerate(prompts):
@@ -73,7 +73,7 @@ def encode_prompts(
         masks = ids.count(predictor.mask_id)
         if masks not in (0, length):
             raise ValueError(
-                f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks}, ...)"
+                f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks})"
             )
         if predictor.max_length is not None and len(ids) - masks + length > predictor.max_length:
             raise ValueError(

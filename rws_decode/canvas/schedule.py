@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 __all__ = ["PlannedStep", "block_plan", "commit_counts"]
@@ -48,7 +49,9 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
         if value < 1:
             raise ValueError(f"{name} is {value}: at least 1 is needed")
     if length % block:
-        raise ValueError(f"block is {block}: it must divide length, which is {length}")
+        small = [divisor for divisor in range(1, math.isqrt(length) + 1) if length % divisor == 0]
+        near = min([*small, *(length // divisor for divisor in small)], key=lambda n: (abs(n - block), n))
+        raise ValueError(f"block is {block}: it must divide length, which is {length}, such as {near}")
     blocks = length // block
     if steps % blocks:
         raise ValueError(
@@ -58,3 +61,23 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
         raise ValueError(f"steps is {steps}: at most length, {length}, so that each step commits a token")
     counts = commit_counts(block, steps // blocks)
     return [PlannedStep(start, start + block, commits) for start in range(0, length, block) for commits in counts]
+
+
+def usual_block(length: int) -> int:
+    """Return the block of an answer that names none: the largest divisor of length from 8 to 32, or else the length.
+
+    >>> [usual_block(length) for length in (64, 100, 37, 4)]
+    [32, 25, 37, 4]
+    """
+    whole = isinstance(length, int) and not isinstance(length, bool)  # else `block_plan` refuses it
+    return next((block for block in range(32, 7, -1) if whole and length % block == 0), length)
+
+
+def usual_steps(length: int, block: int) -> int:
+    """Return the steps of an answer that names none: each commits two tokens, a block's last one the rest.
+
+    >>> usual_steps(64, 32), usual_steps(100, 25)
+    (32, 52)
+    """
+    whole = all(isinstance(value, int) and value > 0 for value in (length, block))
+    return length // block * -(-block // 2) if whole else 1

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 
 from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.progress import loading
 
 __all__ = ["ConvertOptions", "add_arguments", "run"]
 
@@ -27,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Convert and print the new directory; ValueError for a source that is refused or a target that exists."""
     options = read_options(ConvertOptions, args)
+
+    loading("convert", options.source)
 
     from rws_decode.predictors.convert import convert
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rws_decode.commands.options import LoadingOptions
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import loading
 
 __all__ = ["DiffOptions", "add_arguments", "run"]
 
@@ -35,6 +36,8 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.trace.trace import load
 
     first, second = load(options.first), load(options.second)
+    if options.model is not None:
+        loading("diff", options.model)
 
     from rws_decode.replay.diff import diff
 

@@ -118,8 +118,12 @@ class RewardOptions:
 
 def shape_help(usual: Shape) -> dict[str, str]:
     """Return the help of `ShapeOptions`; usual: the shape after a prompt without gaps."""
-    gaps = {"length": "in gaps their masks", "steps": "in gaps two masks a step", "block": "gaps are one block"}
-    return {name: f"{text} (default: {getattr(usual, name)}; {gaps[name]})" for name, text in SHAPE.items()}
+    shape = {
+        "length": f"{usual.length}; in gaps their masks",
+        "steps": "two tokens a step",
+        "block": "at most 32, a divisor of --length; gaps are one block",
+    }
+    return {name: f"{text} (default: {shape[name]})" for name, text in SHAPE.items()}
 
 
 @dataclass(frozen=True)
@@ -133,14 +137,21 @@ class ShapeOptions:
     def make(self, prompt: str | Sequence[int], mask_id: int = -1, usual: Shape = _USUAL) -> Shape:
         """Return the shape, by default `usual`, and that of a prompt's gaps where it has some; ValueError if none fits.
 
-        >>> ShapeOptions(block=9).make("a law [MASK:9] and a treaty")
-        Shape(length=9, steps=5, block=9)
+        What is not given follows from what is, as in `settings.Shape`.
+
+        >>> ShapeOptions(block=9).make("a law [MASK:9] and a treaty"), ShapeOptions(length=8).make("a law")
+        (Shape(length=9, steps=5, block=9), Shape(length=8, steps=4, block=8))
         """
         masks = masks_in(prompt) if isinstance(prompt, str) else list(prompt).count(mask_id)
         if masks and self.length not in (None, masks):
             raise ValueError(f"--length is {self.length}: the gaps of the prompt have length {masks}, leave it out")
-        usual = Shape(masks, -(-masks // 2), masks) if masks else usual
-        return replace(usual, **{name: value for name, value in vars(self).items() if value is not None})
+        if masks:
+            usual = Shape(masks, block=masks if self.block is None else self.block)
+            return replace(usual, steps=usual.steps if self.steps is None else self.steps)
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if "length" in given or "block" in given:
+            return Shape(**{"length": usual.length} | given)
+        return replace(usual, **given)
 
 
 @dataclass(frozen=True)
@@ -205,10 +216,10 @@ def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
             return  # refused
         words, how = predictor.unknown_words(text), "reads only what follows the last of them"
     else:
-        unknown = getattr(predictor.tokenizer, "unk_token_id", None)
+        unknown = getattr(predictor.codec, "unk_token_id", None)
         if unknown is None or unknown not in predictor.encode_prompt(text):
             return
-        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
+        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.codec, word)))
         how = "reads each as unknown"
     if not words:
         return

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rws_decode.commands.options import LoadingOptions
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import loading
 
 __all__ = ["ReplayOptions", "add_arguments", "run"]
 
@@ -40,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.trace.trace import load
 
     trace = load(options.file)
+    if options.model is not None:
+        loading("replay", options.model)
 
     from rws_decode.replay.diff import diff
     from rws_decode.replay.replay import replay, replay_with

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rws_decode import settings
@@ -19,14 +22,15 @@ from rws_decode.commands.options import (
     shape_help,
     threads_option,
 )
+from rws_decode.commands.shown import marked, marker
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import loading, progress
 
 if TYPE_CHECKING:
-    from rws_decode.scales.path import Level, ScalePath
+    from rws_decode.scales.path import Level, ScalePath, ScalePiece
+    from rws_decode.step.final_text import FinalReward
 
 __all__ = ["ScalePathOptions", "add_arguments", "result", "run"]
-
-_TEXT = 76  # characters of a text in the table
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,18 @@ class ScalePathOptions:
     decoding: settings.Options = group(
         settings.Options, "the decoder", help={"cfg": GUIDANCE, "end_of_text": END_OF_TEXT}
     )
+    view: Path | None = option(None, "write an interactive page of the path to this file", metavar="FILE.html")
+    grid: tuple[float, ...] = option((), "scales that --view marks (default: those that the paper tried)", metavar="X")
     threads: int | None = threads_option()
     json: bool = json_option()
 
     def __post_init__(self) -> None:
         if self.over == "reward-scale" and self.reward.reward is None:
             raise ValueError("--reward is missing: --over reward-scale needs it")
+        if self.grid and self.view is None:
+            raise ValueError("--grid is of the page: --view FILE.html is missing")
+        if bad := [scale for scale in self.grid if not 0 < scale < math.inf]:
+            raise ValueError(f"--grid holds {bad[0]}: positive scales are needed")
         if self.prompt.text is not None:
             self.shape.make(self.prompt.text)
 
@@ -65,26 +75,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Follow the path and print it; ValueError for input that cannot be used."""
     options = read_options(ScalePathOptions, args)
-    if options.reward.reward is not None and options.over != "reward-scale":
-        print(f"note: --over {options.over} does not use --reward", file=sys.stderr)
     path = _path(options)
-    print(json.dumps(result(path), allow_nan=False) if options.json else _table(path))
+    if options.view is not None:
+        print(f"page: {path.view(options.grid or None).save(options.view)}", file=sys.stderr)
+    print(json.dumps(result(path), allow_nan=False) if options.json else _text(path))
     return 0
 
 
 def _path(options: ScalePathOptions) -> ScalePath:
+    loading("scale-path", options.predictor.model, options.reward.reward)
+
     from rws_decode.common.threads import torch_threads
     from rws_decode.scales.path import scale_path
-
-    def progress(level: Level) -> None:
-        line = f"step {level.step + 1} of {shape.steps}: {level.states} canvases, {level.intervals} intervals"
-        print(line, file=sys.stderr, flush=True)
 
     predictor = options.predictor.load()
     prompt = options.prompt.read(predictor)
     shape = options.shape.make(prompt, predictor.mask_id)
     device = options.predictor.loading.device
-    with torch_threads(options.threads):
+    with torch_threads(options.threads), progress("scale-path", shape.steps, "step") as shown:
+
+        def follow(level: Level) -> None:
+            shown.remark(f"{level.states} canvases, {level.intervals} intervals")
+            shown.advance()
+
         return scale_path(
             predictor,
             prompt,
@@ -92,10 +105,10 @@ def _path(options: ScalePathOptions) -> ScalePath:
             options.scale_max,
             shape,
             over=options.over,
-            reward=options.reward.load(device) if options.over == "reward-scale" else None,
+            reward=None if options.reward.reward is None else options.reward.load(device),
             budget=options.budget,
             batch=options.batch,
-            progress=progress,
+            progress=follow,
             options=options.decoding,
         )
 
@@ -108,8 +121,8 @@ def result(path: ScalePath) -> dict[str, Any]:
     """
     return {
         "over": path.over,
-        "scale_min": path.c_min,
-        "scale_max": path.c_max,
+        "scale_min": path.scale_min,
+        "scale_max": path.scale_max,
         "pieces": [
             {
                 "lower": piece.lower,
@@ -117,6 +130,8 @@ def result(path: ScalePath) -> dict[str, Any]:
                 "tokens": list(piece.tokens),
                 "text": piece.text,
                 "commit_step": list(piece.commit_step),
+                "final_reward": None if piece.final_reward is None else piece.final_reward._asdict(),
+                "log_prob": piece.log_prob,
             }
             for piece in path.pieces
         ],
@@ -135,25 +150,49 @@ def result(path: ScalePath) -> dict[str, Any]:
     }
 
 
-def _table(path: ScalePath) -> str:
-    from rws_decode.scales.path import Unexplored
-    from rws_theory.orders.deviation import generation_order_deviation
-
-    lines = [f"{'from':>12}  {'to':>12}  {'GOD':>6}  {'output':>6}  text"]
-    number: dict[tuple[int, ...], int] = {}
-    for part in sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower):
-        line = f"{part.lower:12.6g}  {part.upper:12.6g}  "
-        if isinstance(part, Unexplored):
-            lines.append(f"{line}{'-':>6}  {'-':>6}  unexplored")
-            continue
-        text = json.dumps(list(part.tokens)) if part.text is None else " ".join(part.text.split())
-        god = float(generation_order_deviation(part.commit_step, "tokens"))
-        shown = text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."
-        lines.append(f"{line}{god:6.3f}  {number.setdefault(part.tokens, len(number) + 1):6d}  {shown}")
+def _text(path: ScalePath) -> str:
+    """Return the different answers, each once and whole, with what differs from the answer at scale 1 marked."""
+    usual = path.at(1.0) if path.scale_min <= 1 <= path.scale_max else None
+    usual = path.pieces[0] if usual is None and path.pieces else usual
+    mark, lines = marker(), []
+    if path.prompt_text is not None:
+        lines += [f"prompt: {' '.join(path.prompt_text.split())}", ""]
+    for number, (tokens, pieces) in enumerate(path.answers.items(), start=1):
+        first = pieces[0]
+        scales = ", ".join(f"{lower:.6g} to {upper:.6g}" for lower, upper in _joined(pieces))
+        orders = sorted(piece.god_steps for piece in pieces)
+        worth = [] if len(pieces) == 1 else [f"{len({piece.commit_step for piece in pieces})} commit orders"]
+        worth += [f"GOD {' to '.join(dict.fromkeys(f'{order:.2f}' for order in (orders[0], orders[-1])))} steps"]
+        worth += [] if first.final_reward is None else [_reward(first.final_reward)]
+        worth += [] if first.log_prob is None else [f"log-probability {first.log_prob:.2f} nats"]
+        worth += [] if first.rules_broken is None else [f"rules broken: {len(first.rules_broken)}"]
+        text = json.dumps(list(tokens)) if first.text is None else " ".join(first.text.split())
+        if usual is not None and usual.text is not None and tokens != usual.tokens:
+            text = marked(text, usual.text, mark)
+        here = ", where scale 1 is" if usual is not None and tokens == usual.tokens and usual.lower <= 1 else ""
+        lines += [f"answer {number}, at {scales}{here}", f"  {'; '.join(worth)}", f"  {text}", ""]
+    if "[" in mark("") and len(path.answers) > 1:
+        lines.append(f"[ ]: not in the answer {'at scale 1' if path.scale_min <= 1 <= path.scale_max else '1'}")
+    lines += [f"unexplored: {gap.lower:.6g} to {gap.upper:.6g}" for gap in path.unexplored]
     lines.append(
-        f"\n{len(path.pieces)} pieces, {len(number)} different outputs; "
+        f"{len(path.pieces)} pieces, {len(path.answers)} different answers; "
         f"{'certified' if path.certified else 'not certified'}\n"
-        f"forwards: {path.forwards}, {path.grid_forwards} for a grid of as many points; "
+        f"forwards: {path.forwards}; a grid of as many points would take {path.grid_forwards}; "
         f"reward calls: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
     )
     return "\n".join(lines)
+
+
+def _joined(pieces: Sequence[ScalePiece]) -> list[tuple[float, float]]:
+    """Return the intervals that pieces cover, neighbours as one."""
+    intervals: list[tuple[float, float]] = []
+    for piece in pieces:
+        if intervals and intervals[-1][1] == piece.lower:
+            intervals[-1] = (intervals[-1][0], piece.upper)
+        else:
+            intervals.append((piece.lower, piece.upper))
+    return intervals
+
+
+def _reward(reward: FinalReward) -> str:
+    return f"reward {reward.raw:.3f} ({reward.normalised:+.2f} deviations)"

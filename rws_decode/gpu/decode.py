@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rws_decode.canvas.batches import batches
-from rws_decode.decode import BatchRun, prepare, run_batches
+from rws_decode.decode import BatchRun, run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.savings import CompactSavings
 from rws_decode.gpu.step import CompactDecoder
+from rws_decode.job import Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import scorer_for
 from rws_decode.strategies.protocol import FactorStrategy
-from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 
@@ -26,14 +27,15 @@ _SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), CompactSavings()
 
 def decode_compact(
     predictor: MaskPredictor,
-    prompts: Sequence[str | Dialogue | Sequence[int]],
-    strategy: FactorStrategy,
+    prompts: Prompts,
+    strategy: FactorStrategy | str = "default",
     shape: Shape = _SHAPE,
     *,
-    reward: RewardModel | None = None,
+    reward: RewardModel | Callable[..., float] | None = None,
     options: Options = _OPTIONS,
     savings: CompactSavings = _SAVINGS,
     finished: Callable[[int, Trace], None] | None = None,
+    **numbers: Any,
 ) -> Decoding:
     """Decode greedily as `decode.decode` does, ranked by log-odds, with as little as a GPU need do.
 
@@ -64,20 +66,20 @@ def decode_compact(
     """
     if not isinstance(savings, CompactSavings):
         raise ValueError(f"savings is {savings!r}: a CompactSavings is needed")
-    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy):
-        raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
     options.only("the compact decoder", "padding", "end_of_text", "end_ids")
     if options.end_of_text == "defer":
         raise ValueError("end_of_text is 'defer': the compact decoder knows none, suppress")
-    job = prepare(predictor, prompts, strategy, shape, reward, options)
+    job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
+    if not isinstance(job.strategy, FactorStrategy):
+        raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
     for number, prompt in enumerate(job.prompts):
         if predictor.mask_id in prompt.ids:
             raise ValueError(f"prompts[{number}] has gaps: the compact decoder writes after a prompt, use decode")
     closed = job.end_ids if options.end_of_text == "suppress" else []
     scorer = scorer_for(
         predictor,
-        strategy,
-        reward,
+        job.strategy,
+        job.reward,
         job.prompts,
         DeviceScorer,
         reuse=savings.reuse,
@@ -86,7 +88,7 @@ def decode_compact(
         device=predictor.device,
     )
     count = len(job.prompts)
-    decoder = CompactDecoder(predictor, strategy, shape.plan, count, options.padding, closed, scorer, savings)
+    decoder = CompactDecoder(predictor, job.strategy, shape.plan, count, options.padding, closed, scorer, savings)
 
     def run(rows: Sequence[int]) -> BatchRun:
         return decoder.run(rows, [job.prompts[row].ids for row in rows])

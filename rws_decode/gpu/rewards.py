@@ -40,6 +40,11 @@ class DeviceScorer(Scorer):
         """Return the texts of answers given by ids."""
         return [self.predictor.decode_answer(ids) or "" for ids in answers]
 
+    def recall(self, row: int, answer: Sequence[int]) -> float | None:
+        """Return the raw score that is known of an answer, None if its text was not scored; it waits."""
+        score = self._kept[row].get(self.text(row, answer))
+        return None if score is None else float(score)
+
     def has(self, row: int, text: str) -> bool:
         """Return whether `scores` would reuse the score of a row's text."""
         return self.reuse and text in self._kept[row]

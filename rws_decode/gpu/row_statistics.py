@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from rws_decode.common.extras import not_installed
+from rws_theory.extras import not_installed
 
 __all__ = ["RELATIVE", "Backend", "RowStatistics", "log_f_error", "row_statistics"]
 

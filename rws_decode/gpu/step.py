@@ -46,7 +46,7 @@ class _Observed(NamedTuple):
 
     position: int64 [b, m], positions in the answer, rising; logits: [b, in_block, V]; token: int64 [b, m]; error:
     float64 [b, m], of the logits; lead: float32 [b, m]; tokens: int64 [b, n], the completed answer; log_f: float32
-    [b, m], at the factor that was known before.
+    [b, m], at the factor that was known before; unscaled: the same at factor 1.
     """
 
     position: Tensor
@@ -56,6 +56,7 @@ class _Observed(NamedTuple):
     lead: Tensor
     tokens: Tensor
     log_f: Tensor
+    unscaled: Tensor
 
 
 class _Asked(NamedTuple):
@@ -133,6 +134,9 @@ class CompactDecoder:
         # Step 4: the most confident positions of the block.
         position, token, error = (part[:, :in_block] for part in (seen.position, seen.token, seen.error))
         choice = choose(seen.logits, token, log_f, factor, error, planned.commits)
+        unscaled = choose(
+            seen.logits, token, seen.unscaled[:, :in_block], torch.ones_like(factor), error, planned.commits
+        )
         nowhere = torch.zeros_like(state.masked)
         chosen = nowhere.scatter(1, position, choice.chosen)
         before = canvas.ids.gather(1, canvas.answer)
@@ -146,6 +150,7 @@ class CompactDecoder:
             candidate=seen.tokens.masked_fill(state.masked & ~computed, -1),
             value=torch.full_like(nowhere, torch.nan, dtype=torch.float64).scatter(1, position, choice.value),
             chosen=chosen,
+            unscaled=nowhere.scatter(1, position, unscaled.chosen),
             factor=factor,
             reward_raw=unknown if reward is None else reward.raw,
             reward_normalised=unknown if reward is None else reward.normalised,
@@ -173,8 +178,9 @@ class CompactDecoder:
         row = torch.arange(batch, device=ids.device).repeat_interleave(m)
         logits = network.logits(ids, row, answer.gather(1, position).flatten())
         logits = logits.view(batch, m, logits.shape[-1])
-        scale = torch.ones(batch, dtype=torch.float64, device=ids.device) if factor is None else factor
-        read = self._at(logits, scale[:, None])
+        ones = torch.ones(batch, dtype=torch.float64, device=ids.device)
+        read = self._at(logits, ones[:, None] if factor is None else torch.stack([factor, ones], dim=1))
+        log_f = read.log_f.view(batch, m, -1)
         token = read.token.view(batch, m)
         eps = torch.finfo(logits.dtype).eps * ROUNDING_UNITS[logits.dtype]
         return _Observed(
@@ -184,7 +190,8 @@ class CompactDecoder:
             error=eps * read.largest.double().view(batch, m),
             lead=read.lead.view(batch, m),
             tokens=ids.gather(1, answer).scatter(1, position, token),
-            log_f=read.log_f.view(batch, m),
+            log_f=log_f[..., 0],
+            unscaled=log_f[..., -1],
         )
 
     @staticmethod

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rws_decode.common.extras import not_installed
+from rws_theory.extras import not_installed
 
 try:
     import triton

@@ -3,135 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import deferred_positions
-from rws_decode.canvas.layout import lay_out
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.difference import (
+    CandidateChange,
+    Pair,
+    Parting,
+    Reversal,
+    SettingChange,
+    StepChange,
+    TraceDiff,
+)
+from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.forward import masked_logits
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
-__all__ = ["CandidateChange", "Parting", "Reversal", "SettingChange", "StepChange", "TraceDiff", "diff"]
-
-Pair = tuple[float, float]
+__all__ = ["TraceDiff", "diff"]
 
 # What a run brought about, or spent: no setting of it.
-_OUTCOMES = set("text steps_run forwards reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
+_OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards".split())
+_OUTCOMES |= set("reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
 # Settings that must agree for a canvas to have the same logits in both runs.
 _OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "end_of_text", "end_ids")
-
-
-@dataclass(frozen=True)
-class SettingChange:
-    """A setting, or the prompt's ids, in the first run and in the second."""
-
-    name: str
-    first: Any
-    second: Any
-
-
-@dataclass(frozen=True)
-class CandidateChange:
-    """A position masked in both runs whose candidates, known in both, differ: their token ids."""
-
-    position: int
-    first: int
-    second: int
-
-
-@dataclass(frozen=True)
-class StepChange:
-    """A step that was not the same in both runs: positions that only one committed, and what else differs.
-
-    `factors`, `rewards` (raw): first and second, None where they are equal; NaN for one that is not there.
-    """
-
-    step: int
-    only_first: tuple[int, ...]
-    only_second: tuple[int, ...]
-    candidates: tuple[CandidateChange, ...]
-    factors: Pair | None
-    rewards: Pair | None
-
-
-@dataclass(frozen=True)
-class Reversal:
-    """Two positions that changed places: the first run committed `earlier` and not `later`, the second the reverse.
-
-    `in_first`, `in_second`: ranking values of the two (earlier, later) in each run, NaN where not kept.
-    `crossings`: the scales between the two runs' factors at which the exact confidences of the two positions are equal,
-    on the recomputed logits. `certified`: it is proved that the crossings listed are all of them, that the exact
-    confidence of `earlier` is the larger at the first run's factor, and that of `later` at the second's; False where
-    that is not so, and `note` says why not; None where no predictor was given.
-    """
-
-    earlier: int
-    later: int
-    in_first: Pair
-    in_second: Pair
-    crossings: tuple[Crossing, ...]
-    certified: bool | None
-    note: str
-
-
-@dataclass(frozen=True)
-class Parting:
-    """The first step at which the runs did not commit the same, and why.
-
-    why: "prompt", another prompt or mask; "plan", the step commits elsewhere, or other numbers of tokens, or was run by
-    one alone; "order", the sets of positions differ, by `reversals`; "candidate", the same positions took other tokens.
-    factors: of the first run and of the second, NaN where not known.
-    """
-
-    step: int
-    why: Literal["prompt", "plan", "order", "candidate"]
-    factors: Pair
-    candidates: tuple[CandidateChange, ...]
-    reversals: tuple[Reversal, ...]
-
-
-@dataclass(frozen=True)
-class TraceDiff:
-    """How two runs differ. `same`: the same tokens committed at the same steps, so that there is no `parting`.
-
-    `settings`: those that differ; `steps`: every step run by both in which committed sets, candidates, factors or
-    rewards differ, before the parting and after it.
-    """
-
-    same: bool
-    settings: tuple[SettingChange, ...]
-    parting: Parting | None
-    steps: tuple[StepChange, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the difference as JSON-ready data, NaN as None."""
-        return _plain(asdict(self))
-
-    def __str__(self) -> str:
-        lines = [f"{change.name}: {change.first!r} | {change.second!r}" for change in self.settings]
-        if self.parting is None:
-            return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
-        parting = self.parting
-        lines.append(f"the runs part at step {parting.step} ({parting.why}); factors {_two(parting.factors)}")
-        lines += [f"  position {c.position}: candidate {c.first} | {c.second}" for c in parting.candidates]
-        for pair in parting.reversals:
-            at = ", ".join(f"{crossing.root:.4g}" for crossing in pair.crossings)
-            where = f" at c = {at}" if pair.certified else f" ({pair.note})" if pair.note else ""
-            lines.append(
-                f"  position {pair.later} overtakes {pair.earlier}{where}; "
-                f"values of {pair.earlier}, {pair.later}: {_two(pair.in_first)} | {_two(pair.in_second)}"
-            )
-        further = [str(change.step) for change in self.steps if change.step > parting.step]
-        return "\n".join([*lines, f"further steps that differ: {', '.join(further) or 'none'}"])
 
 
 def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) -> TraceDiff:
@@ -151,17 +51,18 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     >>> from rws_decode.settings import Shape
     >>> runs = [decode(predictor, [[1]], rule, Shape(2, 2, 2))[0] for rule in (Confidence(), Temperature(8.0))]
     >>> print(diff(*runs, predictor))  # doctest: +ELLIPSIS
-    strategy: {'name': 'default'} | {'name': 'temperature', 'scale': 8.0}
-    the runs part at step 0 (order); factors 1 | 8
-      position 1 overtakes 0 at c = 4.812; values of 0, 1: ...
-    further steps that differ: 1
+    strategy: default | temperature:8
+    the runs part at step 0: other positions were committed; factors 1 | 8
+      '1' at 1 overtakes '1' at 0 at c = 4.812; their values are -0.09315 and -0.05436 in the first run, ...
+    1 of the 1 later steps commit other positions; factors, rewards or candidates differ at this and every later step
     """
-    if predictor is not None and predictor.mask_id != first.mask_id:
-        raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {first.mask_id}")
+    if predictor is not None:
+        check_predictor(first, predictor)
     settings = _settings(first, second)
-    changes = (_step(first, second, step) for step in range(min(first.steps_run, second.steps_run)))
+    both = min(first.steps_run, second.steps_run)
+    changes = tuple(filter(None, (_step(first, second, step) for step in range(both))))
     parting = _parting(first, second, {change.name for change in settings}, predictor)
-    return TraceDiff(parting is None, settings, parting, tuple(change for change in changes if change is not None))
+    return TraceDiff(parting is None, settings, parting, changes, both)
 
 
 def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:
@@ -213,7 +114,7 @@ class _Curves:
         self.obstacle = self._obstacle(unequal)
         self.rows: dict[int, NDArray[np.float64]] = {}
         if predictor is not None and not self.obstacle:
-            self.rows, error = _logits(first, step, predictor)
+            self.rows, error = masked_rows(first, step, predictor)
             if not all(_explains(trace, step, self.rows, error) for trace in (first, second)):
                 self.rows, self.obstacle = {}, f"{predictor.name} does not give the values that the runs recorded"
 
@@ -239,7 +140,10 @@ class _Curves:
         elif self.rows:
             crossings_between, certified, note = self._crossed(earlier, later)
         ours, theirs = (trace.value[step, pair].tolist() for trace in (self.first, self.second))
-        return Reversal(earlier, later, (ours[0], ours[1]), (theirs[0], theirs[1]), crossings_between, certified, note)
+        tokens = np.where(self.first.candidate[step] < 0, self.second.candidate[step], self.first.candidate[step])
+        words = self.first.words(tokens[pair])
+        values = (ours[0], ours[1]), (theirs[0], theirs[1])
+        return Reversal(earlier, later, (words[0], words[1]), *values, crossings_between, certified, note)
 
     def _crossed(self, earlier: int, later: int) -> tuple[tuple[Crossing, ...], bool, str]:
         for trace in (self.first, self.second):
@@ -285,22 +189,6 @@ def _sign(pair: Crossings, factor: float) -> int | None:
     return pair.sign_at_one * (-1) ** passed if pair.complete or low == high else None
 
 
-def _logits(
-    trace: Trace, step: int, predictor: MaskPredictor
-) -> tuple[dict[int, NDArray[np.float64]], dict[int, float]]:
-    """Return the logits that ranked each masked position of a step, by position, computed again, and their error."""
-    canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
-    canvas.ids[0, canvas.answer[0]] = torch.tensor(trace.canvas[step], device=canvas.ids.device)
-    masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]
-    suppressed = trace.end_ids if trace.end_of_text == "suppress" else []
-    public = trace.ranking == "topk"
-    with torch_threads(), torch.inference_mode():
-        seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
-    rows = (seen.published if public else seen.logits).double().cpu().numpy()
-    positions = seen.position.tolist()
-    return dict(zip(positions, rows, strict=True)), dict(zip(positions, seen.error.tolist(), strict=True))
-
-
 def _committed(trace: Trace, step: int) -> dict[int, int]:
     """Return the tokens that a step committed, by position; none where it was not run."""
     positions = np.flatnonzero(trace.commit_step == step)
@@ -312,7 +200,12 @@ def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange
     ours, theirs = first.candidate[step, :n], second.candidate[step, :n]
     open_ = first.masked[step, :n] & second.masked[step, :n] & (ours >= 0) & (theirs >= 0)
     positions = np.flatnonzero(open_ & (ours != theirs)).tolist()
-    return tuple(CandidateChange(position, int(ours[position]), int(theirs[position])) for position in positions)
+    changes = []
+    for position in positions:
+        before, after = int(ours[position]), int(theirs[position])
+        words = (first.words([before])[0], second.words([after])[0])
+        changes.append(CandidateChange(position, before, after, words))
+    return tuple(changes)
 
 
 def _deferred(trace: Trace, step: int) -> NDArray[np.bool_]:
@@ -326,17 +219,3 @@ def _at(values: NDArray[np.float64], step: int) -> float:
 def _unequal(first: NDArray[np.float64], second: NDArray[np.float64], step: int) -> Pair | None:
     pair = (float(first[step]), float(second[step]))
     return None if np.array_equal(pair[0], pair[1], equal_nan=True) else pair
-
-
-def _two(pair: Pair) -> str:
-    return " | ".join("not known" if math.isnan(value) else f"{value:.6g}" for value in pair)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value

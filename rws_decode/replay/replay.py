@@ -13,6 +13,7 @@ from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.schedule import PlannedStep, block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.step_logits import check_predictor
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cut_and_ties import select_deferring, select_top
 from rws_decode.strategies.orders import RecordedOrder
@@ -95,8 +96,7 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     >>> again.strategy["name"], again.tokens.tolist() == trace.tokens.tolist()
     ('schedule', True)
     """
-    if predictor.mask_id != trace.mask_id:
-        raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
+    check_predictor(trace, predictor)
     strategy = recorded(trace)
     stopped = trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
     (again,) = decode(

@@ -7,6 +7,7 @@ A strategy of your own needs no line here: `decode` takes any object with the me
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["OFFERED", "STRATEGIES", "Entry", "strategy_from", "strategy_named"]
+__all__ = ["OFFERED", "STRATEGIES", "Entry", "as_strategy", "check_text", "strategy_from", "strategy_named"]
 
 
 class Entry(NamedTuple):
@@ -85,6 +86,91 @@ def strategy_named(
     takes = rule.__dataclass_fields__
     numbers = {option: given[option] for option in entry.reads if option in takes}
     return rule(**numbers, **{option: value for option, value in (("seed", seed), ("eps", eps)) if option in takes})
+
+
+def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **numbers: Any) -> Strategy:
+    """Return a strategy as it is, or the one that a name and numbers say: "rws" with reward_scale=8.0, or "rws:8".
+
+    A number after the colon is the first that the strategy reads. ValueError as in `strategy_named`, for a number that
+    the strategy does not read, and for numbers beside a strategy that is an object.
+
+    >>> as_strategy("rws:8") == as_strategy("rws", reward_scale=8.0)
+    True
+    >>> as_strategy("temperature", scal=2.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: scal is 2.0: strategy temperature reads scale, as in temperature:4 or scale=4.0
+    """
+    if not isinstance(strategy, str):
+        if numbers:
+            name, value = next(iter(numbers.items()))
+            raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
+        return strategy
+    name, number = _parted(strategy, "strategy")
+    entry = _entry(name)
+    reads = [option for option in entry.reads if option not in ("reward", "run")]
+    if number is not None:
+        if reads[0] in numbers:
+            raise ValueError(f"{reads[0]} is {numbers[reads[0]]!r}: strategy {strategy} has its number, leave it out")
+        numbers[reads[0]] = number
+    has_eps = bool(entry.rule) and "eps" in _load(entry.rule).__dataclass_fields__
+    known = [*entry.reads, "eps"] if has_eps else entry.reads
+    for option, value in numbers.items():
+        if value is not None and (option not in known or option == "reward"):
+            raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name, reads)}")
+    if missing := [option for option in reads if numbers.get(option) is None]:
+        raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name, reads)}")
+    return strategy_named(name, seed=seed, **numbers)
+
+
+def check_text(text: str, argument: str) -> tuple[str, ...]:
+    """Return what the strategy that a text names reads; ValueError, naming the argument, where it names none.
+
+    >>> check_text("rws:8", "--compare")
+    ('reward_scale', 'reward')
+    >>> check_text("rws", "--compare")
+    Traceback (most recent call last):
+    ...
+    ValueError: --compare is 'rws': a number is missing, as in rws:4
+    """
+    name, number = _parted(text, argument)
+    reads = STRATEGIES[name].reads
+    if len(set(reads) - {"reward"}) > 1 or "run" in reads:
+        raise ValueError(f"{argument} is {text!r}: {name} needs more than a number, use --strategy {name}")
+    if number is None and set(reads) - {"reward"}:
+        raise ValueError(f"{argument} is {text!r}: a number is missing, as in {name}:4")
+    return reads
+
+
+def _parted(text: str, argument: str) -> tuple[str, float | None]:
+    """Return the name and the number of a text such as "rws:8"."""
+    name, colon, number = text.partition(":")
+    if name not in OFFERED:
+        meant = get_close_matches(name, OFFERED, 1)
+        advice = f" (is {meant[0]} meant?)" if meant else ""
+        raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{advice}")
+    if not colon:
+        return name, None
+    if not set(STRATEGIES[name].reads) & {"scale", "reward_scale"}:
+        raise ValueError(f"{argument} is {text!r}: {name} reads no number, leave :{number} out")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise ValueError(f"{argument} is {text!r}: a number is needed after the colon, as in {name}:4") from None
+
+
+def _call(name: str, reads: list[str]) -> str:
+    """Return how numbers are given to a strategy.
+
+    >>> _call("temperature", ["scale"]), _call("rws-every", ["reward_scale", "every"])
+    ('scale, as in temperature:4 or scale=4.0', 'reward_scale and every, as in rws-every:4 and every=2')
+    """
+    if not reads:
+        return "no numbers"
+    first, *others = reads
+    if not others:
+        return f"{first}, as in {name}:4 or {first}=4.0"
+    return f"{' and '.join(reads)}, as in {name}:4 and {' and '.join(f'{option}=2' for option in others)}"
 
 
 def strategy_from(description: Mapping[str, Any]) -> Strategy:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from exact_models import exact_predictor
-from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, tokenizer
+from tiny_models import bert_predictor
 from torch import Tensor
 
 from rws_decode.adapters.dream import DreamHooks
@@ -27,11 +26,14 @@ from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
+from rws_decode.testing import exact_predictor
+from rws_decode.testing.networks import bert
+from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, word_tokenizer
 from rws_theory.gain import reward_factor
 from rws_theory.worlds.joint_table import JointTable
 
 Hook = Callable[..., Tensor]
-MODEL, CODEC = bert(), tokenizer()
+MODEL, CODEC = bert(), word_tokenizer()
 PROMPTS = ["the cat sat", "a dog ran", "it was red"]
 IDS = torch.tensor([[CLS, *CODEC(prompt, add_special_tokens=False)["input_ids"], SEP] for prompt in PROMPTS])
 LENGTH = 8

@@ -8,14 +8,7 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    MASK,
-    PAD,
-    VOCABULARY,
-    bert_predictor,
-    llada_predictor,
-    modernbert_predictor,
-)
+from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from transformers import RobertaConfig, RobertaForMaskedLM
 
 from rws_decode.canvas.layout import lay_out
@@ -26,6 +19,7 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.testing.words import MASK, PAD, VOCABULARY
 
 
 def roberta_predictor() -> HFMaskPredictor:

@@ -13,18 +13,7 @@ import torch
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    SEP,
-    VOCABULARY,
-    WORDS,
-    bert_predictor,
-    llada_predictor,
-    modernbert_predictor,
-)
+from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
 from rws_decode.decode import decode
@@ -35,6 +24,7 @@ from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.protocol import MaskedPositions, Strategy
 from rws_decode.strategies.recorded import recorded
+from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, VOCABULARY, WORDS
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}
@@ -327,23 +317,25 @@ def test_a_predictor_without_padding_takes_uneven_batches() -> None:
     assert batch.tokens.tolist() == [[9, 9], [9, 9]]
 
 
-STRATEGY = "name, needs_reward and a method factor or order are needed"
+STRATEGY = (
+    "a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, needs_reward and a method factor or "
+    "order"
+)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, load_predictor(name) gives one"),
+        ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, such as load_predictor('mini')"),
         ({"prompts": []}, "prompts is []: a list of at least one prompt is needed"),
-        ({"prompts": "text"}, "prompts is 'text': a list of at least one prompt is needed"),
-        ({"prompts": [[6, MASK, 7]]}, "length is 8: the gaps of prompts[0] have length 1, give Shape(1, ...)"),
+        ({"prompts": [[6, MASK, 7]]}, "length is 8: the gaps of prompts[0] have length 1, give Shape(1)"),
         ({"prompts": [[6], [VOCABULARY]]}, f"prompts[1] holds the id {VOCABULARY}: tiny-bert has ids 0 to 27"),
         ({"prompts": [[-1]]}, "prompts[0] holds the id -1: tiny-bert has ids 0 to 27"),
         (
             {"prompts": [[6] * 60]},
             "length is 8: beside the 60 tokens of prompts[0] at most 4 fit what tiny-bert reads",
         ),
-        ({"length": 7}, "block is 4: it must divide length, which is 7"),
+        ({"length": 7}, "block is 4: it must divide length, which is 7, such as 1"),
         ({"steps": 16}, "steps is 16: at most length, 8, so that each step commits a token"),
         ({"ranking": "margin"}, "ranking is 'margin': it must be one of log-odds, probability, topk"),
         ({"precision": "float16"}, "precision is 'float16': it must be one of model, bfloat16, float32, float64"),
@@ -352,11 +344,18 @@ STRATEGY = "name, needs_reward and a method factor or order are needed"
         ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0: it must be finite and at least 0"),
         ({"seed": (1, 2)}, "seed has 2 rows: the batch has 1"),
         ({"cfg": -1.0}, "cfg is -1.0: it must be finite and at least 0"),
-        ({"savings": "everything"}, "savings is 'everything': a Savings is needed"),
-        ({"reward": "mini"}, "reward is 'mini': a reward model is needed, load_reward(name) gives one"),
-        ({"strategy": "rws"}, f"strategy is 'rws': {STRATEGY}"),
+        ({"savings": "everything"}, "savings is 'everything': a Savings is needed, such as Savings.everything()"),
+        ({"reward": "mini"}, "reward is 'mini': a reward model is needed, such as load_reward('mini'), or a function"),
+        (
+            {"strategy": "rws"},
+            "reward_scale is None: strategy rws needs reward_scale, as in rws:4 or reward_scale=4.0",
+        ),
+        ({"strategy": 8.0}, f"strategy is 8.0: {STRATEGY}"),
         ({"strategy": Confidence}, f"strategy is {Confidence}: {STRATEGY}"),
-        ({"strategy": RWS(1.0)}, "reward is None: strategy rws needs a reward model"),
+        (
+            {"strategy": RWS(1.0)},
+            "reward is None: strategy rws needs a reward model, such as reward=load_reward('mini')",
+        ),
         ({"strategy": Temperature((1.0, 2.0))}, "scale has 2 rows: the batch has 1"),
         ({"strategy": Schedule((1.0, 2.0))}, "factors has 2 steps: step 2 (from 0) was asked for"),
     ],
@@ -378,6 +377,7 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
         **{"width": 65, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0, "end_of_text": "none"},
         **{"end_ids": [], "prompt_text": None, "text": None, "forwards": 32, "reward_calls": 0},
         **{"reward_calls_saved": 0, "reward_tokens": 0, "reward_tokens_saved": 0},
+        **{"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None},
     }
     bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
@@ -405,8 +405,10 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
             **{"padding": "left", "sampling_temperature": 1.0, "seed": seed, "cfg": 1.0, "end_of_text": "defer"},
             **{"end_ids": [8, 9], "prompt_text": prompt, "text": PREDICTORS["llada"].decode_answer(trace.tokens)},
             **{"forwards": 4, "reward_calls": 4, "reward_calls_saved": 0},
-            **{"reward_tokens": 0, "reward_tokens_saved": 0},
+            **{"reward_tokens": 0, "reward_tokens_saved": 0, "log_prob": None, "rules_broken": None},
+            **{"pieces": trace.pieces, "final_reward": trace.final_reward},
         }
+        assert trace.pieces and trace.final_reward is not None
         assert type(trace.cfg) is type(trace.sampling_temperature) is float
     assert [trace.prompt.tolist() for trace in batch] == [[6, 7], PREDICTORS["llada"].encode_prompt("the cat sat")]
     assert batch.texts == [trace.text for trace in batch] and batch.reward_calls == 8

@@ -9,8 +9,7 @@ import pytest
 import torch
 from grouped import grouped
 from stand_in_device import DEVICE, Elsewhere, MixedDevices, move, stand_in
-from tiny_checkpoints import write_dream, write_llada
-from tiny_models import bert_predictor, full_modernbert_predictor, save_published, save_reward
+from tiny_models import bert_predictor, full_modernbert_predictor
 from torch import nn
 
 from rws_decode.decode import decode
@@ -20,6 +19,7 @@ from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.orders import Entropy, RandomOrder
+from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran"]
@@ -30,14 +30,14 @@ SHAPE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Any]]:
     """Return how to make each predictor and reward model."""
     root = tmp_path_factory.mktemp("models")
-    write_llada(root / "llada")
-    write_dream(root / "dream")
-    save_reward(root / "pair", {"mean": 0.0, "std": 0.3})
+    tiny_checkpoint("llada", root / "llada")
+    tiny_checkpoint("dream", root / "dream")
+    tiny_checkpoint("classifier", root / "pair", files={"reward.json": {"mean": 0.0, "std": 0.3}})
     loaders: dict[str, Callable[[], Any]] = {"bert": bert_predictor, "modernbert": full_modernbert_predictor}
     loaders |= {name: lambda name=name: load_predictor(str(root / name)) for name in ("llada", "dream")}
     loaders |= {"pair": lambda: load_reward(str(root / "pair"))}
     for name in ("skywork", "qrm"):
-        folder = str(save_published(root / name, name))
+        folder = str(tiny_checkpoint(name, root / name))
         loaders[name] = lambda folder=folder, name=name: load_reward(folder, published=name)
     return loaders
 

@@ -10,8 +10,7 @@ import pytest
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_checkpoints import DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, LLADA_IDS, LLADA_SPECIAL, write_dream, write_llada
-from tiny_models import MASK, bert_predictor, classifier, published_vocabulary, save_published, tokenizer
+from tiny_models import bert_predictor
 
 from paper_figures.data.dialogues import story_dialogue_set
 from paper_figures.runner.units import Unit, batch_key
@@ -37,6 +36,11 @@ from rws_decode.rewards import (
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import scale_path
 from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.diffusion import DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, LLADA_IDS, LLADA_SPECIAL
+from rws_decode.testing.networks import bert_classifier
+from rws_decode.testing.published_rewards import published_vocabulary
+from rws_decode.testing.words import MASK, word_tokenizer
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.prompt_ids import chat_ids
 from rws_decode.trace.trace import load
@@ -50,8 +54,8 @@ SPECIAL = {"llada": LLADA_SPECIAL, "dream": DREAM_SPECIAL}
 @pytest.fixture(scope="module")
 def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPredictor]:
     root = tmp_path_factory.mktemp("predictors")
-    write_llada(root / "llada")
-    write_dream(root / "dream")
+    tiny_checkpoint("llada", root / "llada")
+    tiny_checkpoint("dream", root / "dream")
     return {name: load_predictor(str(root / name), progress=False) for name in ("llada", "dream")} | {
         "mini": load_predictor("mini", progress=False)
     }
@@ -60,7 +64,7 @@ def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPred
 @pytest.fixture(scope="module")
 def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = tmp_path_factory.mktemp("rewards")
-    return {name: load_reward(str(save_published(root / name, name)), published=name) for name in sorted(PUBLISHED)}
+    return {name: load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)}
 
 
 # What a dialogue is.
@@ -168,14 +172,14 @@ def test_the_mask_in_any_turn_is_text_without_a_template_too(index: int) -> None
     ids=["left out", "changes", "refuses"],
 )
 def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, message: str) -> None:
-    codec = tokenizer()
+    codec = word_tokenizer()
     codec.chat_template = template
     with pytest.raises(ValueError, match=rf"^chat is True: .*{message}"):
         chat_ids(codec, TOLD)
 
 
 def test_a_template_without_special_tokens_is_encoded_in_one_piece() -> None:
-    codec = tokenizer()
+    codec = word_tokenizer()
     codec.chat_template = "{% for one in messages %}{{ 'and ' + one.content + ' then ' }}{% endfor %}"
     expected = codec("and a cat then and [ MASK ] then and it ran then", add_special_tokens=False)["input_ids"]
     assert chat_ids(codec, Dialogue(("a cat", "[MASK]", "it ran"))) == expected
@@ -239,7 +243,7 @@ def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict
 
 
 def test_other_rewards_are_given_the_plain_text() -> None:
-    pair = SequenceClassifierReward(classifier(), tokenizer(), mean=0.0, std=1.0)
+    pair = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=1.0)
     assert pair.score([TOLD], ["it ran ."]) == pair.score([TOLD.text], ["it ran ."])
     assert pair.ids(TOLD, "it ran .") == pair.ids(TOLD.text, "it ran .")
     seen: list[Any] = []
@@ -325,9 +329,10 @@ def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMask
     assert any(piece.tokens == tuple(output.sequences[0].tolist()) for piece in path.pieces)
 
 
-def test_a_dialogue_alone_is_no_list_of_prompts(predictors: dict[str, HFMaskPredictor]) -> None:
-    with pytest.raises(ValueError, match=r"^prompts is Dialogue.*: a list of at least one prompt is needed"):
-        decode(predictors["mini"], TOLD, Confidence(), **grouped(**SHORT))  # type: ignore[arg-type]
+def test_a_dialogue_alone_is_one_prompt(predictors: dict[str, HFMaskPredictor]) -> None:
+    alone = decode(predictors["mini"], TOLD, Confidence(), **grouped(**SHORT))  # type: ignore[arg-type]
+    listed = decode(predictors["mini"], [TOLD], Confidence(), **grouped(**SHORT))  # type: ignore[arg-type]
+    assert len(alone) == 1 and alone[0] == listed[0]
 
 
 def test_perplexity_is_given_the_plain_text() -> None:

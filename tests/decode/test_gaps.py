@@ -15,8 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_checkpoints import write_llada
-from tiny_models import CLS, MASK, SEP, bert_predictor, llada_predictor, modernbert_predictor, save_predictor
+from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from paper_figures.__main__ import main as figures
 from rws_decode.__main__ import main
@@ -34,6 +33,8 @@ from rws_decode.scales.path import scale_path
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.words import CLS, MASK, SEP
 from rws_decode.text.gaps import filled, gap_ids, gap_text, masks_in, row_of
 from rws_decode.trace.trace import Trace, load
 
@@ -110,7 +111,8 @@ def test_a_gap_at_the_end_is_the_plain_prompt_bit_for_bit(model: str, strategy: 
         )
         for one, other in zip(plain, gaps, strict=True):
             assert other.prompt_text == f"{one.prompt_text} [MASK:6]".strip()
-            assert replace(other, prompt=one.prompt, prompt_text=one.prompt_text) == one
+            assert replace(other, prompt=one.prompt, prompt_text=one.prompt_text, pieces=one.pieces) == one
+            assert {token: piece for token, piece in other.pieces.items() if token != str(MASK)} == one.pieces
             assert one.completed.tolist() == other.completed.tolist() == [*one.prompt.tolist(), *one.tokens.tolist()]
 
 
@@ -268,7 +270,7 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     )
     with pytest.raises(ValueError, match="encodes to the mask token 97"):
         careless.encode_prompt("bab [MASK:1]")
-    write_llada(tmp_path / "llada")
+    tiny_checkpoint("llada", tmp_path / "llada")
     llada = load_predictor(str(tmp_path / "llada"), progress=False, chat=False)
     around = [llada.encode_prompt(part) for part in ("the cat", " sat")]
     assert llada.encode_prompt("the cat [MASK:2] sat") == [*around[0], *[llada.mask_id] * 2, *around[1]]
@@ -294,7 +296,7 @@ def test_where_gaps_are_refused() -> None:
         with pytest.raises(ValueError, match=r"^prompts\[0\] has gaps: the compact decoder writes after a prompt"):
             decode_compact(bert, prompts, Confidence(), SIX)
     for call in (decode, decode_compact):
-        message = r"^length is 8: the gaps of prompts\[1\] have length 6, give Shape\(6, ...\)"
+        message = r"^length is 8: the gaps of prompts\[1\] have length 6, give Shape\(6\)"
         with pytest.raises(ValueError, match=message):
             call(bert, [[6], GAPPED], Confidence(), Shape(8, 4, 8))
     model = RWSLM(bert, max_new_tokens=6, steps=3, block_length=6, mc_num=1)
@@ -335,7 +337,7 @@ def test_an_english_gap_is_filled_from_end_to_end(
     assert main(["generate", *words[1:], "--infill", text]) == 0
     assert json.loads(capsys.readouterr().out) == result
     assert main(["generate", *words[1:-1], "--infill", text]) == 0
-    assert capsys.readouterr().out.startswith(f"{result['completed']}\n\n")
+    assert capsys.readouterr().out.startswith(f"prompt: {text}\nanswer: {result['completed']}\n\n")
     trace = load(tmp_path / "trace.parquet")
     assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).parted_at is None
     assert replay_with(trace, english).tokens.tolist() == tokens
@@ -417,7 +419,7 @@ def test_bad_gaps_are_one_line_and_exit_two(words: list[str], said: str, capsys:
 
 
 def test_ids_with_masks_have_the_shape_of_their_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = str(save_predictor(tmp_path / "tiny"))
+    folder = str(tiny_checkpoint("bert", tmp_path / "tiny"))
     assert main(["generate", "--model", folder, "--input-ids", json.dumps(GAPPED), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     (trace,) = decode(bert_predictor(), [GAPPED], Confidence(), Shape(6, 3, 6))

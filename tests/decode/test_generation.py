@@ -12,7 +12,7 @@ import torch
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import EOS, bert_predictor
+from tiny_models import bert_predictor
 
 from rws_decode.adapters.config import CONFIG_NAME
 from rws_decode.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
@@ -25,6 +25,7 @@ from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.reward_controls import RWSEvery
 from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.testing.words import EOS
 from rws_decode.view.drafts import DraftIterator
 
 PREDICTOR = bert_predictor()
@@ -96,7 +97,7 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
         ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
         ({"savings": {"memory": "8"}}, "savings has memory '8': int is needed"),
         ({"savings": True}, "savings is True: Savings is needed"),
-        ({"max_new_tokens": 7}, r"block is 4: it must divide length, which is 7 \(length is max_new_tokens"),
+        ({"max_new_tokens": 7}, r"block is 4: it must divide length, which is 7, such as 1 \(length is max_new_tokens"),
         ({"steps": "4"}, "steps is '4': int is needed"),
         ({"steps": True}, "steps is True: int is needed"),
         ({"temperature": -1.0}, "temperature is -1.0: it must be finite and at least 0"),

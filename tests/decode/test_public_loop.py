@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny_models import EOS, MASK, VOCABULARY, llama
 from torch import Tensor
 
 from rws_decode.decode import decode
@@ -12,6 +11,8 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
+from rws_decode.testing.networks import llama
+from rws_decode.testing.words import EOS, MASK, VOCABULARY
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -25,7 +25,7 @@ COMMAND = [
 ]
 KEYS = [
     *("tokens", "text", "commit_step", "god_tokens", "god_steps", "forwards", "reward_calls", "reward_calls_saved"),
-    *("completed", "final_reward", "log_prob", "scales", "rewards", "ties"),
+    *("completed", "final_reward", "log_prob", "rules_broken", "scales", "rewards", "ties"),
 ]
 
 

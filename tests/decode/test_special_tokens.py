@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_checkpoints import llada_tokenizer, write_llada
-from tiny_models import published_codec, save_published, save_reward, tokenizer
 
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
@@ -17,6 +15,10 @@ from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import CausalReward, QuantileReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.diffusion import llada_tokenizer
+from rws_decode.testing.published_rewards import published_tokenizer
+from rws_decode.testing.words import word_tokenizer
 from rws_decode.text.dialogue import Dialogue
 
 PUBLISHED: dict[str, Template] = {name: "chat" for name in ("skywork", "grm", "qrm", "intern")} | {"eurus": "instruct"}
@@ -39,8 +41,8 @@ def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = tmp_path_factory.mktemp("rewards")
     models: dict[str, Any] = {}
     for name in PUBLISHED:
-        models[name] = load_reward(str(save_published(root / name, name)), published=name)
-    save_reward(root / "pair", {"mean": 0.0, "std": 1.0})
+        models[name] = load_reward(str(tiny_checkpoint(name, root / name)), published=name)
+    tiny_checkpoint("classifier", root / "pair")
     return models | {"pair": load_reward(str(root / "pair")), "mini": load_reward("mini")}
 
 
@@ -74,7 +76,9 @@ def as_before(codec: Any, template: Template, turns: tuple[str, ...]) -> list[in
 @given(turns=st.lists(TEXTS, min_size=2, max_size=4).filter(lambda turns: len(turns) % 2 == 0))
 @settings(max_examples=30)
 def test_ordinary_text_has_the_ids_that_tokenizer_and_template_give_it(name: str, turns: list[str]) -> None:
-    codec, template = (tokenizer(), "pair") if name == "plain pair" else (published_codec(name), PUBLISHED[name])
+    codec, template = (
+        (word_tokenizer(), "pair") if name == "plain pair" else (published_tokenizer(name), PUBLISHED[name])
+    )
     encode = text_encoder(name, codec, template)
     assert encode(Dialogue(tuple(turns[:-1])), turns[-1]) == as_before(codec, template, tuple(turns))
 
@@ -125,7 +129,7 @@ def test_a_dialogue_of_spelled_turns_keeps_its_turns(rewards: dict[str, Any]) ->
 
 
 def test_a_template_that_changes_with_a_spelled_message_is_refused() -> None:
-    codec = published_codec("skywork")
+    codec = published_tokenizer("skywork")
     codec.chat_template = "{% for m in messages %}{{ m['content'] | length }} {{ m['content'] }}{% endfor %}"
     encode = text_encoder("odd", codec, "chat")
     assert encode("the cat", "sat .")
@@ -147,7 +151,7 @@ def test_causal_models_score_what_is_spelled_as_a_word(spelled: str) -> None:
 @pytest.fixture(scope="module")
 def llada(tmp_path_factory: pytest.TempPathFactory) -> HFMaskPredictor:
     folder = tmp_path_factory.mktemp("llada") / "LLaDA-8B-Instruct"
-    write_llada(folder)
+    tiny_checkpoint("llada", folder)
     return load_predictor(str(folder), chat=True)
 
 

@@ -12,23 +12,19 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 import torch
+from checkpoint_files import edit_json, stored_weights
 from safetensors.torch import load_file, save_file
-from tiny_checkpoints import (
-    DREAM_IDS,
-    FIRST_SPECIAL,
-    LLADA_IDS,
-    edit_json,
-    llada_tokenizer,
-    write_dream,
-    write_llada,
-)
-from tiny_models import bert, save_predictor, tokenizer
 
 from rws_decode import __main__
 from rws_decode.checkpoints import weights
 from rws_decode.checkpoints.files import fetch, locate
 from rws_decode.predictors import convert, load_predictor, loading
 from rws_decode.predictors.convert import convert as convert_checkpoint
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.diffusion import DREAM_IDS, FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
+from rws_decode.testing.networks import bert
+from rws_decode.testing.weights import write_weights
+from rws_decode.testing.words import word_tokenizer
 
 SHARD = "model-00002-of-00003.safetensors"
 
@@ -128,7 +124,7 @@ def with_larger_tokenizer(folder: Path) -> None:
 
 
 def with_other_tokenizer(folder: Path) -> None:
-    tokenizer().save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
 
 
 def with_moved_mask(folder: Path) -> None:
@@ -191,7 +187,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_one_clear_line(tmp_path: Path, damage: str, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "published"
-    write_llada(folder)
+    tiny_checkpoint("llada", folder)
     change, message = DAMAGE[damage]
     change(folder)
     with pytest.raises(ValueError, match=message) as caught:
@@ -221,15 +217,19 @@ def test_damage_is_one_clear_line(tmp_path: Path, damage: str, capfd: pytest.Cap
 def test_the_undamaged_checkpoint_decodes_from_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_llada(tmp_path / "published")
+    tiny_checkpoint("llada", tmp_path / "published")
     arguments = ["--prompt", "the cat", "--length", "4", "--steps", "2", "--block", "4"]
     assert __main__.main(["generate", "--model", str(tmp_path / "published"), *arguments]) == 0
     assert capsys.readouterr().out
 
 
 def test_one_file_instead_of_shards_is_the_same_model(tmp_path: Path) -> None:
-    write_llada(tmp_path / "many")
-    write_llada(tmp_path / "one", shards=1)
+    tiny_checkpoint("llada", tmp_path / "many")
+    one = tiny_checkpoint("llada", tmp_path / "one")
+    whole = stored_weights(one)
+    for file in one.glob("model*"):
+        file.unlink()
+    write_weights(one, whole, shards=1)
     ids = torch.tensor([[1, 2, 3]])
     many, single = (load_predictor(str(tmp_path / name), progress=False) for name in ("many", "one"))
     assert torch.equal(many.logits(ids, None), single.logits(ids, None))
@@ -247,7 +247,7 @@ def test_one_file_instead_of_shards_is_the_same_model(tmp_path: Path) -> None:
     ],
 )
 def test_a_lying_config_of_dream_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    write_dream(tmp_path / "model")
+    tiny_checkpoint("dream", tmp_path / "model")
     edit_json(tmp_path / "model" / "config.json", **changes)
     with pytest.raises(ValueError, match=message):
         load_predictor(str(tmp_path / "model"), progress=False)
@@ -255,7 +255,7 @@ def test_a_lying_config_of_dream_is_refused(tmp_path: Path, changes: dict[str, A
 
 @pytest.mark.parametrize("layers", [1, 3])
 def test_a_masked_language_model_of_other_layers_is_refused(tmp_path: Path, layers: int) -> None:
-    save_predictor(tmp_path / "model")
+    tiny_checkpoint("bert", tmp_path / "model")
     edit_json(tmp_path / "model" / "config.json", num_hidden_layers=layers)
     message = "has weights that its config does not ask for: " if layers == 1 else "lacks weights: "
     with pytest.raises(ValueError, match=rf"model model {message}"):
@@ -265,7 +265,7 @@ def test_a_masked_language_model_of_other_layers_is_refused(tmp_path: Path, laye
 def test_a_masked_language_model_of_another_tokenizer_or_bad_weights_is_refused(tmp_path: Path) -> None:
     model = bert()
     model.save_pretrained(tmp_path / "model")
-    tokenizer(tuple(f"word{number}" for number in range(40))).save_pretrained(tmp_path / "model")
+    word_tokenizer(tuple(f"word{number}" for number in range(40))).save_pretrained(tmp_path / "model")
     with pytest.raises(ValueError, match=r"its tokenizer has ids up to 45, its embedding 28 tokens"):
         load_predictor(str(tmp_path / "model"), progress=False)
     with torch.no_grad():
@@ -276,7 +276,7 @@ def test_a_masked_language_model_of_another_tokenizer_or_bad_weights_is_refused(
 
 
 def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = write_llada(tmp_path / "model")
+    written = stored_weights(tiny_checkpoint("llada", tmp_path / "model"))
     count = sum(tensor.numel() for tensor in written.values())
     free = 10**4
     monkeypatch.setattr(weights, "free_memory", lambda device: free)
@@ -288,7 +288,7 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
         )
         with pytest.raises(ValueError, match=message):
             load_predictor(str(tmp_path / "model"), dtype=dtype, progress=False)
-    save_predictor(tmp_path / "bert")
+    tiny_checkpoint("bert", tmp_path / "bert")
     monkeypatch.setattr(weights, "free_memory", lambda device: 10)
     with pytest.raises(ValueError, match=r"^model bert in float32 needs .* GB are missing$"):
         load_predictor(str(tmp_path / "bert"), progress=False)
@@ -299,7 +299,7 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
 def test_weights_that_change_dtype_need_memory_of_the_machine_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_llada(tmp_path / "model")
+    tiny_checkpoint("llada", tmp_path / "model")
     monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
     monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
     with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
@@ -328,7 +328,7 @@ def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     name, commit = "GSAI-ML/LLaDA-8B-Instruct", "0123456789abcdef0123456789abcdef01234567"
-    write_llada(in_the_cache(tmp_path, name, commit))
+    tiny_checkpoint("llada", in_the_cache(tmp_path, name, commit))
     for revision in (None, commit, "main"):
         loaded = load_predictor(name, revision=revision, progress=False)
         assert loaded.name == name and loaded.chat
@@ -341,20 +341,20 @@ def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: py
 
 
 def test_a_directory_has_no_revisions(tmp_path: Path) -> None:
-    write_llada(tmp_path / "model")
+    tiny_checkpoint("llada", tmp_path / "model")
     with pytest.raises(ValueError, match=r"^revision is 'main': model is a directory, which has no revisions"):
         load_predictor(str(tmp_path / "model"), revision="main")
     located = locate("model", str(tmp_path / "model"), {})
     assert fetch("model", located) is located
 
 
-@pytest.mark.parametrize("write", [write_llada, write_dream])
+@pytest.mark.parametrize("layout", ["llada", "dream"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @torch.inference_mode()
 def test_a_converted_checkpoint_is_the_same_to_the_last_bit(
-    tmp_path: Path, write: Callable[[Path], object], dtype: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, layout: str, dtype: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path / "published")
+    tiny_checkpoint(layout, tmp_path / "published")
     assert __main__.main(["convert", str(tmp_path / "published"), str(tmp_path / "to" / "native")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'to' / 'native'}\n"
     source, native = (
@@ -376,7 +376,7 @@ def test_a_converted_checkpoint_is_the_same_to_the_last_bit(
 def test_a_converted_checkpoint_is_one_that_transformers_reads(tmp_path: Path) -> None:
     from transformers import LlamaForCausalLM
 
-    written = write_llada(tmp_path / "published")
+    written = stored_weights(tiny_checkpoint("llada", tmp_path / "published"))
     convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
     model, info = LlamaForCausalLM.from_pretrained(tmp_path / "native", output_loading_info=True, dtype="bfloat16")
     assert not any(info[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
@@ -384,7 +384,7 @@ def test_a_converted_checkpoint_is_one_that_transformers_reads(tmp_path: Path) -
 
 
 def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
-    write_llada(tmp_path / "published")
+    tiny_checkpoint("llada", tmp_path / "published")
     convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
     config = json.loads((tmp_path / "native" / "config.json").read_text())
     for changes, message in [
@@ -404,12 +404,12 @@ def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
 
 def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, target = tmp_path / "published", tmp_path / "to" / "native"
-    write_llada(folder)
+    tiny_checkpoint("llada", folder)
     filled(float("nan"))(folder)
     with pytest.raises(ValueError, match=r"holds NaN or infinite numbers"):
         convert_checkpoint(str(folder), target)
     assert list(target.parent.iterdir()) == []
-    write_llada(folder)
+    folder = tiny_checkpoint("llada", tmp_path / "whole")
     real, calls = convert.save_file, []
 
     def interrupted(*args: Any, **options: Any) -> None:
@@ -429,9 +429,9 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 def test_conversions_that_make_no_sense_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_llada(tmp_path / "published")
+    tiny_checkpoint("llada", tmp_path / "published")
     convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
-    save_predictor(tmp_path / "bert")
+    tiny_checkpoint("bert", tmp_path / "bert")
     for source, target, message in [
         ("published", "native", r"target is .*native: it exists already"),
         ("native", "again", r"it is converted already, a published LLaDA or Dream checkpoint is needed"),

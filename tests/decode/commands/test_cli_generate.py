@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from grouped import grouped
-from tiny_models import CLS, MASK, SEP, bert, save_predictor, save_reward
 
 import rws_decode
 from rws_decode.__main__ import COMMANDS, main
@@ -26,6 +25,9 @@ from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert
+from rws_decode.testing.words import CLS, MASK, SEP
 from rws_decode.trace.trace import Trace, load
 
 KEYS = [
@@ -34,6 +36,7 @@ KEYS = [
     "completed",
     "final_reward",
     "log_prob",
+    "rules_broken",
     "commit_step",
     "god_tokens",
     "god_steps",
@@ -50,9 +53,9 @@ SIZE = ["--length", "8", "--steps", "4", "--block", "4"]
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    save_predictor(folder / "tiny", examples=[{"prompt": "the cat"}, {"prompt": "a dog ran"}])
-    save_predictor(folder / "bare", with_tokenizer=False)
-    save_reward(folder / "reward", {"mean": 0.0, "std": 1.0})
+    tiny_checkpoint("bert", folder / "tiny", files={"examples.json": [{"prompt": "the cat"}, {"prompt": "a dog ran"}]})
+    tiny_checkpoint("bert", folder / "bare", tokenizer=False)
+    tiny_checkpoint("classifier", folder / "reward")
     return folder
 
 
@@ -107,7 +110,8 @@ def test_without_a_tokenizer_ids_decode_to_ids(models: Path, capsys: pytest.Capt
     bare = json.loads(generate(capsys, "--model", models / "bare", *ids, "--json"))
     assert bare["text"] is None
     assert bare["tokens"] == json.loads(generate(capsys, "--model", models / "tiny", *ids, "--json"))["tokens"]
-    assert generate(capsys, "--model", models / "bare", *ids).startswith(json.dumps(bare["tokens"]) + "\n")
+    printed = generate(capsys, "--model", models / "bare", *ids)
+    assert printed.startswith(f"prompt: {json.dumps([CLS, 6, 8, SEP])}\nanswer: {json.dumps(bare['tokens'])}\n")
 
 
 def test_ids_of_a_prompt_decode_as_the_prompt(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +125,7 @@ def test_people_get_text_and_a_summary(models: Path, capsys: pytest.CaptureFixtu
     words = [*rws(models), "--prompt", "the cat", *SIZE]
     result = json.loads(generate(capsys, *words, "--json"))
     printed = generate(capsys, *words)
-    assert printed.startswith(result["text"] + "\n")
+    assert printed.startswith(f"prompt: the cat\nanswer: {result['text']}\n")
     assert f"{result['god_tokens']:.3f} tokens, {result['god_steps']:.3f} steps" in printed
     assert f"reward calls: {result['reward_calls']}, saved: {result['reward_calls_saved']}" in printed
 
@@ -230,7 +234,7 @@ def test_the_final_reward_is_that_of_the_text_under_any_strategy(
     assert result["final_reward"]["raw"] == pytest.approx(raw, abs=1e-5)
     assert result["final_reward"]["normalised"] == pytest.approx((raw - reward.mean) / reward.std, abs=1e-5)
     assert result["log_prob"] is None  # its conditionals are those of no distribution
-    assert "reward of the text: " in generate(capsys, *words, "--strategy", *strategy)
+    assert f"reward {raw:.3g} (" in generate(capsys, *words, "--strategy", *strategy)
 
 
 def test_without_a_tokenizer_there_is_no_text_to_score(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,7 +375,7 @@ def test_every_command_has_its_module() -> None:
 
 
 def test_models_are_loaded_as_the_options_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = str(save_predictor(tmp_path / "model"))
+    model = str(tiny_checkpoint("bert", tmp_path / "model"))
     shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
     assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
     assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"

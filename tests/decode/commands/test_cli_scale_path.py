@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from grouped import grouped
-from tiny_models import save_predictor, save_reward
 
 from rws_decode.__main__ import main
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.scales.path import scale_path
+from rws_decode.step.final_text import final_reward
+from rws_decode.testing import tiny_checkpoint
 
 KEYS = [
     "over",
@@ -40,9 +42,9 @@ RANGE = ["--scale-min", 0.05, "--scale-max", 20]
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    save_predictor(folder / "tiny", examples=[{"prompt": "the cat"}, {"prompt": "a dog ran"}])
-    save_predictor(folder / "bare", with_tokenizer=False)
-    save_reward(folder / "reward", {"mean": 0.0, "std": 1.0})
+    tiny_checkpoint("bert", folder / "tiny", files={"examples.json": [{"prompt": "the cat"}, {"prompt": "a dog ran"}]})
+    tiny_checkpoint("bert", folder / "bare", tokenizer=False)
+    tiny_checkpoint("classifier", folder / "reward")
     return folder
 
 
@@ -67,13 +69,17 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, caps
             "tokens": list(piece.tokens),
             "text": piece.text,
             "commit_step": list(piece.commit_step),
+            "final_reward": None,
+            "log_prob": None,
         }
     assert (result["pieces"][0]["lower"], result["pieces"][-1]["upper"]) == (0.05, 20.0)
     for (left, right), gap in zip(pairwise(result["pieces"]), result["breakpoints"], strict=True):
         assert gap["lower"] <= left["upper"] == right["lower"] <= gap["upper"]
         assert gap["proved"] and gap["step"] in range(4)
     assert (result["forwards"], result["grid_forwards"]) == (path.forwards, 4 * len(path.pieces))
-    assert [line for line in err.splitlines() if line.startswith("step 4 of 4: ")]
+    first, begun, *_, last = [line for line in err.splitlines() if line.startswith("scale-path: ")]
+    assert first.startswith("scale-path: loading ") and begun == "scale-path: 0 of 4 steps"
+    assert re.match(r"scale-path: 4 of 4 steps, \d+ canvases, \d+ intervals, ", last)
 
 
 def test_over_the_reward_scale_and_under_a_budget(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,28 +112,40 @@ def test_ids_need_no_tokenizer(models: Path, capsys: pytest.CaptureFixture[str])
     assert json.dumps(result["pieces"][0]["tokens"])[:50] in printed(capsys, *words)[0]
 
 
-def test_the_table_has_a_line_per_interval(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_answer_is_printed_once_and_whole(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--model", models / "tiny", "--example", 0, *RANGE, *SIZE]
     result = json.loads(printed(capsys, *words, "--json")[0])
-    table = printed(capsys, *words)[0].splitlines()
-    assert len(table) == 1 + len(result["pieces"]) + 3
-    assert table[1].split()[0] == "0.05" and result["pieces"][0]["text"][:40] in table[1]
-    assert f"{result['outputs']} different outputs; certified" in table[-2]
+    out = printed(capsys, *words)[0]
+    texts = list(dict.fromkeys(piece["text"] for piece in result["pieces"]))
+    lines = [line.strip().replace("[", "").replace("]", "") for line in out.splitlines()]
+    assert [line for line in lines if line in texts] == [" ".join(text.split()) for text in texts]
+    assert out.startswith("prompt: the cat\n\nanswer 1, at 0.05 to ")
+    assert sum(line.startswith("answer ") for line in lines) == result["outputs"] == len(texts)
+    at_one = next(piece for piece in result["pieces"] if piece["lower"] <= 1 <= piece["upper"])
+    (usual,) = [i for i, line in enumerate(lines) if line.endswith(", where scale 1 is")]
+    assert lines[usual + 2] == at_one["text"] and "[" not in out.splitlines()[usual + 2]
+    assert f"{result['outputs']} different answers; certified" in out
     partial = printed(capsys, *words, "--budget", 4)[0]
     assert "unexplored" in partial and "not certified" in partial
 
 
-def test_a_reward_that_is_not_used_is_mentioned(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--model", models / "tiny", "--prompt", "a", *RANGE, *SIZE, "--reward", models / "reward", "--json"]
-    assert "does not use --reward" in printed(capsys, *words)[1]
+def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", models / "tiny", "--prompt", "a", *RANGE, *SIZE, "--reward", models / "reward"]
+    result = json.loads(printed(capsys, *words, "--json")[0])
+    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
+    for piece in result["pieces"]:
+        again = final_reward(predictor, reward, "a", piece["tokens"])
+        assert piece["final_reward"] == pytest.approx(again._asdict())
+    shown = printed(capsys, *words)[0]
+    assert f"reward {result['pieces'][0]['final_reward']['raw']:.3f}" in shown
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--scale-min", "0"], "c_min and c_max are 0.0 and 20.0"),
-        (["--scale-max", "0.01"], "c_min and c_max are 0.05 and 0.01"),
-        (["--scale-max", "nan"], "c_max are 0.05 and nan"),
+        (["--scale-min", "0"], "scale_min and scale_max are 0.0 and 20.0"),
+        (["--scale-max", "0.01"], "scale_min and scale_max are 0.05 and 0.01"),
+        (["--scale-max", "nan"], "scale_max are 0.05 and nan"),
         (["--over", "reward-scale"], "--reward is missing"),
         (["--over", "reward-scale", "--reward", "nobody"], "reward is 'nobody'"),
         (["--over", "length"], "--over"),

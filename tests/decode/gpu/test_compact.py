@@ -12,17 +12,7 @@ import torch
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    VOCABULARY,
-    bert_predictor,
-    full_modernbert_predictor,
-    llada_predictor,
-    tokenizer,
-)
+from tiny_models import bert_predictor, full_modernbert_predictor, llada_predictor
 from torch.overrides import TorchFunctionMode
 from transformers import (
     LlamaConfig,
@@ -62,6 +52,7 @@ from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.recorded import constant_of, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
+from rws_decode.testing.words import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -107,7 +98,7 @@ def network(name: str, *, both_ways: bool = True, dtype: torch.dtype = torch.flo
 
 def bidirectional(name: str, **options: Any) -> BidirectionalPredictor:
     given = {key: options.pop(key) for key in ("dtype", "seed") if key in options}
-    return BidirectionalPredictor(network(name, **given), tokenizer(), name=name, **options)
+    return BidirectionalPredictor(network(name, **given), word_tokenizer(), name=name, **options)
 
 
 @lru_cache
@@ -125,7 +116,7 @@ def predictor_named(name: str) -> Any:
 def causal_reward(**changes: Any) -> CausalReward:
     torch.manual_seed(3)
     model = LlamaForSequenceClassification(LlamaConfig(**SIZES | {"num_labels": 1} | changes))
-    return CausalReward(model, tokenizer(), mean=0.0, std=0.5, name="causal")
+    return CausalReward(model, word_tokenizer(), mean=0.0, std=0.5, name="causal")
 
 
 @lru_cache
@@ -306,7 +297,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     reward = causal_reward()
     reward.model.to("meta")
     model = network("llama").to("meta")
-    predictor = BidirectionalPredictor(model, tokenizer(), name="meta")
+    predictor = BidirectionalPredictor(model, word_tokenizer(), name="meta")
     savings = replace(CompactSavings(), settled=False, reuse=False)
     prompts = [[6, 7], [8, 9, 10]]
     scorer = DeviceScorer(predictor, reward, ["a", "b"], reuse=False, cache=False, replay=True, device=predictor.device)
@@ -516,7 +507,8 @@ class Wrong:
     ("changes", "message"),
     [
         ({"strategy": Margin()}, "strategy is Margin"),
-        ({"strategy": RWS}, "a method factor is needed"),
+        ({"strategy": RWS}, "strategy is <class .*RWS.>: a name such as 'rws:8' is needed, or an object"),
+        ({"strategy": "margin"}, "strategy is 'margin': one with name, needs_reward and a method factor is needed"),
         ({"strategy": RWS(8.0)}, "reward is None"),
         ({"strategy": Wrong()}, "factor is .-1.0.: it must be positive"),
         ({"end_of_text": "defer"}, "end_of_text is 'defer': the compact decoder knows none, suppress"),

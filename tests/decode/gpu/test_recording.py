@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -21,6 +20,7 @@ from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.testing.words import word_tokenizer
 
 CPU = torch.device("cpu")
 # What would wait for the device, or copy from ordinary memory of the host: CUDA records neither.
@@ -162,7 +162,7 @@ def network(**changes: Any) -> LlamaForCausalLM:
 def test_a_recorded_forward_gives_what_a_forward_gives(cuda: Cuda, causal: bool, masked: bool, precise: bool) -> None:
     model = network(attention_bias=True)
     if precise:
-        BidirectionalPredictor(model, tokenizer(), precise_rotary=True, mask_id=1)
+        BidirectionalPredictor(model, word_tokenizer(), precise_rotary=True, mask_id=1)
     lean, replays = LeanLlama(model.model, causal=causal), Replays()
     generator = torch.Generator().manual_seed(1)
     with torch.inference_mode():

@@ -19,6 +19,7 @@ from interpreted_rows import Kernels, interpreted
 from torch import Tensor
 
 from rws_decode.gpu.row_statistics import RELATIVE, Backend, RowStatistics, log_f_error, row_statistics
+from rws_decode.testing.strategies import logit_tensors
 
 INF, NAN = float("inf"), float("nan")
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -117,28 +118,21 @@ def test_many_chunks_merge_and_keep_the_lowest_of_equal_tokens(kernels: Kernels)
     assert_fits(kernels(logits, factors, slopes=True, block=64), logits, factors)
 
 
-entries = st.one_of(st.floats(-30, 30, width=16), st.sampled_from([0.0, 1.0, 1.5, -INF, 3e4, -3e4, 2.0**-14]))
+problems = st.tuples(
+    logit_tensors(tuple(DTYPES.values())),
+    st.lists(st.floats(-2, 4).map(lambda e: 10.0**e), min_size=1, max_size=3).map(
+        lambda factors: torch.tensor(factors, dtype=torch.float64)
+    ),
+)
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
-    """Rows with one finite logit at least, in any dtype, and positive factors, shared or of each row."""
-    width, n, g = draw(st.integers(1, 150)), draw(st.integers(1, 2)), draw(st.integers(1, 3))
-    few = draw(st.lists(entries, min_size=1, max_size=8))
-    rows = [draw(st.lists(st.sampled_from(few), min_size=width, max_size=width)) for _ in range(n)]
-    logits = torch.tensor(rows, dtype=DTYPES[draw(st.sampled_from(sorted(DTYPES)))])
-    logits[(logits == -INF).all(dim=1), draw(st.integers(0, width - 1))] = -2.5
-    factor = st.floats(-2, 4).map(lambda e: 10.0**e)
-    return logits, torch.tensor(draw(st.lists(factor, min_size=g, max_size=g)), dtype=torch.float64)
-
-
-@given(problem=problems())
+@given(problem=problems)
 def test_torch_fits_the_definition_for_any_logits(problem: tuple[Tensor, Tensor]) -> None:
     assert_fits(row_statistics(*problem, slopes=True, backend="torch"), *problem)
 
 
 @settings(max_examples=examples(30))
-@given(problem=problems(), slopes=st.booleans(), largest=st.booleans())
+@given(problem=problems, slopes=st.booleans(), largest=st.booleans())
 def test_kernels_fit_the_definition_for_any_logits(
     kernels: Kernels, problem: tuple[Tensor, Tensor], slopes: bool, largest: bool
 ) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+from checkpoint_files import stored_weights
 from grouped import grouped
 from reference_layers import rms_norm, rotate
-from tiny_checkpoints import DREAM_CONFIG, DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, write_dream
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -17,6 +17,8 @@ from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.strategies.factors import Confidence
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.diffusion import DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, dream_config
 
 MASK, END, TURN = (DREAM_IDS[name] for name in ("<|mask|>", "<|endoftext|>", "<|im_end|>"))
 CANVAS = torch.tensor([[83, 257, MASK, 12, MASK, MASK, 9], [MASK, 41, 42, MASK, 200, MASK, 3]])
@@ -48,7 +50,7 @@ def reference_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Te
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("published") / "Dream-v0-Instruct-7B"
-    write_dream(path)
+    tiny_checkpoint("dream", path)
     return path
 
 
@@ -60,8 +62,9 @@ def predictor(folder: Path) -> HFMaskPredictor:
 @pytest.mark.parametrize("changes", [{}, {"num_key_value_heads": 4}, {"num_hidden_layers": 1, "rms_norm_eps": 1e-3}])
 @torch.inference_mode()
 def test_logits_are_those_of_the_described_network_shifted(tmp_path: Path, changes: dict[str, Any]) -> None:
-    config = DREAM_CONFIG | changes
-    weights = {name: tensor.float() for name, tensor in write_dream(tmp_path / "model", config).items()}
+    config = dream_config(**changes)
+    stored = stored_weights(tiny_checkpoint("dream", tmp_path / "model", config=changes))
+    weights = {name: tensor.float() for name, tensor in stored.items()}
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
     expected = torch.stack([reference_logits(weights, config, row) for row in CANVAS])
     torch.testing.assert_close(loaded.logits(CANVAS, None), expected, rtol=1e-5, atol=1e-5)
@@ -100,23 +103,23 @@ def test_the_head_is_applied_to_the_asked_places_only(predictor: HFMaskPredictor
 
 def test_tokens_are_read_from_the_checkpoint(predictor: HFMaskPredictor) -> None:
     assert (predictor.mask_id, predictor.end_ids, predictor.end_id, predictor.pad_id) == (MASK, (END, TURN), END, END)
-    assert predictor.forbidden_ids == tuple(range(FIRST_SPECIAL + len(DREAM_SPECIAL), DREAM_CONFIG["vocab_size"]))
+    assert predictor.forbidden_ids == tuple(range(FIRST_SPECIAL + len(DREAM_SPECIAL), dream_config()["vocab_size"]))
 
 
 def test_ids_that_nothing_names_are_the_published_ones_at_the_published_size_only(tmp_path: Path) -> None:
     unnamed = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
-    write_dream(tmp_path / "small", DREAM_CONFIG | unnamed, with_tokenizer=False)
+    tiny_checkpoint("dream", tmp_path / "small", config=unnamed, tokenizer=False)
     with pytest.raises(ValueError, match=r"^mask_id is None: small needs one below 278"):
         load_predictor(str(tmp_path / "small"), progress=False)
     published = {"vocab_size": 152064, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    write_dream(tmp_path / "large", DREAM_CONFIG | unnamed | published, with_tokenizer=False)
+    tiny_checkpoint("dream", tmp_path / "large", config=unnamed | published, tokenizer=False)
     loaded = load_predictor(str(tmp_path / "large"), dtype="bfloat16", progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (151666, (151643, 151645))
 
 
 def test_the_generation_config_names_what_the_config_leaves_out(tmp_path: Path) -> None:
-    write_dream(tmp_path / "model", with_tokenizer=False)
-    bare = {key: value for key, value in DREAM_CONFIG.items() if key not in ("mask_token_id", "eos_token_id")}
+    tiny_checkpoint("dream", tmp_path / "model", tokenizer=False)
+    bare = {key: value for key, value in dream_config().items() if key not in ("mask_token_id", "eos_token_id")}
     write_json(tmp_path / "model" / "config.json", bare)
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (MASK, (END,))

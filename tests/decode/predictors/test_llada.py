@@ -10,18 +10,9 @@ from typing import Any
 
 import pytest
 import torch
+from checkpoint_files import edit_json, stored_weights
 from grouped import grouped
 from reference_layers import rms_norm, rotate
-from safetensors.torch import save_file
-from tiny_checkpoints import (
-    FIRST_SPECIAL,
-    LLADA_CONFIG,
-    LLADA_IDS,
-    LLADA_SPECIAL,
-    edit_json,
-    llada_tokenizer,
-    write_llada,
-)
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -30,6 +21,9 @@ from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, LLADA_SPECIAL, llada_config, llada_tokenizer
+from rws_decode.testing.weights import write_weights
 
 MASK, END, TURN, BOS = (LLADA_IDS[name] for name in ("<|mdm_mask|>", "<|endoftext|>", "<|eot_id|>", "<|startoftext|>"))
 CANVAS = torch.tensor([[BOS, 83, 257, MASK, 12, MASK, MASK], [BOS, 40, 41, 42, MASK, 200, MASK]])
@@ -60,7 +54,7 @@ def reference_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Te
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("published") / "LLaDA-8B-Instruct"
-    write_llada(path)
+    tiny_checkpoint("llada", path)
     return path
 
 
@@ -82,13 +76,12 @@ def predictor(folder: Path) -> HFMaskPredictor:
 )
 @torch.inference_mode()
 def test_logits_are_those_of_the_described_network(tmp_path: Path, changes: dict[str, Any]) -> None:
-    config = LLADA_CONFIG | changes
+    config = llada_config(**changes)
     sizes = config | {
         "n_kv_heads": config["n_kv_heads"] or 1,
         "embedding_size": config["embedding_size"] or config["vocab_size"],
     }
-    weights = write_llada(tmp_path / "model", sizes)
-    edit_json(tmp_path / "model" / "config.json", **changes)
+    weights = stored_weights(tiny_checkpoint("llada", tmp_path / "model", config=changes))
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
     plain = {name: tensor.float() for name, tensor in weights.items()}
     expected = torch.stack([reference_logits(plain, sizes, row) for row in CANVAS])
@@ -114,7 +107,7 @@ def test_in_bfloat16_positions_are_turned_in_float32(folder: Path) -> None:
     hidden = seen[0]["hidden_states"]
     for rotated, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
         flat = layer(hidden).view(2, 7, heads, 8).transpose(1, 2)
-        expected = torch.stack([rotate(row, LLADA_CONFIG["rope_theta"]) for row in flat])
+        expected = torch.stack([rotate(row, llada_config()["rope_theta"]) for row in flat])
         assert rotated.dtype == torch.bfloat16 and torch.equal(rotated, expected)
 
 
@@ -170,33 +163,33 @@ def test_the_head_is_applied_to_the_asked_places_only(predictor: HFMaskPredictor
 def test_tokens_are_read_from_the_checkpoint(predictor: HFMaskPredictor) -> None:
     assert (predictor.mask_id, predictor.end_ids, predictor.end_id, predictor.pad_id) == (MASK, (END, TURN), END, END)
     # The embedding's filling, and the ids that the tokenizer does not name.
-    assert predictor.forbidden_ids == tuple(range(FIRST_SPECIAL + len(LLADA_SPECIAL), LLADA_CONFIG["embedding_size"]))
-    assert (predictor.vocab_size, predictor.max_length) == (LLADA_CONFIG["embedding_size"], 128)
+    assert predictor.forbidden_ids == tuple(range(FIRST_SPECIAL + len(LLADA_SPECIAL), llada_config()["embedding_size"]))
+    assert (predictor.vocab_size, predictor.max_length) == (llada_config()["embedding_size"], 128)
 
 
 def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path: Path) -> None:
-    write_llada(tmp_path / "model", with_tokenizer=False)
+    tiny_checkpoint("llada", tmp_path / "model", tokenizer=False)
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
-    assert loaded.forbidden_ids == tuple(range(LLADA_CONFIG["vocab_size"], LLADA_CONFIG["embedding_size"]))
+    assert loaded.forbidden_ids == tuple(range(llada_config()["vocab_size"], llada_config()["embedding_size"]))
     assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASK, (END,), END)
     (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.text is None and max(trace.tokens.tolist()) < LLADA_CONFIG["vocab_size"]
+    assert trace.text is None and max(trace.tokens.tolist()) < llada_config()["vocab_size"]
 
 
 def test_ids_that_nothing_names_are_the_published_ones_at_the_published_size_only(tmp_path: Path) -> None:
     unnamed = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
-    write_llada(tmp_path / "small", LLADA_CONFIG | unnamed, with_tokenizer=False)
+    tiny_checkpoint("llada", tmp_path / "small", config=unnamed, tokenizer=False)
     with pytest.raises(ValueError, match=r"^mask_id is None: small needs one below 274"):
         load_predictor(str(tmp_path / "small"), progress=False)
     assert load_predictor(str(tmp_path / "small"), mask_id=5, progress=False).mask_id == 5
     published = {"embedding_size": 126464, "vocab_size": 126464, "d_model": 8, "n_layers": 1, "n_heads": 2}
-    write_llada(tmp_path / "large", LLADA_CONFIG | unnamed | published, with_tokenizer=False, shards=1)
+    tiny_checkpoint("llada", tmp_path / "large", config=unnamed | published, tokenizer=False)
     loaded = load_predictor(str(tmp_path / "large"), dtype="bfloat16", progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (126336, (126081, 126348))
 
 
 def test_the_tokenizer_names_what_the_config_leaves_out(tmp_path: Path) -> None:
-    write_llada(tmp_path / "model", LLADA_CONFIG | {"mask_token_id": None, "eos_token_id": None})
+    tiny_checkpoint("llada", tmp_path / "model", config={"mask_token_id": None, "eos_token_id": None})
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (MASK, (END, TURN))
 
@@ -224,7 +217,7 @@ def test_special_tokens_in_the_users_text_are_text(folder: Path, special: str, c
 
 
 def test_steering_tokens_that_the_tokenizer_does_not_mark_as_special_are_text_too(tmp_path: Path) -> None:
-    write_llada(tmp_path / "model")
+    tiny_checkpoint("llada", tmp_path / "model")
     described = json.loads((tmp_path / "model" / "tokenizer.json").read_text(encoding="utf-8"))
     for token in described["added_tokens"]:
         token["special"] = token["content"] in ("<|startoftext|>", "<|endoftext|>")
@@ -244,7 +237,9 @@ def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_bas
         ("LLaDA-8B-Base", "yes", False),
         ("bare", None, False),
     ]:
-        write_llada(tmp_path / name, **({} if template else {"template": None}))
+        folder = tiny_checkpoint("llada", tmp_path / name)
+        if not template:
+            (folder / "chat_template.jinja").unlink()
         loaded = load_predictor(str(tmp_path / name), progress=False)
         assert loaded.chat is expected
         if not expected:
@@ -267,7 +262,7 @@ def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_bas
 def test_a_chat_template_that_does_not_quote_the_message_is_refused(
     tmp_path: Path, template: str, message: str
 ) -> None:
-    write_llada(tmp_path / "model", template=template)
+    (tiny_checkpoint("llada", tmp_path / "model") / "chat_template.jinja").write_text(template)
     with pytest.raises(ValueError, match=rf"^chat is True: .*{message}"):
         load_predictor(str(tmp_path / "model"), progress=False).encode_prompt("the cat")
 
@@ -332,9 +327,10 @@ def test_device_map_and_quantization_reach_transformers(folder: Path, monkeypatc
 
 
 def test_nan_is_found_before_quantisation_hides_it(tmp_path: Path) -> None:
-    weights = write_llada(tmp_path / "model", shards=1)
+    folder = tiny_checkpoint("llada", tmp_path / "model")
+    weights = stored_weights(folder)
     weights["model.transformer.ln_f.weight"][3] = float("nan")
-    save_file(weights, tmp_path / "model" / "model.safetensors", metadata={"format": "pt"})
+    write_weights(folder, weights)
     with pytest.raises(ValueError, match=r"weight model.transformer.ln_f.weight holds NaN or infinite numbers"):
         load_predictor(str(tmp_path / "model"), quantization=object(), progress=False)
 
@@ -349,8 +345,8 @@ def test_progress_is_shown_unless_disabled(folder: Path, capfd: pytest.CaptureFi
 
 
 def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
-    config = LLADA_CONFIG | {"d_model": 256, "mlp_hidden_size": 768, "n_layers": 12, "n_kv_heads": 4}
-    weights = write_llada(tmp_path / "model", config)
+    config = {"d_model": 256, "mlp_hidden_size": 768, "n_layers": 12, "n_kv_heads": 4}
+    weights = stored_weights(tiny_checkpoint("llada", tmp_path / "model", config=config))
     size = 4 * sum(tensor.numel() for tensor in weights.values())
     load_predictor(str(tmp_path / "model"), progress=False)
 

@@ -8,22 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    SEP,
-    SPECIAL,
-    UNK,
-    VOCABULARY,
-    bert,
-    bert_predictor,
-    llada_predictor,
-    modernbert_predictor,
-    save_predictor,
-    tokenizer,
-)
+from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from transformers import (
     AutoModelForMaskedLM,
     BertConfig,
@@ -40,6 +25,9 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert
+from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, word_tokenizer
 
 PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada": llada_predictor}
 
@@ -47,12 +35,23 @@ PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     examples = [{"prompt": "the cat", "answer": "sat ."}, {"prompt": "a dog", "answer": "ran ."}]
-    return save_predictor(tmp_path_factory.mktemp("models") / "tiny", examples=examples)
+    return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "tiny", files={"examples.json": examples})
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_predictor(tmp_path_factory.mktemp("models") / "bare", with_tokenizer=False)
+    return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "bare", tokenizer=False)
+
+
+def test_they_say_what_they_are_and_offer_their_prompts(saved: Path, bare: Path) -> None:
+    loaded = load_predictor(str(saved))
+    assert repr(loaded) == f"HFMaskPredictor('tiny', 6.32k parameters, {VOCABULARY} tokens, 2 examples)"
+    assert loaded.prompts == ["the cat", "a dog"]
+    assert load_predictor(str(bare)).prompts == []
+    assert repr(llada_predictor()) == f"CallablePredictor('tiny-llada', mask {MASK}, {VOCABULARY} tokens)"
+    world = load_predictor("english")
+    assert repr(world).startswith("WorldPredictor('english', NGram(order=4, ") and len(repr(world)) <= 120
+    assert world.prompts == [example["prompt"] for example in world.examples]
 
 
 @pytest.mark.parametrize("model", PREDICTORS)
@@ -157,7 +156,7 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     torch.manual_seed(0)
     model = AutoModelForMaskedLM.from_config(CONFIGS[kind]).eval()
     model.save_pretrained(tmp_path / kind)
-    tokenizer().save_pretrained(tmp_path / kind)
+    word_tokenizer().save_pretrained(tmp_path / kind)
     predictor = load_predictor(str(tmp_path / kind), progress=False)
     canvas = torch.tensor([[CLS, 7, 8, SEP, MASK, MASK], [CLS, 9, SEP, MASK, 12, 13]])
     logits = predictor.logits(canvas, None)
@@ -194,7 +193,7 @@ def test_answers_end_at_the_first_end_of_text_without_special_tokens(model: str)
 
 
 def test_ids_without_a_name_are_forbidden() -> None:
-    predictor = HFMaskPredictor(bert(vocabulary=VOCABULARY + 3), tokenizer())
+    predictor = HFMaskPredictor(bert(vocab_size=VOCABULARY + 3), word_tokenizer())
     assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
     batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(length=16, steps=8, block=8))
     assert max(int(trace.candidate.max()) for trace in batch) < VOCABULARY
@@ -204,7 +203,7 @@ def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() 
     model = bert()
     model.config.mask_token_id = 7
     assert HFMaskPredictor(model).mask_id == 7
-    assert HFMaskPredictor(model, tokenizer()).mask_id == MASK
+    assert HFMaskPredictor(model, word_tokenizer()).mask_id == MASK
     assert HFMaskPredictor(model, mask_id=9).mask_id == 9
     model.config.mask_token_id = None
     with pytest.raises(ValueError, match=r"^mask_id is None"):
@@ -229,7 +228,7 @@ def test_missing_weights_are_refused_not_drawn_at_random(tmp_path: Path) -> None
 
 
 def test_pickled_weights_are_refused(tmp_path: Path) -> None:
-    folder = save_predictor(tmp_path / "pickled")
+    folder = tiny_checkpoint("bert", tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(b"anything")
     with pytest.raises(ValueError, match=r"holds only pickled weights \(pytorch_model.bin\), which are never opened"):
@@ -237,14 +236,14 @@ def test_pickled_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_truncated_weights_are_refused(tmp_path: Path) -> None:
-    weights = save_predictor(tmp_path / "cut") / "model.safetensors"
+    weights = tiny_checkpoint("bert", tmp_path / "cut") / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-10])
     with pytest.raises(ValueError, match=r"model cut cannot be loaded: model.safetensors is truncated"):
         load_predictor(str(weights.parent))
 
 
 def test_remote_code_is_never_run(tmp_path: Path) -> None:
-    folder = save_predictor(tmp_path / "remote")
+    folder = tiny_checkpoint("bert", tmp_path / "remote")
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "odd", "auto_map": {"AutoModelForMaskedLM": "code.Model", "AutoConfig": "code.Config"}}
     (folder / "config.json").write_text(json.dumps(config))
@@ -254,7 +253,7 @@ def test_remote_code_is_never_run(tmp_path: Path) -> None:
 
 
 def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_predictor(tmp_path / "small")
+    tiny_checkpoint("bert", tmp_path / "small")
     reward = BertForSequenceClassification(
         BertConfig(vocab_size=9, hidden_size=2, num_hidden_layers=1, num_attention_heads=1)
     )
@@ -272,7 +271,7 @@ def test_a_directory_without_a_config_is_named(tmp_path: Path) -> None:
 
 
 def test_examples_that_are_no_list_of_prompts_are_refused(tmp_path: Path) -> None:
-    folder = save_predictor(tmp_path / "odd")
+    folder = tiny_checkpoint("bert", tmp_path / "odd")
     for content in ("{", '[{"question": "?"}]'):
         (folder / "examples.json").write_text(content)
         with pytest.raises(ValueError, match=r"examples.json of"):

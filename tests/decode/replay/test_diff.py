@@ -14,7 +14,7 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, save_predictor
+from tiny_models import bert_predictor
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
@@ -23,6 +23,7 @@ from rws_decode.replay.diff import diff
 from rws_decode.rewards import CallableReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
+from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 from rws_theory import crossings
@@ -69,7 +70,7 @@ def test_the_worked_example_crosses_at_the_golden_ratio() -> None:
     assert crossing.lower <= GOLDEN <= crossing.upper
     assert pair.in_first == tuple(first.value[0]) and pair.in_second == tuple(second.value[0])
     assert pair.in_first[0] > pair.in_first[1] and pair.in_second[0] < pair.in_second[1]
-    assert "position 1 overtakes 0 at c = 4.812" in str(difference)
+    assert "at 1 overtakes '1' at 0 at c = 4.812" in str(difference)
     assert [(c.step, c.only_first, c.only_second) for c in difference.steps] == [(0, (0,), (1,)), (1, (1,), (0,))]
     back = diff(second, first, APPENDIX).parting
     assert back is not None and (back.reversals[0].earlier, back.reversals[0].certified) == (1, True)
@@ -193,7 +194,7 @@ def test_another_mask_cannot_explain() -> None:
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces = [run(Confidence()), run(Temperature(0.2))]
     paths = [str(trace.save(tmp_path / f"{name}.parquet")) for name, trace in zip("ab", traces, strict=True)]
-    model = str(save_predictor(tmp_path / "model"))
+    model = str(tiny_checkpoint("bert", tmp_path / "model"))
     assert main(["diff", *paths, "--model", model, "--json"]) == 0
     expected = diff(*traces, PREDICTOR)
     assert json.loads(capsys.readouterr().out) == expected.as_json()

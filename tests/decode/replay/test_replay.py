@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import EOS, VOCABULARY, bert_predictor, modernbert_predictor, save_predictor
+from tiny_models import bert_predictor, modernbert_predictor
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
@@ -23,6 +23,8 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.orders import Margin
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.words import EOS, VOCABULARY
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load
 
@@ -81,7 +83,9 @@ def test_a_commit_that_the_plan_does_not_have_is_found() -> None:
     candidate, value = trace.candidate.copy(), trace.value.copy()
     candidate[3, early], candidate[0, late] = trace.tokens[early], trace.tokens[late]
     value[3, early] = value[0, late] = 0.0
-    assert replay(replace(trace, commit_step=commit_step, candidate=candidate, value=value)).parted_at == 0
+    changed = {"commit_step": commit_step, "candidate": candidate, "value": value}
+    changed["unscaled"] = np.zeros_like(trace.unscaled)
+    assert replay(replace(trace, **changed)).parted_at == 0
 
 
 def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_are_not_known() -> None:
@@ -161,7 +165,7 @@ def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pyt
 
     same = {"same": True, "parted_at": None, "tokens": TRACE.tokens.tolist(), "steps_run": 5}
     assert shown(path) == same
-    assert shown(path, "--model", save_predictor(tmp_path / "model")) == same
+    assert shown(path, "--model", tiny_checkpoint("bert", tmp_path / "model")) == same
     table = pq.read_table(path)
     frame, metadata = table.to_pandas(), pq.read_metadata(path).metadata
     frame.loc[frame["committed"] & (frame["step"] == 2), "value"] = -99.0

@@ -12,7 +12,7 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, bert_predictor, classifier, llada_predictor, tokenizer
+from tiny_models import bert_predictor, llada_predictor
 from transformers import (
     GPT2Config,
     GPT2ForSequenceClassification,
@@ -38,6 +38,9 @@ from rws_decode.rewards import (
 )
 from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
+from rws_decode.testing.networks import bert_classifier
+from rws_decode.testing.strategies import edited_texts
+from rws_decode.testing.words import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, word_tokenizer
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -91,7 +94,7 @@ MODELS = {"llama": llama, "mistral": mistral, "gpt2": gpt2}
 
 
 def reward(model: PreTrainedModel, codec: PreTrainedTokenizerFast | None = None, **options: Any) -> CausalReward:
-    return CausalReward(model, tokenizer() if codec is None else codec, mean=0.0, std=1.0, **options)
+    return CausalReward(model, word_tokenizer() if codec is None else codec, mean=0.0, std=1.0, **options)
 
 
 def by_definition(model: PreTrainedModel, ids: list[int]) -> float:
@@ -102,28 +105,6 @@ def by_definition(model: PreTrainedModel, ids: list[int]) -> float:
 
 
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
-
-
-@st.composite
-def edited_texts(draw: st.DrawFn) -> list[str]:
-    """A text and its successors: other words, cut, grown, changed at the first word, or the same again."""
-    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12))
-    versions = [list(words)]
-    for _ in range(draw(st.integers(1, 6))):
-        kind = draw(st.sampled_from(["replace", "first", "cut", "grow", "same", "empty"]))
-        word = draw(st.sampled_from(WORDS))
-        if kind == "replace" and words:
-            words[draw(st.integers(0, len(words) - 1))] = word
-        elif kind == "first" and words:
-            words[0] = word
-        elif kind == "cut":
-            words = words[: draw(st.integers(0, len(words)))]
-        elif kind == "grow":
-            words = words + draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
-        elif kind == "empty":
-            words = []
-        versions.append(list(words))
-    return [" ".join(text) for text in versions]
 
 
 @given(
@@ -193,7 +174,7 @@ def test_a_batch_that_does_not_fit_still_saves_what_it_can() -> None:
 @pytest.mark.parametrize("name", [*MODELS, "no padding", "padding ends text"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str, side: str) -> None:
-    codec, model = tokenizer(), MODELS.get(name, llama)()
+    codec, model = word_tokenizer(), MODELS.get(name, llama)()
     codec.padding_side = side
     if name == "no padding":
         codec.pad_token = model.config.pad_token_id = None
@@ -266,7 +247,7 @@ CHAT = (
 
 
 def save(folder: Path, model: PreTrainedModel, known: dict[str, object], chat: str | None = None) -> Path:
-    codec = tokenizer()
+    codec = word_tokenizer()
     codec.bos_token, codec.chat_template = "[CLS]", chat
     model.save_pretrained(folder)
     codec.save_pretrained(folder)
@@ -279,9 +260,9 @@ def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
     assert isinstance(reward_model, CausalReward)
     assert isinstance(reward_model, SessionReward) and isinstance(reward_model, RewardModel)
     assert reward_model.keeps_cache and reward_model.cache_bytes == 1000
-    expected = by_definition(llama(), tokenizer()("the cat", "sat .")["input_ids"])
+    expected = by_definition(llama(), word_tokenizer()("the cat", "sat .")["input_ids"])
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
-    other = load_reward(str(save(tmp_path / "both ways", classifier(), {})))
+    other = load_reward(str(save(tmp_path / "both ways", bert_classifier(), {})))
     assert isinstance(other, SequenceClassifierReward) and not isinstance(other, SessionReward)
 
 
@@ -293,7 +274,7 @@ def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) 
     assert isinstance(reward_model, CausalReward)
     ids = reward_model.ids("cat", "sat .")
     assert ids.count(CLS) == 1 and ids[0] == CLS and ids[-1] == EOS
-    words = tokenizer().convert_tokens_to_ids(["the", "cat", "[SEP]", "a", "sat", "."])
+    words = word_tokenizer().convert_tokens_to_ids(["the", "cat", "[SEP]", "a", "sat", "."])
     assert ids[1:8] == [SEP, *words[:2], SEP, *words[3:]]
     assert reward_model.score(["cat"], ["sat ."]) == pytest.approx([by_definition(llama(), ids)], abs=1e-5)
 
@@ -304,7 +285,7 @@ def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) 
         (llama, {"template": "chat"}, None, "its tokenizer has no chat template"),
         (llama, {"template": "{prompt}"}, CHAT, "only pair, chat, instruct are read"),
         (llama, {"template": 3}, CHAT, "only pair, chat, instruct are read"),
-        (classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
+        (bert_classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
     ],
 )
 def test_templates_that_cannot_be_read_are_named(
@@ -318,7 +299,7 @@ def test_templates_that_cannot_be_read_are_named(
 @pytest.mark.parametrize(
     ("model", "options", "named"),
     [
-        (classifier(), {}, "BertForSequenceClassification: a causal classifier is needed"),
+        (bert_classifier(), {}, "BertForSequenceClassification: a causal classifier is needed"),
         (llama(num_labels=3), {}, "has 3 outputs"),
         (llama(), {"cache_bytes": -1}, "cache_bytes is -1"),
         (llama(), {"std": 0.0}, "std of reward model"),
@@ -326,7 +307,7 @@ def test_templates_that_cannot_be_read_are_named(
 )
 def test_misuse_is_named(model: PreTrainedModel, options: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        CausalReward(model, tokenizer(), **{"mean": 0.0, "std": 1.0} | options)
+        CausalReward(model, word_tokenizer(), **{"mean": 0.0, "std": 1.0} | options)
 
 
 def test_a_text_that_does_not_fit_is_refused_not_cut() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from tiny_models import classifier, tokenizer
 
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, SessionReward
 from rws_decode.rewards.base import (
@@ -18,6 +17,8 @@ from rws_decode.rewards.base import (
     score_checked,
     session_of,
 )
+from rws_decode.testing.networks import bert_classifier
+from rws_decode.testing.words import word_tokenizer
 from rws_decode.text.dialogue import Dialogue
 
 TURNS = Dialogue(("a", "b", "c"))
@@ -58,6 +59,6 @@ def test_turns_are_given_where_the_model_reads_them(turns: bool) -> None:
 
 
 def test_a_network_says_what_it_reads() -> None:
-    model = SequenceClassifierReward(classifier(), tokenizer(), mean=0, std=1)
+    model = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
     assert isinstance(model, ReadsTokens) and model.template == "pair" and bounds_of(model) == model.bounds
     assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")

@@ -10,7 +10,7 @@ import torch
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import VOCABULARY, bert_predictor, classifier
+from tiny_models import bert_predictor
 from transformers import (
     GPT2Config,
     GPT2ForSequenceClassification,
@@ -27,6 +27,8 @@ from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, reward_factors
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode.testing.networks import bert_classifier
+from rws_decode.testing.words import VOCABULARY
 from rws_theory.gain import reward_factor
 
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -48,7 +50,7 @@ MODELS = {
     "modernbert": lambda seed: modernbert(seed, False),
     "modernbert with biases": lambda seed: modernbert(seed, True),
     "llama": llama,
-    "bert": classifier,
+    "bert": bert_classifier,
 }
 
 

@@ -11,23 +11,16 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-from tiny_models import (
-    INTERN,
-    LLAMA3,
-    published_codec,
-    published_config,
-    published_tensors,
-    published_vocabulary,
-    save_published,
-    write_shards,
-)
+from checkpoint_files import stored_weights
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CausalReward, QuantileReward, layouts, load_reward, loading
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS, layout_of, published_reward
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.published_rewards import published_config, published_tokenizer, published_vocabulary
+from rws_decode.testing.weights import write_weights
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
@@ -43,7 +36,7 @@ PROMPTS, ANSWERS = (list(column) for column in zip(*PAIRS, strict=True))
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("published")
-    return {name: save_published(root / name, name) for name in NAMES}
+    return {name: tiny_checkpoint(name, root / name) for name in NAMES}
 
 
 # The plain reference: one text, one head at a time, under the published names.
@@ -162,13 +155,14 @@ def ids_of(name: str, prompt: str, answer: str) -> list[int]:
     return [vocabulary.index(token) for token in layout(name, prompt, answer)]
 
 
-def reference(name: str, prompt: str, answer: str, stored: torch.dtype = torch.float32) -> float:
+def reference(folder: Path, prompt: str, answer: str) -> float:
+    name, weights = folder.name, stored_weights(folder)
     config, ids = published_config(name), ids_of(name, prompt, answer)
-    weights = {key: tensor.to(stored) for key, tensor in published_tensors(name).items()}
     states = hidden_states(name, weights, config, ids)
     if name == "qrm":
         tokens = layout(name, prompt, answer)
-        turn = next(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == [LLAMA3[2], "assistant"])
+        header = ["<|start_header_id|>", "assistant"]
+        turn = next(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == header)
         return quantile_score(states, turn, weights, config)
     head = {"intern": "v_head", "eurus": "regression_head"}.get(name, "score")
     return float(weights[f"{head}.weight"][0].double() @ states[-1])
@@ -223,7 +217,7 @@ def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, Path]) -> None:
     reward_model = load_reward(str(folders[name]), published=name)
-    expected = [reference(name, *pair) for pair in PAIRS[:2]]
+    expected = [reference(folders[name], *pair) for pair in PAIRS[:2]]
     assert reward_model.score(PROMPTS[:2], ANSWERS[:2]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
     assert (reward_model.mean, reward_model.std) == (PUBLISHED[name].mean, PUBLISHED[name].std)
     assert abs(expected[0] - expected[1]) > 1e-3
@@ -272,7 +266,7 @@ def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Pat
 
 
 def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: Path) -> None:
-    folder = save_published(tmp_path / "grm", "grm")
+    folder = tiny_checkpoint("grm", tmp_path / "grm")
     write_json(folder / "reward.json", {"mean": 5.0, "std": 6.0})
     reward_model = load_reward(str(folder), published="grm")
     assert (reward_model.mean, reward_model.std) == (5.0, 6.0)
@@ -295,16 +289,15 @@ def test_networks_load_in_the_dtype_that_is_asked_for(name: str, folders: dict[s
 
 @pytest.mark.parametrize(("name", "stored"), [("intern", "float16"), ("eurus", "bfloat16"), ("qrm", "bfloat16")])
 def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored: str, tmp_path: Path) -> None:
-    folder, kind = save_published(tmp_path / name, name), getattr(torch, stored)
-    halved = {
-        key: tensor.to(kind) if tensor.is_floating_point() else tensor
-        for key, tensor in published_tensors(name).items()
-    }
-    write_shards(folder, halved, shards=3)
-    (folder / "model-00002-of-00002.safetensors").unlink()
+    folder, kind = tiny_checkpoint(name, tmp_path / name), getattr(torch, stored)
+    weights = stored_weights(folder)
+    for file in folder.glob("model*"):
+        file.unlink()
+    halved = {key: tensor.to(kind) if tensor.is_floating_point() else tensor for key, tensor in weights.items()}
+    write_weights(folder, halved)
     reward_model = load_reward(str(folder), published=name)
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(
-        [reference(name, "the cat", "sat .", kind)], abs=1e-5
+        [reference(folder, "the cat", "sat .")], abs=1e-5
     )
 
 
@@ -320,7 +313,7 @@ def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: di
     reward_model = load_reward(str(folders["qrm"]), published="qrm")
     assert isinstance(reward_model, QuantileReward)
     ids = reward_model.ids("the cat", "sat")
-    turn = [LLAMA3.index("<|eot_id|>"), LLAMA3.index("<|start_header_id|>")]
+    turn = [published_vocabulary("qrm").index(token) for token in ("<|eot_id|>", "<|start_header_id|>")]
     assert ids[reward_model.gate(ids) :][:2] == turn and reward_model.gate([*ids, *ids]) > len(ids)
     with pytest.raises(ValueError, match=r"has no assistant's turn, which its gate reads"):
         reward_model.gate(ids[:5])
@@ -335,10 +328,9 @@ def changed(folder: Path, **fields: Any) -> None:
 
 
 def rewritten(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    files = sorted(folder.glob("*.safetensors"))
-    tensors = {key: tensor for file in files for key, tensor in load_file(file).items()}
+    tensors = stored_weights(folder)
     change(tensors)
-    write_shards(folder, tensors)
+    write_weights(folder, tensors, shards=2)
 
 
 def cut_short(folder: Path) -> None:
@@ -359,7 +351,7 @@ def not_a_number(tensors: dict[str, Tensor]) -> None:
 def other_vocabulary(folder: Path) -> None:
     for file in folder.glob("tokenizer*"):
         file.unlink()
-    codec = published_codec(folder.name)
+    codec = published_tokenizer(folder.name)
     codec.add_tokens([f"word{index}" for index in range(30)])
     codec.save_pretrained(folder)
 
@@ -393,7 +385,7 @@ HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "g
 def test_checkpoints_that_are_not_what_they_say_are_refused(
     name: str, damage: Callable[[Path], object], named: str, tmp_path: Path
 ) -> None:
-    folder = save_published(tmp_path / name, name)
+    folder = tiny_checkpoint(name, tmp_path / name)
     damage(folder)
     with pytest.raises(ValueError, match=named) as caught:
         load_reward(str(folder), published=name)
@@ -420,7 +412,7 @@ def test_a_model_that_is_not_the_one_named_is_refused(name: str, folders: dict[s
     ],
 )
 def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], named: str, tmp_path: Path) -> None:
-    folder = save_published(tmp_path / name, name)
+    folder = tiny_checkpoint(name, tmp_path / name)
     changed(folder, **fields)
     with pytest.raises(ValueError, match=named):
         load_reward(str(folder), published=name)
@@ -429,23 +421,24 @@ def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], nam
 def test_rotary_scaling_that_acts_beyond_the_texts_that_are_read_changes_nothing(
     tmp_path: Path, folders: dict[str, Path]
 ) -> None:
-    folder = save_published(tmp_path / "intern", "intern")
+    folder = tiny_checkpoint("intern", tmp_path / "intern")
     changed(folder, rope_scaling={"type": "dynamic", "factor": 2.0})
     plain = load_reward(str(folders["intern"]), published="intern")
     assert load_reward(str(folder), published="intern").score(PROMPTS, ANSWERS) == plain.score(PROMPTS, ANSWERS)
 
 
 def test_a_single_file_of_weights_is_read_too(tmp_path: Path, folders: dict[str, Path]) -> None:
-    folder = save_published(tmp_path / "intern", "intern")
+    folder = tiny_checkpoint("intern", tmp_path / "intern")
+    weights = stored_weights(folder)
     for file in folder.glob("model*"):
         file.unlink()
-    save_file(published_tensors("intern"), folder / "model.safetensors", metadata={"format": "pt"})
+    write_weights(folder, weights, shards=1)
     expected = load_reward(str(folders["intern"]), published="intern").score(PROMPTS, ANSWERS)
     assert load_reward(str(folder), published="intern").score(PROMPTS, ANSWERS) == expected
 
 
 def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
-    folder, ran = save_published(tmp_path / "intern", "intern"), tmp_path / "ran"
+    folder, ran = tiny_checkpoint("intern", tmp_path / "intern"), tmp_path / "ran"
     trap = f"open({str(ran)!r}, 'w')\n"
     for file in ("modeling_internlm2.py", "configuration_internlm2.py", "tokenization_internlm2.py"):
         (folder / file).write_text(trap)
@@ -454,7 +447,7 @@ def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
 
 
 def test_a_chat_template_with_a_beginning_inside_is_refused(tmp_path: Path) -> None:
-    folder = save_published(tmp_path / "intern", "intern")
+    folder = tiny_checkpoint("intern", tmp_path / "intern")
     template = "{% for message in messages %}{{ bos_token + message['content'] }}{% endfor %}"
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(ValueError, match=r"begins its texts with several '<s>'"):
@@ -463,7 +456,7 @@ def test_a_chat_template_with_a_beginning_inside_is_refused(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{% for message"])
 def test_a_chat_template_that_lays_nothing_out_is_refused(template: str, tmp_path: Path) -> None:
-    folder = save_published(tmp_path / "skywork", "skywork")
+    folder = tiny_checkpoint("skywork", tmp_path / "skywork")
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(ValueError, match=r"^the chat template of reward model skywork cannot lay out"):
         load_reward(str(folder), published="skywork")
@@ -472,14 +465,14 @@ def test_a_chat_template_that_lays_nothing_out_is_refused(template: str, tmp_pat
 @pytest.mark.parametrize("name", ["intern", "skywork"])
 @pytest.mark.parametrize("content", ["garbage", "{}"])
 def test_a_tokenizer_that_is_none_is_refused(name: str, content: str, tmp_path: Path) -> None:
-    folder = save_published(tmp_path / name, name)
+    folder = tiny_checkpoint(name, tmp_path / name)
     (folder / "tokenizer.json").write_text(content)
     with pytest.raises(ValueError, match=rf"^reward {name} cannot be loaded: its tokenizer is not one that"):
         load_reward(str(folder), published=name)
 
 
 def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = save_published(tmp_path / "eurus", "eurus")
+    folder = tiny_checkpoint("eurus", tmp_path / "eurus")
     (folder / "tokenizer.json").rename(folder / "tokenizer.model")
     monkeypatch.setattr(layouts, "_installed", lambda module: module != "google.protobuf")
     with pytest.raises(ValueError, match=r"tokenizer.model only, which needs protobuf: install them, or"):
@@ -504,4 +497,6 @@ def test_unknown_names_are_told_the_known_ones() -> None:
 
 
 def test_the_tiny_vocabularies_hold_what_the_heads_read() -> None:
-    assert published_config("intern")["reward_token_id"] == INTERN.index("<|reward|>")
+    assert published_config("intern")["reward_token_id"] == published_vocabulary("intern").index("<|reward|>")
+    for name in NAMES:
+        assert published_config(name)["vocab_size"] == len(published_vocabulary(name))

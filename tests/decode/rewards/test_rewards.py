@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import bert, classifier, save_reward, tokenizer
 from transformers import BertForSequenceClassification
 
 from rws_decode.decode import decode
@@ -16,6 +15,9 @@ from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierRe
 from rws_decode.rewards.base import score_checked
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert, bert_classifier
+from rws_decode.testing.words import word_tokenizer
 
 PAIRS = [
     ("the cat", "sat on the mat ."),
@@ -28,12 +30,28 @@ PROMPTS, ANSWERS = (list(column) for column in zip(*PAIRS, strict=True))
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_reward(tmp_path_factory.mktemp("models") / "tiny-reward", {"mean": 0.5, "std": 2, "template": "pair"})
+    return tiny_checkpoint(
+        "classifier",
+        tmp_path_factory.mktemp("models") / "tiny-reward",
+        files={"reward.json": {"mean": 0.5, "std": 2, "template": "pair"}},
+    )
 
 
 def test_they_keep_the_protocol() -> None:
     assert isinstance(CallableReward(lambda prompt, answer: 0.0), RewardModel)
-    assert isinstance(SequenceClassifierReward(classifier(), tokenizer(), mean=0, std=1), RewardModel)
+    assert isinstance(SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1), RewardModel)
+
+
+def test_they_say_what_they_are(saved: Path) -> None:
+    network = "SequenceClassifierReward('tiny-reward', 5.07k parameters, pair text, mean=0.5, std=2)"
+    for name, said in (
+        (str(saved), network),
+        ("exact", "ExactReward(mean=-4.6445, std=4.5629)"),
+        ("era", "WorldReward('era', mean=-1.1223, std=2.0603)"),
+    ):
+        assert repr(load_reward(name)) == said
+    bounded = CallableReward(lambda prompt, answer: 0.5, mean=0.25, name="half", bounds=(0, 1))
+    assert repr(bounded) == "CallableReward('half', mean=0.25, std=1, bounds=(0, 1))"
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 32])
@@ -47,9 +65,9 @@ def test_a_batch_scores_as_its_pairs_alone(saved: Path, batch_size: int) -> None
 
 
 def test_the_score_is_the_logit_of_the_pair_as_the_tokenizer_lays_it_out(saved: Path) -> None:
-    ids = tokenizer().convert_tokens_to_ids(["[CLS]", "the", "cat", "[SEP]", "sat", ".", "[EOS]"])
+    ids = word_tokenizer().convert_tokens_to_ids(["[CLS]", "the", "cat", "[SEP]", "sat", ".", "[EOS]"])
     types = [0, 0, 0, 0, 1, 1, 1]
-    reference = classifier()
+    reference = bert_classifier()
     with torch.inference_mode():
         plain = reference(input_ids=torch.tensor([ids])).logits.item()
         typed = reference(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types])).logits.item()
@@ -82,29 +100,29 @@ def test_statistics_that_cannot_normalise_are_named(
     tmp_path: Path, statistics: dict[str, object] | None, named: str
 ) -> None:
     with pytest.raises(ValueError, match=rf"^{named}"):
-        load_reward(str(save_reward(tmp_path / "r", statistics)))
+        load_reward(str(tiny_checkpoint("classifier", tmp_path / "r", files={"reward.json": statistics})))
 
 
 def test_a_missing_head_is_refused_not_drawn_at_random(tmp_path: Path) -> None:
-    folder = save_reward(tmp_path / "headless", {"mean": 0, "std": 1})
+    folder = tiny_checkpoint("classifier", tmp_path / "headless")
     bert().save_pretrained(folder)
     with pytest.raises(ValueError, match=r"reward headless lacks weights: .*classifier"):
         load_reward(str(folder))
 
 
 def test_a_head_of_several_outputs_is_refused(tmp_path: Path) -> None:
-    config = classifier().config
+    config = bert_classifier().config
     config.num_labels = 3
     wide = BertForSequenceClassification(config)
     with pytest.raises(ValueError, match=r"has 3 outputs"):
-        SequenceClassifierReward(wide, tokenizer(), mean=0, std=1)
-    wide.save_pretrained(save_reward(tmp_path / "wide", {"mean": 0, "std": 1}))
+        SequenceClassifierReward(wide, word_tokenizer(), mean=0, std=1)
+    wide.save_pretrained(tiny_checkpoint("classifier", tmp_path / "wide"))
     with pytest.raises(ValueError, match=r"wide"):
         load_reward(str(tmp_path / "wide"))
 
 
 def test_without_a_tokenizer_nothing_can_be_scored(tmp_path: Path) -> None:
-    classifier().save_pretrained(tmp_path / "mute")
+    bert_classifier().save_pretrained(tmp_path / "mute")
     with pytest.raises(ValueError, match=r"holds no tokenizer"):
         load_reward(str(tmp_path / "mute"), mean=0, std=1)
 
@@ -115,10 +133,10 @@ def test_a_pair_that_does_not_fit_is_refused_not_cut(saved: Path) -> None:
 
 
 def test_without_padding_pairs_go_one_by_one() -> None:
-    bare = tokenizer()
+    bare = word_tokenizer()
     bare.pad_token = None
-    padded = SequenceClassifierReward(classifier(), tokenizer(), mean=0, std=1)
-    single = SequenceClassifierReward(classifier(), bare, mean=0, std=1)
+    padded = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
+    single = SequenceClassifierReward(bert_classifier(), bare, mean=0, std=1)
     assert single.score(PROMPTS, ANSWERS) == pytest.approx(padded.score(PROMPTS, ANSWERS), abs=1e-5)
 
 
@@ -136,7 +154,7 @@ def test_missing_scores_are_named() -> None:
 
 
 def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_reward(tmp_path / "mini-reward", {"mean": 0, "std": 1})
+    tiny_checkpoint("classifier", tmp_path / "mini-reward")
     monkeypatch.setattr(loading, "models_directory", lambda: tmp_path)
     named = r"\(exact, era, keywords, mini\)"
     with pytest.raises(ValueError, match=f"^reward is 'nothing': neither a shipped name {named}"):
@@ -144,9 +162,9 @@ def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_classifier_guides_a_decode(saved: Path, tmp_path: Path) -> None:
-    from tiny_models import save_predictor
+    from rws_decode.testing import tiny_checkpoint
 
-    predictor, reward = load_predictor(str(save_predictor(tmp_path / "p"))), load_reward(str(saved))
+    predictor, reward = load_predictor(str(tiny_checkpoint("bert", tmp_path / "p"))), load_reward(str(saved))
     (trace,) = decode(predictor, ["the cat"], RWS(8.0), Shape(length=8, steps=4, block=8), reward=reward)
     first = predictor.decode_answer(trace.candidate[0].tolist())
     assert trace.reward_raw[0] == pytest.approx(reward.score(["the cat"], [first or ""])[0], abs=1e-5)

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from exact_models import exact_predictor, token_reward
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import random_chain, random_table, scales
 from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor
 
@@ -28,7 +26,9 @@ from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.selection import Bracket, SelectionPath, selection_path
+from rws_theory.testing import random_chain, random_table, scales
 
 SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
 SHAPES = [SHAPE, {"length": 8, "steps": 3, "block": 8}, {"length": 8, "steps": 4, "block": 4}]
@@ -50,7 +50,7 @@ def outcomes(
 def check_shape(path: ScalePath) -> None:
     """Pieces and unexplored intervals cover the range in rising order, and meet inside enclosures."""
     parts = sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower)
-    assert (parts[0].lower, parts[-1].upper) == (path.c_min, path.c_max)
+    assert (parts[0].lower, parts[-1].upper) == (path.scale_min, path.scale_max)
     for left, right in pairwise(parts):
         assert left.lower < left.upper == right.lower < right.upper
         assert any(gap.lower <= left.upper <= gap.upper for gap in path.breakpoints)
@@ -286,7 +286,9 @@ def test_each_completed_text_is_scored_once() -> None:
 
     predictor = table_predictor(4, 0.8)
     path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **grouped(**SHAPE))
-    assert len(asked) == len(set(asked)) == path.reward_calls < path.forwards
+    final = {piece.text for piece in path.pieces}  # answers that no step had completed are scored at the end
+    assert len(asked) == len(set(asked)) and set(asked[path.reward_calls :]) <= final
+    assert path.reward_calls < path.forwards
     whole = scale_path(
         predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **grouped(**SHAPE | {"steps": 1})
     )
@@ -364,9 +366,9 @@ def test_the_shipped_model() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"c_min": 0.0}, "c_min and c_max are 0.0 and 32.0"),
-        ({"c_min": 33.0}, "c_min and c_max are 33.0"),
-        ({"c_max": math.inf}, "c_max are 0.01 and inf"),
+        ({"scale_min": 0.0}, "scale_min and scale_max are 0.0 and 32.0"),
+        ({"scale_min": 33.0}, "scale_min and scale_max are 33.0"),
+        ({"scale_max": math.inf}, "scale_max are 0.01 and inf"),
         ({"over": "reward"}, "over is 'reward'"),
         ({"over": "reward-scale"}, "reward is None"),
         ({"eps": 0.0}, "eps is 0.0"),
@@ -380,7 +382,7 @@ def test_the_shipped_model() -> None:
     ],
 )
 def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {"prompt": "", "c_min": LOW, "c_max": HIGH} | SHAPE | options
+    arguments: dict[str, Any] = {"prompt": "", "scale_min": LOW, "scale_max": HIGH} | SHAPE | options
     with pytest.raises(ValueError, match="^.*" + message.replace("(", r"\(")):
         scale_path(table_predictor(0), **grouped(**arguments))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import EOS, MASK, PAD, VOCABULARY, bert_predictor, modernbert_predictor
+from tiny_models import bert_predictor, modernbert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import MaskPredictor
@@ -20,6 +20,7 @@ from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrd
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.testing.words import EOS, MASK, PAD, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor()}
 PROMPT = "the cat sat on the mat ."

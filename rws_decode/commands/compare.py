@@ -1,0 +1,76 @@
+"""`python -m rws_decode compare`: decode one prompt by several strategies, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+
+from rws_decode.commands.decodes import DecodeOptions, Decodes
+from rws_decode.commands.shown import answer_text, as_json, marked, marker, table
+from rws_decode.strategies.table import check_text
+from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.progress import each
+
+__all__ = ["CompareOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class CompareOptions(DecodeOptions):
+    """What is decoded, and by which strategies."""
+
+    strategies: tuple[str, ...] = option(
+        ("default", "rws:8"),
+        "strategies with their numbers, the first is what the others are compared with",
+        metavar="NAME[:NUMBER]",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for text in self.strategies:
+            reads = check_text(text, "--strategies")
+            if "reward" in reads and self.reward.reward is None:
+                raise ValueError(f"--reward is missing: --strategies {text} needs it")
+            if self.strategies.count(text) > 1:
+                raise ValueError(f"--strategies holds {text} twice: name each once")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `compare` to a parser."""
+    add_options(parser, CompareOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decode by each strategy and print; ValueError for input that cannot be used."""
+    options = read_options(CompareOptions, args)
+    decodes = Decodes("compare", options)
+    shown = each(options.strategies, "compare", len(options.strategies), "answer")
+    traces = {text: decodes.run(text) for text in shown}
+    if options.json:
+        results = [{"strategy": text} | as_json(trace, decodes.completed(trace)) for text, trace in traces.items()]
+        print(json.dumps(results, allow_nan=False))
+        return 0
+    answers = {text: answer_text(trace, decodes.completed(trace)) for text, trace in traces.items()}
+    first, mark = answers[options.strategies[0]], marker()
+    prompt = traces[options.strategies[0]].prompt_text
+    if prompt is not None:
+        print(f"prompt: {' '.join(prompt.split())}\n")
+    for text, answer in answers.items():
+        same = text != options.strategies[0] and answer == first
+        print(f"{text}: {f'the answer of {options.strategies[0]}' if same else marked(answer, first, mark)}\n")
+    head = ["", "reward", "log p", "rules broken", "GOD [steps]", "forwards", "reward calls"]
+    rows = [
+        [
+            text,
+            "-" if trace.final_reward is None else f"{trace.final_reward['raw']:.3f}",
+            "-" if trace.log_prob is None else f"{trace.log_prob:.2f}",
+            "-" if trace.rules_broken is None else str(len(trace.rules_broken)),
+            f"{trace.god_steps:.2f}",
+            str(trace.forwards),
+            str(trace.reward_calls),
+        ]
+        for text, trace in traces.items()
+    ]
+    known = [i for i in range(len(head)) if i == 0 or any(row[i] != "-" for row in rows)]
+    print(table([head[i] for i in known], [[row[i] for i in known] for row in rows]))
+    return 0

@@ -1,0 +1,168 @@
+"""What `generate` and `compare` share: a prompt, models, a shape, and decodes of them by any strategy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rws_decode import settings
+from rws_decode.commands.options import (
+    END_OF_TEXT,
+    GUIDANCE,
+    PredictorOptions,
+    PromptOptions,
+    RewardOptions,
+    ShapeOptions,
+    shape_help,
+    threads_option,
+)
+from rws_theory.commands.options import group, json_option, option
+from rws_theory.commands.progress import loading
+
+if TYPE_CHECKING:
+    from rws_decode.rewards import RewardModel
+    from rws_decode.step.callback import StepCallback
+    from rws_decode.strategies.protocol import Strategy
+    from rws_decode.trace.trace import Trace
+
+__all__ = ["DecodeOptions", "Decodes"]
+
+_DECODING = {
+    "ranking": "what ranks positions; topk is torch.topk of the probability, as in public decoders",
+    "precision": "of the ranking; model is the precision of the model's logits",
+    "sampling_temperature": "draw tokens by Gumbel-max; 0 takes the best token",
+    "seed": "of sampling, random-order, rws-random and shuffled",
+    "cfg": GUIDANCE,
+    "end_of_text": END_OF_TEXT,
+}
+
+
+@dataclass(frozen=True)
+class DecodeOptions:
+    """What is decoded, with which models, and how."""
+
+    prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
+    predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
+    reward: RewardOptions = group(RewardOptions, "the reward model")
+    shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(settings.Shape()))
+    decoding: settings.Options = group(settings.Options, "the decoder", help=_DECODING)
+    savings: Literal["usual", "everything", "nothing"] = option(
+        "usual", "skip work that cannot change the text: only repeated scores, all that is possible, or nothing"
+    )
+    compact: bool = option(
+        False, "use the compact decoder, made for a GPU: the same tokens, for greedy decoding of scaled logits"
+    )
+    threads: int | None = threads_option()
+    json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"--seed is {self.seed}: at least 0 and below 2**63 is needed")
+        if self.prompt.text is not None:
+            self.shape.make(self.prompt.text)
+        if self.compact:
+            self._check_compact()
+
+    @property
+    def seed(self) -> int:
+        """Return the one seed of the command line."""
+        assert isinstance(self.decoding.seed, int)
+        return self.decoding.seed
+
+    def _check_compact(self) -> None:
+        usual = settings.Options()
+        changed = [
+            name
+            for name in ("ranking", "precision", "sampling_temperature", "cfg")
+            if getattr(self.decoding, name) != getattr(usual, name)
+        ]
+        changed += ["end_of_text"] if self.decoding.end_of_text == "defer" else []
+        if changed:
+            value = getattr(self.decoding, changed[0])
+            raise ValueError(f"--{changed[0].replace('_', '-')} is {value}: --compact decodes without it, choose one")
+
+
+class Decodes:
+    """The prompt, models and shape of a command line, loaded once, and decoded by any strategy.
+
+    command: what a terminal is told to be loading the models.
+    """
+
+    def __init__(self, command: str, options: DecodeOptions) -> None:
+        if sys.stderr.isatty():  # elsewhere a refusal is the only line
+            loading(command, options.predictor.model, options.reward.reward)
+        self.options = options
+        self.predictor = options.predictor.load()
+        self.prompt = options.prompt.read(self.predictor)
+        self.shape = options.shape.make(self.prompt, self.predictor.mask_id)
+        self._reward: RewardModel | None = None
+
+    def run(self, strategy: Strategy | str) -> Trace:
+        """Decode by a strategy, and show the drafts on standard error where that is a terminal."""
+        from rws_decode.common.threads import torch_threads
+        from rws_decode.decode import decode
+        from rws_decode.strategies.table import as_strategy
+
+        options = self.options
+        made = as_strategy(strategy, seed=options.seed)
+        if self._reward is None and (made.needs_reward or options.reward.reward is not None):
+            self._reward = options.reward.load(options.predictor.loading.device)
+        with torch_threads(options.threads):
+            if options.compact:
+                return self._compact(made)
+            usual = settings.Savings
+            savings = {"usual": usual, "everything": usual.everything, "nothing": usual.nothing}[options.savings]()
+            with self._drafts() as callback:
+                (trace,) = decode(
+                    self.predictor,
+                    [self.prompt],
+                    made,
+                    self.shape,
+                    reward=self._reward,
+                    options=options.decoding,
+                    savings=savings,
+                    callback=callback,
+                )
+        return trace
+
+    def _compact(self, strategy: Any) -> Trace:
+        from rws_decode.gpu import CompactSavings, decode_compact
+
+        kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
+        (trace,) = decode_compact(
+            self.predictor,
+            [self.prompt],
+            strategy,
+            self.shape,
+            reward=self._reward,
+            savings=kinds[self.options.savings](),
+            options=settings.Options(end_of_text=self.options.decoding.end_of_text),
+        )
+        return trace
+
+    def completed(self, trace: Trace) -> str | None:
+        """Return the whole text of a prompt with gaps, None of another."""
+        gaps = self.predictor.mask_id in trace.prompt
+        return self.predictor.decode_prompt(trace.completed.tolist()) if gaps else None
+
+    @contextmanager
+    def _drafts(self) -> Iterator[StepCallback | None]:
+        """Give a callback that draws each draft over the last one, and erase the drafts at the end."""
+        if self.options.json or not sys.stderr.isatty():
+            yield None
+            return
+        from rws_decode.view.drafts import DraftStreamer, draft_text
+
+        decode: Callable[[list[int]], str | None] = self.predictor.decode_answer
+        screen = DraftStreamer(decode, sys.stderr)
+
+        def draw(view: Any) -> None:
+            screen.draw(draft_text(view.canvas[0].tolist(), view.mask_id, decode))
+
+        try:
+            yield draw
+        finally:
+            screen.erase()

@@ -1,0 +1,110 @@
+"""What commands print of decodes, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rws_decode.trace.trace import Trace
+
+__all__ = ["answer_text", "as_json", "marked", "marker", "run_text", "table"]
+
+Mark = Callable[[str], str]
+
+
+def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
+    """Return what `generate --json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none.
+
+    `final_reward`: of the final text, under any strategy, where --reward names a model and there is a text.
+    `log_prob`: nats, of the answer given the prompt, where the model is an exact world. `completed`: the whole text of
+    a prompt with gaps; `text` is what stands in the gaps, in order.
+    """
+    reward = trace.final_reward
+    return {
+        "tokens": trace.tokens.tolist(),
+        "text": trace.text,
+        "completed": completed,
+        "final_reward": None if reward is None else {name: reward[name] for name in ("raw", "normalised")},
+        "log_prob": trace.log_prob,
+        "rules_broken": trace.rules_broken,
+        "commit_step": trace.commit_step.tolist(),
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "forwards": trace.forwards,
+        "reward_calls": trace.reward_calls,
+        "reward_calls_saved": trace.reward_calls_saved,
+        "scales": [None if math.isnan(factor) else factor for factor in trace.factor.tolist()],
+        "rewards": [None if math.isnan(reward) else reward for reward in trace.reward_raw.tolist()],
+        "ties": trace.ties.tolist(),
+    }
+
+
+def answer_text(trace: Trace, completed: str | None = None) -> str:
+    """Return the answer in one line: the whole text of a prompt with gaps, ids without a tokenizer."""
+    text = trace.text if completed is None else completed
+    return json.dumps(trace.tokens.tolist()) if text is None else " ".join(text.split())
+
+
+def run_text(trace: Trace, text: str) -> str:
+    """Return a run for people: its prompt, its text, what the text is worth, its order and its cost."""
+    from rws_decode.trace.face import worth
+
+    prompt = json.dumps(trace.prompt.tolist()) if trace.prompt_text is None else " ".join(trace.prompt_text.split())
+    lines = [f"prompt: {prompt}", f"answer: {text}", ""]
+    lines += [f"  {part}" for part in worth(trace)]
+    lines += [f"    {rule}" for rule in trace.rules_broken or ()]
+    lines.append(f"  generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps")
+    if trace.unscaled.any() and trace.strategy["name"] != "default":
+        changed = int(trace.changed.sum())
+        lines.append(f"  steps that would have committed otherwise at factor 1: {changed} of {trace.steps_run}")
+    saved = f", saved: {trace.reward_calls_saved}" if trace.reward_calls or trace.reward_calls_saved else ""
+    ties = f"; ties at the cut: {int(trace.ties.sum())}"
+    lines.append(f"  forwards: {trace.forwards}; reward calls: {trace.reward_calls}{saved}{ties}")
+    return "\n".join(lines)
+
+
+def marker(stream: TextIO | None = None) -> Mark:
+    """Return how a word is marked: bold and underlined on a terminal, unless NO_COLOR is set, else in brackets."""
+    looked_at = (stream or sys.stdout).isatty()
+    if looked_at and not os.environ.get("NO_COLOR"):
+        return "\x1b[1;4m{}\x1b[0m".format
+    return "[{}]".format
+
+
+def marked(text: str, beside: str, mark: Mark = "[{}]".format) -> str:
+    """Return a text with the words marked that are not in the text beside it, in its order.
+
+    >>> marked("her apprentice wanted to see", "her the nadia wanted to go and see")
+    'her [apprentice] wanted to see'
+    """
+    words, others = text.split(), beside.split()
+    shown: list[str] = []
+    for kind, start, stop, _, _ in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
+        part = words[start:stop]
+        if kind == "equal":
+            shown += part
+        elif part:
+            shown.append(mark(" ".join(part)))
+    return " ".join(shown)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with columns as wide as their texts, the first to the left, the others to the right.
+
+    >>> print(table(["a", "b"], [["x", "1.50"]]))
+    a     b
+    x  1.50
+    """
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *rest = zip(cells, widths, strict=True)
+        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]).rstrip()
+
+    return "\n".join(map(line, [head, *rows]))

@@ -1,0 +1,53 @@
+"""`python -m rws_decode view`: an interactive page of a run, or of two in lock-step, from their traces."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rws_decode.commands.options import LoadingOptions
+from rws_theory.commands.options import add_options, group, option, read_options
+
+__all__ = ["ViewOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """The traces of a run, or of two, and the page."""
+
+    traces: tuple[Path, ...] = option(
+        help="trace of a run; a second one is shown beside it", metavar="TRACE", positional=True
+    )
+    out: Path = option(help="the page", metavar="FILE.html", flags=("-o", "--out"))
+    model: str | None = option(
+        None, "mask predictor of both runs: proves where the confidences cross that part them", metavar="NAME"
+    )
+    loading: LoadingOptions = group(LoadingOptions)
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.traces) <= 2:
+            raise ValueError(f"{len(self.traces)} traces are given: one run is shown, or two beside each other")
+        if self.model is not None and len(self.traces) == 1:
+            raise ValueError("--model proves why two runs part: a second trace is missing")
+        if any(self.out.resolve() == trace.resolve() for trace in self.traces):
+            raise ValueError(f"--out is {self.out}, a trace: the page needs a file of its own")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `view` to a parser."""
+    add_options(parser, ViewOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the page; ValueError for input that cannot be used."""
+    options = read_options(ViewOptions, args)
+
+    from rws_decode.trace.trace import load
+
+    first, *others = [load(trace) for trace in options.traces]
+    predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
+    page = first.view(others[0] if others else None, predictor)
+    print(f"page: {page.save(options.out)}", file=sys.stderr)
+    return 0

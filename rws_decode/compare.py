@@ -1,0 +1,132 @@
+"""Several strategies on the same prompts, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rws_decode.decode import decode
+from rws_decode.job import Prompts
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.callable import as_reward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.protocol import Strategy, describe
+from rws_decode.strategies.table import as_strategy
+from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.face import comparison_html, strategy_label
+from rws_decode.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+__all__ = ["Comparison", "compare"]
+
+_SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Mapping[str, Decoding]):
+    """The decodes of the same prompts by several strategies, by the strategies' labels, in the order given."""
+
+    decodings: dict[str, Decoding]
+
+    def __getitem__(self, strategy: str) -> Decoding:
+        if strategy not in self.decodings:
+            raise KeyError(f"{strategy!r}: compared were {', '.join(self.decodings)}")
+        return self.decodings[strategy]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.decodings)
+
+    def __len__(self) -> int:
+        return len(self.decodings)
+
+    def __repr__(self) -> str:
+        prompts = len(next(iter(self.decodings.values())))
+        return f"Comparison({', '.join(self.decodings)} on {prompts} prompt{'s' if prompts > 1 else ''})"
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.decodings)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a table of one row for each prompt and strategy, with the columns of `Decoding.to_frame`."""
+        import pandas
+
+        frames = [decoding.to_frame().assign(strategy=label) for label, decoding in self.decodings.items()]
+        return pandas.concat(frames, ignore_index=True).sort_values("prompt", kind="stable", ignore_index=True)
+
+    def plot(self) -> Figure:
+        """Return a figure of the rewards and orders of all answers, a prompt's answers joined (`view.plots`)."""
+        from rws_decode.view.plots import comparison
+
+        return comparison(self)
+
+
+def compare(
+    predictor: MaskPredictor,
+    prompts: Prompts,
+    strategies: Sequence[Strategy | str] | Mapping[str, Strategy | str],
+    shape: Shape = _SHAPE,
+    *,
+    reward: RewardModel | Callable[..., float] | None = None,
+    options: Options = _OPTIONS,
+    savings: Savings = _SAVINGS,
+    progress: Callable[[str, int, Trace], None] | None = None,
+) -> Comparison:
+    """Decode the same prompts by several strategies, and return all decodes as one object.
+
+    strategies: names with a number, such as "rws:8", or strategies as `decode.decode` takes them; a mapping gives each
+    a label of its own. reward: of the strategies that need one, and of every final text. The rest as in
+    `decode.decode`. progress: called with the label, the prompt's number and its trace as each is done.
+
+    Guarantee: each strategy's decode is the one that `decode.decode` gives alone. ValueError for no strategy, for two
+    of one label, and as there.
+
+    >>> from rws_decode.predictors import load_predictor
+    >>> runs = compare(load_predictor("english"), "my fellow citizens,", ["default", "temperature:4"], Shape(8, 4, 8))
+    >>> runs, runs["default"][0].text == runs["temperature:4"][0].text
+    (Comparison(default, temperature:4 on 1 prompt), True)
+    >>> runs.to_frame()[["strategy", "log_prob", "god_steps"]].shape
+    (2, 3)
+    """
+    named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
+    if not named:
+        raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
+    reward = as_reward(reward)
+    seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
+    made = {label: as_strategy(strategy, seed=seed) for label, strategy in named.items()}
+    decodings = {}
+    for label, strategy in made.items():
+
+        def finished(row: int, trace: Trace, label: str = label) -> None:
+            if progress is not None:
+                progress(label, row, trace)
+
+        decodings[label] = decode(
+            predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings, finished=finished
+        )
+    return Comparison(decodings)
+
+
+def _labelled(strategies: Sequence[Strategy | str]) -> dict[str, Strategy | str]:
+    if isinstance(strategies, str) or not isinstance(strategies, Sequence):
+        raise ValueError(f"strategies is {strategies!r}: a list of strategies is needed, such as ['default', 'rws:8']")
+    labels = [label_of(strategy) for strategy in strategies]
+    if twice := {label for label in labels if labels.count(label) > 1}:
+        raise ValueError(f"strategies hold {sorted(twice)[0]} twice: give a mapping, with a label for each")
+    return dict(zip(labels, strategies, strict=True))
+
+
+def label_of(strategy: Strategy | str) -> str:
+    """Return how a strategy is called: the text that names it, or its name and first number.
+
+    >>> from rws_decode.strategies.factors import RWS
+    >>> label_of(RWS(8.0))
+    'rws:8'
+    """
+    if isinstance(strategy, str):
+        return strategy
+    return strategy_label(describe(strategy))

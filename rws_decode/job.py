@@ -1,0 +1,124 @@
+"""A decode before its first step: arguments as a user gives them, checked, and prompts as ids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple
+
+from rws_decode.canvas.end_of_text import end_tokens
+from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.rewards.base import RewardModel, bounds_of
+from rws_decode.rewards.callable import as_reward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.strategies.table import as_strategy
+from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.gaps import row_of
+
+__all__ = ["Job", "Prompts", "as_prompts", "prepare"]
+
+Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
+"""A prompt as text or dialogue, or several prompts, also as lists of token ids."""
+
+
+class Job(NamedTuple):
+    """A checked call of a decoder.
+
+    prompts: as ids; strategy, reward: as objects; end_ids: tokens that end text; settings: those that all traces share.
+    """
+
+    predictor: MaskPredictor
+    prompts: list[Prompt]
+    strategy: Strategy
+    reward: RewardModel | None
+    end_ids: list[int]
+    settings: dict[str, Any]
+
+    @property
+    def widths(self) -> list[int]:
+        """Return the canvas columns of each prompt and its answer."""
+        mask_id, length = self.predictor.mask_id, self.settings["length"]
+        return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
+
+
+def as_prompts(prompts: Prompts) -> Sequence[str | Dialogue | Sequence[int]]:
+    """Return one prompt as a list of it.
+
+    >>> as_prompts("why?")
+    ['why?']
+    """
+    return [prompts] if isinstance(prompts, str | Dialogue) else prompts
+
+
+def prepare(
+    predictor: MaskPredictor,
+    prompts: Prompts,
+    strategy: Strategy | str,
+    shape: Shape,
+    reward: RewardModel | Callable[..., float] | None,
+    options: Options,
+    numbers: dict[str, Any] | None = None,
+) -> Job:
+    """Check the arguments that both decoders share, encode the prompts, and return what all traces will say.
+
+    numbers: of a strategy that is given by name (`strategies.table.as_strategy`). ValueError names the argument that is
+    wrong, and the call that would be right.
+    """
+    for name, value, kind in (("shape", shape, Shape), ("options", options, Options)):
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} is {value!r}: {kind.__name__}(...) is needed")
+    if not isinstance(predictor, MaskPredictor):
+        named = repr(predictor) if isinstance(predictor, str) else "'mini'"
+        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
+    _check_places(numbers or {})
+    reward = as_reward(reward)
+    seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
+    strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
+    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
+        raise ValueError(
+            f"strategy is {strategy!r}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, "
+            "needs_reward and a method factor or order"
+        )
+    ordered = isinstance(strategy, OrderStrategy)
+    if ordered and options.ranking != "log-odds":
+        raise ValueError(
+            f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, leave it out"
+        )
+    encoded = encode_prompts(predictor, as_prompts(prompts), shape.length)
+    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
+    asked = reward if strategy.needs_reward else None
+    settings = asdict(shape) | {
+        "ranking": "order" if ordered else options.ranking,
+        "precision": options.precision,
+        "strategy": describe(strategy),
+        "predictor": predictor.name,
+        "reward_model": None if asked is None else asked.name,
+        "reward_settings": {} if asked is None else _reward_settings(asked),
+        "mask_id": predictor.mask_id,
+        "padding": options.padding,
+        "sampling_temperature": float(options.sampling_temperature),
+        "cfg": float(options.cfg),
+        "end_of_text": options.end_of_text,
+        "end_ids": end_ids if options.end_of_text != "none" else [],
+    }
+    return Job(predictor, encoded, strategy, reward, end_ids, settings)
+
+
+def _check_places(numbers: dict[str, Any]) -> None:
+    """Raise ValueError for a number that belongs to the shape, the options or the savings."""
+    for argument, kind in (("shape", Shape), ("options", Options), ("savings", Savings)):
+        names = {field.name for field in fields(kind)}
+        for name, value in numbers.items():
+            if name in names:
+                raise ValueError(f"{name} is {value!r}: give it as {argument}={kind.__name__}({name}={value!r})")
+
+
+def _reward_settings(model: RewardModel) -> dict[str, Any]:
+    """Return what a reward's numbers follow from besides the texts."""
+    bounds = bounds_of(model)
+    bounded = any(math.isfinite(bound) for bound in bounds)
+    finite = [bound if math.isfinite(bound) else None for bound in bounds] if bounded else None
+    return {"mean": model.mean, "std": model.std, "bounds": finite}

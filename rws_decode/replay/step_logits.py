@@ -1,0 +1,109 @@
+"""The logits that a step ranked, computed again from its trace and the predictor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rws_decode.canvas.layout import forbidden_ids, lay_out
+from rws_decode.common.page import Page
+from rws_decode.common.threads import torch_threads
+from rws_decode.predictors.base import MaskPredictor, pieces_of
+from rws_decode.step.forward import masked_logits
+from rws_decode.trace.trace import Trace
+
+__all__ = ["StepLogits", "check_predictor", "masked_rows", "step_logits"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepLogits:
+    """The logits of the m positions that a step ranked, those of its block that were masked.
+
+    positions: int64 [m], rising; logits: float64 [m, V], as the model gave them, not scaled, -inf where a token cannot
+    be committed (with the ranking topk, which reads them all, only where it is suppressed); candidate: int64 [m], the
+    token that each would commit; words: the candidates' texts; chosen: bool [m], those that the step committed; factor:
+    what the step multiplied the logits by, NaN where not known.
+    """
+
+    step: int
+    positions: NDArray[np.int64]
+    logits: NDArray[np.float64]
+    candidate: NDArray[np.int64]
+    words: tuple[str, ...]
+    chosen: NDArray[np.bool_]
+    factor: float
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.positions)} positions, {self.logits.shape[1]} tokens"
+        return f"StepLogits(step {self.step}: {shape}, {int(self.chosen.sum())} committed, factor {self.factor:.4g})"
+
+    def view(self, k: int | None = None, scale_min: float = 0.1, scale_max: float = 32.0) -> Page:
+        """Return an interactive page of the confidence curves, which a notebook shows by itself.
+
+        k: positions that are chosen, by default as many as the step committed (`view.curves_page`).
+        """
+        from rws_decode.view.curves_page import curves_page
+
+        return curves_page(self, k, scale_min, scale_max)
+
+
+def step_logits(trace: Trace, predictor: MaskPredictor, step: int) -> StepLogits:
+    """Return the logits that a step of a trace ranked, by one forward of its predictor.
+
+    The canvas is the recorded one, alone and without padding: in another batch, last digits can differ. Guidance and
+    end-of-text policy are the run's. ValueError for a step that was not run, and for a predictor with another mask id.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode.settings import Shape
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
+    >>> step_logits(trace, predictor, 1)
+    StepLogits(step 1: 2 positions, 4 tokens, 1 committed, factor 1)
+    """
+    check_predictor(trace, predictor)
+    if not isinstance(step, Integral) or not 0 <= step < trace.steps_run:
+        raise ValueError(f"step is {step}: the trace has steps 0 to {trace.steps_run - 1}")
+    rows, _ = masked_rows(trace, step, predictor)
+    positions = np.flatnonzero(trace.eligible[step])
+    logits = np.stack([rows[position] for position in positions.tolist()])
+    candidate = trace.candidate[step, positions]
+    forbidden = [token for token in forbidden_ids(predictor) if token < logits.shape[1]]
+    best = np.delete(np.arange(logits.shape[1]), forbidden)[np.delete(logits, forbidden, axis=1).argmax(axis=1)]
+    candidate = np.where(candidate < 0, best, candidate)
+    spelled = _words(trace, predictor, candidate)
+    return StepLogits(
+        step, positions, logits, candidate, spelled, trace.chosen[step, positions], float(trace.factor[step])
+    )
+
+
+def _words(trace: Trace, predictor: MaskPredictor, ids: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the texts of tokens, by the predictor where the trace does not have them."""
+    pieces = pieces_of(predictor, sorted({*ids.tolist()})) | trace.pieces
+    return tuple(pieces.get(str(token), str(token)) for token in ids.tolist())
+
+
+def check_predictor(trace: Trace, predictor: MaskPredictor) -> None:
+    """Raise ValueError for a predictor that cannot be the one of the trace: its mask id is another."""
+    if predictor.mask_id != trace.mask_id:
+        raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
+
+
+def masked_rows(
+    trace: Trace, step: int, predictor: MaskPredictor
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, float]]:
+    """Return the logits that ranked each masked position of a step, by position, computed again, and their error."""
+    canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
+    canvas.ids[0, canvas.answer[0]] = torch.tensor(trace.canvas[step], device=canvas.ids.device)
+    masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]
+    suppressed = trace.end_ids if trace.end_of_text == "suppress" else []
+    public = trace.ranking == "topk"
+    with torch_threads(), torch.inference_mode():
+        seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
+    rows = (seen.published if public else seen.logits).double().cpu().numpy()
+    positions = seen.position.tolist()
+    return dict(zip(positions, rows, strict=True)), dict(zip(positions, seen.error.tolist(), strict=True))

@@ -1,0 +1,108 @@
+"""`compare`, `generate --compare` and `strategies`: several strategies side by side, on the shipped models."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from rws_decode.__main__ import main
+from rws_decode.commands.shown import marked, marker
+from rws_decode.strategies.table import OFFERED, STRATEGIES
+
+SIZE = ["--length", "32", "--steps", "16"]
+MINI = ["--model", "mini", "--reward", "mini", "--example", "3", *SIZE]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_compare_gives_a_list_of_what_generate_gives(capsys: pytest.CaptureFixture[str]) -> None:
+    compared = json.loads(printed(capsys, "compare", *MINI, "--strategies", "default", "rws:8", "--json"))
+    alone = [
+        json.loads(printed(capsys, "generate", *MINI, *strategy, "--json"))
+        for strategy in (["--strategy", "default"], ["--strategy", "rws", "--reward-scale", "8"])
+    ]
+    assert compared == [{"strategy": name} | run for name, run in zip(("default", "rws:8"), alone, strict=True)]
+
+
+def test_compare_prints_texts_and_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    strategies = ["default", "temperature:4", "rws:8", "temperature:1"]
+    results = json.loads(printed(capsys, "compare", *MINI, "--strategies", *strategies, "--json"))
+    out = printed(capsys, "compare", *MINI, "--strategies", *strategies)
+    assert out.startswith("prompt: write a short economy story")
+    assert f"default: {results[0]['text']}\n" in out and "temperature:1: the answer of default\n" in out
+    plain = out.replace("[", "").replace("]", "")
+    assert f"rws:8: {results[2]['text']}\n" in plain and results[2]["text"] != results[0]["text"]
+    for result in results:
+        (row,) = [line.split() for line in out.splitlines() if line.startswith(f"{result['strategy']} ")]
+        assert row[1:3] == [f"{result['final_reward']['raw']:.3f}", str(len(result["rules_broken"]))]
+
+
+def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", *MINI, "--strategy", "rws", "--reward-scale", "8", "--compare", "default"]
+    result = json.loads(printed(capsys, *words, "--json"))
+    alone = json.loads(printed(capsys, "generate", *MINI, "--json"))
+    assert result.pop("compared") == {"strategy": "default"} | alone
+    assert result["text"] != alone["text"]
+    out = printed(capsys, *words)
+    first, beside = re.findall(r"^answer: (.*)$", out, re.MULTILINE)
+    assert first == marked(result["text"], alone["text"]) and beside == marked(alone["text"], result["text"])
+    assert "[" in first and "\nbeside it, default\n" in out
+    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at c = [\d.]+; values ", out, re.MULTILINE)
+    assert out.rstrip().splitlines()[-1].startswith("and ")
+
+
+def test_broken_rules_are_told_with_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(printed(capsys, "generate", *MINI, "--json"))
+    out = printed(capsys, "generate", *MINI)
+    assert result["rules_broken"] and f"rules broken: {len(result['rules_broken'])}\n" in out
+    assert all(f"    {rule}\n" in out for rule in result["rules_broken"])
+
+
+def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "strategies").splitlines()
+    assert [line.split()[0] for line in lines] == list(OFFERED)
+    for line, name in zip(lines, OFFERED, strict=True):
+        assert STRATEGIES[name].about in line and len(line) <= 110
+        assert all(f"--{option.replace('_', '-')}" in line for option in STRATEGIES[name].reads)
+    assert [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))] == list(OFFERED)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compare", *MINI, "--strategies", "rws"], "--strategies is 'rws': a number is missing, as in rws:4"),
+        (["compare", *MINI, "--strategies", "rws:x"], "--strategies is 'rws:x': a number is needed after the colon"),
+        (["compare", *MINI, "--strategies", "margin:2"], "--strategies is 'margin:2': margin reads no number"),
+        (["compare", *MINI, "--strategies", "best"], "--strategies is 'best': it must be one of default, "),
+        (["compare", *MINI, "--strategies", "margin", "margin"], "--strategies holds margin twice"),
+        (["compare", *MINI, "--strategies", "schedule"], "schedule needs more than a number, use --strategy schedule"),
+        (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
+        (["compare", *MINI, "--strategies", "rws:-1"], "reward_scale is -1.0"),
+        (["generate", *MINI, "--compare", "temperature"], "--compare is 'temperature': a number is missing"),
+        (["generate", "--example", "3", "--compare", "rws:8"], "--reward is missing: name a reward model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_misuse_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert message in error.splitlines()[-1] and "Traceback" not in error
+
+
+def test_words_are_marked_on_a_terminal_and_in_brackets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert marker(Terminal())("a b") == "\x1b[1;4ma b\x1b[0m"  # type: ignore[arg-type]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert marker(Terminal())("a b") == "[a b]"  # type: ignore[arg-type]
+    assert marked("a b c", "a c") == "a [b] c" and marked("a", "a") == "a" and marked("", "a") == ""

@@ -1,0 +1,201 @@
+"""The logits of a recorded step: they lead to the values, the candidates and the choice that the trace recorded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from table_models import END, LENGTH, REWARD, table_predictor
+from table_models import MASK as LOOP_MASK
+from tiny_models import bert_predictor, modernbert_predictor
+
+import rws_decode
+from rws_decode.decode import decode
+from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
+from rws_decode.replay.step_logits import StepLogits, step_logits
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.orders import LeftToRight, Margin
+from rws_decode.testing.networks import bert
+from rws_decode.testing.words import CLS, MASK, SEP
+from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.trace import Trace, load
+
+BERT = bert_predictor()
+WORDS = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
+
+
+def log_odds(seen: StepLogits, factor: float) -> np.ndarray:
+    """Return log-odds of the candidates at a factor, from probabilities and so only where these are not near 1."""
+    values = []
+    for row, token in zip(seen.logits, seen.candidate.tolist(), strict=True):
+        with np.errstate(over="ignore"):
+            others = np.exp(factor * (np.delete(row, token) - row[token])).sum()
+        values.append(-np.log(others))
+    return np.array(values)
+
+
+def check(trace: Trace, seen: StepLogits) -> None:
+    """Hold the logits of a step against what the trace recorded of it."""
+    step = seen.step
+    assert seen.positions.tolist() == np.flatnonzero(trace.eligible[step]).tolist()
+    assert seen.positions.dtype == seen.candidate.dtype == np.int64 and seen.logits.dtype == np.float64
+    recorded = trace.candidate[step, seen.positions]
+    assert ((recorded == seen.candidate) | (recorded < 0)).all()
+    assert seen.chosen.tolist() == trace.chosen[step, seen.positions].tolist()
+    assert np.array_equal(seen.factor, trace.factor[step], equal_nan=True) and type(seen.factor) is float
+    assert seen.words == tuple(trace.words(seen.candidate))
+    if trace.sampling_temperature == 0:
+        assert seen.candidate.tolist() == seen.logits.argmax(axis=1).tolist()
+
+
+@settings(max_examples=examples(200))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([Confidence(), Temperature(0.2), Temperature(3.0), RWS(4.0)]),
+    st.sampled_from(SHAPES),
+    st.sampled_from(["none", "suppress", "defer"]),
+    st.sampled_from([0.0, 0.8]),
+    st.booleans(),
+)
+def test_the_logits_of_each_step_lead_to_what_it_recorded(
+    seed: int, strategy: Any, shape: Shape, policy: Any, temperature: float, saving: bool
+) -> None:
+    predictor = table_predictor(seed, spread=0.4)
+    options = Options(end_of_text=policy, sampling_temperature=temperature, seed=seed)
+    savings = Savings.everything() if saving else Savings.nothing()
+    (trace,) = decode(predictor, [[]], strategy, shape, reward=REWARD, options=options, savings=savings)
+    for step in range(trace.steps_run):
+        seen = step_logits(trace, predictor, step)
+        check(trace, seen)
+        if policy == "suppress":
+            assert np.isneginf(seen.logits[:, END]).all()
+        if trace.reward_use[step] != NOT_NEEDED:
+            value = trace.value[step, seen.positions]
+            np.testing.assert_allclose(log_odds(seen, seen.factor), value, rtol=1e-9, atol=1e-9)
+
+
+def test_the_values_of_order_strategies_and_probabilities_follow_from_them_too() -> None:
+    predictor = table_predictor(1, spread=0.4)
+    (trace,) = decode(predictor, [[]], Margin(), SHAPES[1])
+    for step in range(trace.steps_run):
+        seen = step_logits(trace, predictor, step)
+        check(trace, seen)
+        odds = np.exp(seen.logits - seen.logits.max(axis=1, keepdims=True))
+        best = np.sort(odds / odds.sum(axis=1, keepdims=True), axis=1)
+        np.testing.assert_allclose(best[:, -1] - best[:, -2], trace.value[step, seen.positions], rtol=1e-12)
+    for ranking in ("probability", "topk"):
+        options = Options(ranking=ranking, precision="float64")
+        (trace,) = decode(predictor, [[]], Temperature(2.0), SHAPES[1], options=options)
+        for step in range(trace.steps_run):
+            seen = step_logits(trace, predictor, step)
+            assert np.isneginf(seen.logits[:, LOOP_MASK]).all() == (ranking == "probability")  # topk reads it as well
+            scaled = np.exp(2.0 * (seen.logits - seen.logits.max(axis=1, keepdims=True)))
+            probability = (scaled / scaled.sum(axis=1, keepdims=True))[range(len(scaled)), seen.candidate]
+            np.testing.assert_allclose(probability, trace.value[step, seen.positions], rtol=1e-12)
+        if ranking == "topk":  # a candidate that is not kept is no mask, however large the logit of the mask
+            lost = replace(trace, candidate=np.where(trace.chosen | ~trace.masked, trace.candidate, -1))
+            again = [step_logits(lost, predictor, step).candidate.tolist() for step in range(3)]
+            assert again == [step_logits(trace, predictor, step).candidate.tolist() for step in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options"),
+    [
+        ("the cat sat", Options()),
+        ("the cat sat", Options(cfg=0.5)),
+        ([CLS, MASK, 6, *[MASK] * 5, 9, SEP], Options()),
+        ("", Options(end_of_text="suppress")),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("predictor", [BERT, modernbert_predictor()], ids=lambda predictor: predictor.name)
+def test_networks_give_them_again(predictor: HFMaskPredictor, prompt: Any, options: Options, tmp_path: Any) -> None:
+    shape = Shape(6, 4, 3)
+    (trace,) = decode(predictor, [prompt], RWS(2.0), shape, reward=WORDS, options=options)
+    trace = load(trace.save(tmp_path / "t.parquet"))
+    for step in range(trace.steps_run):
+        seen = step_logits(trace, predictor, step)
+        check(trace, seen)
+        assert seen.logits.shape == (len(seen.positions), predictor.vocab_size)
+        np.testing.assert_allclose(
+            log_odds(seen, seen.factor), trace.value[step, seen.positions], rtol=1e-4, atol=1e-4
+        )  # the network computes in float32, on a canvas of its own
+        assert np.isneginf(seen.logits[:, MASK]).all()
+
+
+def test_a_row_of_a_padded_batch_has_its_own_canvas() -> None:
+    batch = decode(BERT, ["the cat", "a small dog sat on the mat"], RWS(2.0), Shape(6, 3, 6), reward=WORDS)
+    for trace in batch:
+        for step in range(3):
+            seen = step_logits(trace, BERT, step)
+            check(trace, seen)
+            np.testing.assert_allclose(log_odds(seen, seen.factor), trace.value[step, seen.positions], atol=1e-3)
+
+
+def test_a_compact_run_and_a_step_without_a_factor_have_them() -> None:
+    predictor = table_predictor(3, spread=0.4)
+    bounded = CallableReward(lambda prompt, answer: 0.0, bounds=(-1e-9, 1e-9))
+    savings = CompactSavings()
+    (trace,) = decode_compact(predictor, [[]], RWS(8.0), SHAPES[2], reward=bounded, savings=savings)
+    assert (trace.reward_use == NOT_NEEDED).any()
+    for step in range(trace.steps_run):
+        seen = step_logits(trace, predictor, step)
+        check(trace, seen)
+        assert np.isnan(seen.factor) == (trace.reward_use[step] == NOT_NEEDED)
+
+
+def test_candidates_that_are_not_kept_are_the_likeliest_tokens() -> None:
+    predictor = table_predictor(4, spread=0.4)
+    (trace,) = decode(predictor, [[]], Confidence(), Shape(LENGTH, LENGTH, LENGTH))
+    cut = replace(trace, candidate=np.where(trace.chosen | ~trace.masked, trace.candidate, -1))
+    for step in range(LENGTH):
+        assert (cut.candidate[step] < 0).any() == (step < LENGTH - 1)
+        seen, again = step_logits(trace, predictor, step), step_logits(cut, predictor, step)
+        assert np.array_equal(seen.candidate, again.candidate) and seen.words == again.words
+
+
+def test_words_come_from_the_predictor_where_the_trace_has_none() -> None:
+    (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
+    old = replace(trace, pieces={})
+    assert (
+        step_logits(old, BERT, 0).words == step_logits(trace, BERT, 0).words == tuple(trace.words(trace.candidate[0]))
+    )
+    mute = HFMaskPredictor(bert(), None, name="mute", mask_id=MASK)
+    assert step_logits(old, mute, 0).words == tuple(map(str, old.candidate[0]))
+    assert step_logits(trace, mute, 0).words == step_logits(trace, BERT, 0).words
+
+
+@pytest.mark.parametrize("step", [3, -1, 10**9, 1.0, "0", None])
+def test_a_step_that_was_not_run_is_refused(step: Any) -> None:
+    (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
+    message = f"step is {step}: the trace has steps 0 to 2"
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        step_logits(trace, BERT, step)
+    assert step_logits(trace, BERT, np.int64(2)).step == 2  # type: ignore[arg-type]
+
+
+def test_a_predictor_of_another_mask_is_refused() -> None:
+    (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
+    other = CallablePredictor(lambda canvas: canvas[..., None] * 1.0, mask_id=9, name="other")
+    with pytest.raises(ValueError, match=r"^predictor other has mask id 9: the trace has 4$"):
+        step_logits(trace, other, 0)
+
+
+def test_it_is_public_and_says_what_it_is() -> None:
+    english = load_predictor("english")
+    (trace,) = rws_decode.decode(english, "we ask for", "temperature:4", Shape(4, 4, 4))
+    seen = rws_decode.step_logits(trace, english, 1)
+    assert isinstance(seen, rws_decode.StepLogits)
+    assert repr(seen) == f"StepLogits(step 1: 3 positions, {english.vocab_size} tokens, 1 committed, factor 4)"
+    (ordered,) = decode(english, "we ask for", LeftToRight(), Shape(4, 4, 4))
+    assert step_logits(ordered, english, 0).factor == 1.0

@@ -1,0 +1,327 @@
+"""The short ways to call decode: one prompt, a strategy by its name, a function as a reward; and what is refused."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_models import MASK, bert_predictor
+
+from rws_decode.compare import compare
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.job import as_prompts
+from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
+from rws_decode.rewards.callable import as_reward
+from rws_decode.settings import Options, Shape
+from rws_decode.step.final_text import final_reward
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.protocol import describe
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.table import OFFERED, STRATEGIES, as_strategy
+from rws_decode.text.dialogue import Dialogue
+from rws_decode.trace.face import strategy_label
+
+BERT = bert_predictor()
+SHAPE = Shape(6, 3, 6)
+
+
+def refused(message: str) -> Any:
+    return pytest.raises(ValueError, match=rf"^{re.escape(message)}$")
+
+
+# One prompt.
+
+
+@pytest.mark.parametrize("call", [decode, decode_compact])
+@pytest.mark.parametrize("prompt", ["the cat sat", "", Dialogue(("the cat", "it ran", "a dog"))], ids=str)
+def test_one_prompt_may_be_given_as_it_is(call: Any, prompt: Any) -> None:
+    (alone,), (listed,) = call(BERT, prompt, shape=SHAPE), call(BERT, [prompt], shape=SHAPE)
+    assert alone == listed and alone.strategy == {"name": "default"}
+    assert as_prompts(prompt) == [prompt] and as_prompts([prompt, prompt]) == [prompt, prompt]
+
+
+def test_a_list_of_ids_is_no_prompt_but_prompts_of_one_id() -> None:
+    with refused("prompts[0] is 6: text or a list of token ids is needed"):
+        decode(BERT, [6, 7], "default", SHAPE)  # type: ignore[list-item]
+    with refused("prompts is []: a list of at least one prompt is needed"):
+        decode(BERT, [], "default", SHAPE)
+
+
+# A strategy by its name.
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "strategy"),
+    [
+        ("default", {}, Confidence()),
+        ("temperature:4", {}, Temperature(4.0)),
+        ("temperature", {"scale": 0.5}, Temperature(0.5)),
+        ("temperature", {"scale": (1.0, 2.0)}, Temperature((1.0, 2.0))),
+        ("rws:8", {}, RWS(8.0)),
+        ("rws:1e-2", {"eps": 0.25}, RWS(0.01, 0.25)),
+        ("rws", {"reward_scale": 8.0, "eps": 0.25}, RWS(8.0, 0.25)),
+        ("rws", {"reward_scale": 8, "run": None, "scale": None}, RWS(8)),  # what is None is not given
+        ("rws-every:8", {"every": 2}, RWSEvery(8.0, 2)),
+        ("rws-every", {"reward_scale": 8.0, "every": 2}, RWSEvery(8.0, 2)),
+        ("rws-flipped:8", {}, FlippedReward(8.0)),
+        ("rws-random:8", {"seed": 7}, RandomReward(8.0, 7)),
+        ("random-order", {"seed": (3, 4)}, RandomOrder((3, 4))),
+        ("margin", {}, Margin()),
+        ("entropy", {}, Entropy()),
+        ("left-to-right", {}, LeftToRight()),
+    ],
+)
+def test_a_name_and_numbers_are_a_strategy(text: str, numbers: dict[str, Any], strategy: Any) -> None:
+    assert as_strategy(text, **numbers) == strategy
+    assert as_strategy(strategy) is strategy
+    if not numbers and text != "default":
+        assert strategy_label(describe(strategy)) == text
+
+
+def test_a_run_makes_the_strategies_that_repeat_it() -> None:
+    reward = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=9.0)
+    (run,) = decode(BERT, "the cat", "rws:8", SHAPE, reward=reward)
+    for name in ("schedule", "constant", "shuffled"):
+        (trace,) = decode(BERT, "the cat", name, SHAPE, run=run)
+        assert trace.reward_calls == 0 and not trace.reward_asked.any()
+    (again,) = decode(BERT, "the cat", "schedule", SHAPE, run=run)
+    assert np.array_equal(again.tokens, run.tokens) and np.array_equal(again.factor, run.factor)
+    with refused("run is None: strategy schedule needs it"):
+        decode(BERT, "the cat", "schedule", SHAPE)
+
+
+def test_decode_takes_names_and_gives_the_strategy_the_seed_of_its_options() -> None:
+    options = Options(seed=5)
+    for name, strategy in (("rws-random:8", RandomReward(8.0, 5)), ("random-order", RandomOrder(5))):
+        (named,) = decode(BERT, "the cat", name, SHAPE, options=options)
+        (made,) = decode(BERT, "the cat", strategy, SHAPE, options=options)
+        assert named == made
+    rows = Options(seed=(5, 6))
+    named_rows = decode(BERT, ["the cat", "a dog"], "random-order", SHAPE, options=rows)
+    assert list(named_rows) == list(decode(BERT, ["the cat", "a dog"], RandomOrder((5, 6)), SHAPE, options=rows))
+    for call in (decode, decode_compact):
+        (named,) = call(BERT, "the cat", "temperature", SHAPE, scale=3.0)
+        assert named == call(BERT, "the cat", Temperature(3.0), SHAPE)[0]
+
+
+OFFERS = ", ".join(OFFERED)
+EVERY = "reward_scale and every, as in rws-every:4 and every=2"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "numbers", "message"),
+    [
+        ("rsw:8", {}, f"strategy is 'rsw:8': it must be one of {OFFERS} (is rws meant?)"),
+        ("", {}, f"strategy is '': it must be one of {OFFERS}"),
+        ("reward-replay:8", {}, f"strategy is 'reward-replay:8': it must be one of {OFFERS}"),
+        ("rws", {}, "reward_scale is None: strategy rws needs reward_scale, as in rws:4 or reward_scale=4.0"),
+        ("temperature", {}, "scale is None: strategy temperature needs scale, as in temperature:4 or scale=4.0"),
+        ("rws:", {}, "strategy is 'rws:': a number is needed after the colon, as in rws:4"),
+        ("rws:eight", {}, "strategy is 'rws:eight': a number is needed after the colon, as in rws:4"),
+        ("rws:8:2", {}, "strategy is 'rws:8:2': a number is needed after the colon, as in rws:4"),
+        ("rws:8", {"reward_scale": 4.0}, "reward_scale is 4.0: strategy rws:8 has its number, leave it out"),
+        ("default:4", {}, "strategy is 'default:4': default reads no number, leave :4 out"),
+        ("schedule:4", {}, "strategy is 'schedule:4': schedule reads no number, leave :4 out"),
+        ("default", {"scale": 4.0}, "scale is 4.0: strategy default reads no numbers"),
+        ("default", {"eps": 0.1}, "eps is 0.1: strategy default reads no numbers"),
+        ("margin", {"of": "logit"}, "of is 'logit': strategy margin reads no numbers"),
+        (
+            "temperature:4",
+            {"reward_scale": 8.0},
+            "reward_scale is 8.0: strategy temperature reads scale, as in temperature:4 or scale=4.0",
+        ),
+        (
+            "temperature:4",
+            {"eps": 0.1},
+            "eps is 0.1: strategy temperature reads scale, as in temperature:4 or scale=4.0",
+        ),
+        (
+            "rws:4",
+            {"reward": "mini"},
+            "reward is 'mini': strategy rws reads reward_scale, as in rws:4 or reward_scale=4.0",
+        ),
+        ("rws:4", {"every": 2}, "every is 2: strategy rws reads reward_scale, as in rws:4 or reward_scale=4.0"),
+        ("rws-every:8", {}, f"every is None: strategy rws-every needs {EVERY}"),
+        ("rws-every", {"every": 2}, f"reward_scale is None: strategy rws-every needs {EVERY}"),
+        ("rws-every:8", {"evry": 2}, f"evry is 2: strategy rws-every reads {EVERY}"),
+        (RWS(8.0), {"eps": 0.1}, "eps is 0.1: strategy RWS(reward_scale=8.0, eps=1e-05) has its numbers, leave it out"),
+        ("rws:nan", {}, "reward_scale is nan: it must be positive and finite"),
+        ("rws:-1", {}, "reward_scale is -1.0: it must be positive and finite"),
+        ("temperature:0", {}, "scale is 0.0: it must be positive and finite"),
+    ],
+    ids=str,
+)
+def test_what_names_no_strategy_is_refused_with_the_call_that_would_be_right(
+    strategy: Any, numbers: dict[str, Any], message: str
+) -> None:
+    with refused(message):
+        as_strategy(strategy, **numbers)
+    if "reward" not in numbers:  # which is an argument of decode itself
+        with refused(message):
+            decode(BERT, "the cat", strategy, SHAPE, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"length": 8}, "length is 8: give it as shape=Shape(length=8)"),
+        ({"steps": 2, "scale": 4.0}, "steps is 2: give it as shape=Shape(steps=2)"),
+        ({"block": 4, "length": 8}, "block is 4: give it as shape=Shape(block=4)"),
+        ({"seed": 3}, "seed is 3: give it as options=Options(seed=3)"),
+        (
+            {"sampling_temperature": 0.7},
+            "sampling_temperature is 0.7: give it as options=Options(sampling_temperature=0.7)",
+        ),
+        ({"ranking": "topk"}, "ranking is 'topk': give it as options=Options(ranking='topk')"),
+        ({"reuse": False}, "reuse is False: give it as savings=Savings(reuse=False)"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("strategy", ["default", Confidence()], ids=["name", "object"])
+def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
+    strategy: Any, numbers: dict[str, Any], message: str
+) -> None:
+    for call in (decode, decode_compact):
+        with refused(message):
+            call(BERT, "the cat", strategy, **numbers)
+
+
+def test_every_strategy_on_offer_can_be_named() -> None:
+    reward = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=9.0)
+    (run,) = decode(BERT, "the cat", "rws:8", SHAPE, reward=reward)
+    given = {"scale": 2.0, "reward_scale": 8.0, "every": 2, "run": run}
+    for name in OFFERED:
+        numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward"}
+        (trace,) = decode(BERT, "the cat", name, SHAPE, reward=reward, **numbers)
+        assert trace.final_reward is not None
+
+
+def test_strategies_that_are_none_are_refused_by_both_decoders() -> None:
+    needed = (
+        "a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, needs_reward and a method factor"
+    )
+    for call in (decode, decode_compact):
+        for strategy in (RWS, 8.0, None):
+            with refused(f"strategy is {strategy!r}: {needed} or order"):
+                call(BERT, "the cat", strategy, SHAPE)
+    with refused("strategy is 'margin': one with name, needs_reward and a method factor is needed"):
+        decode_compact(BERT, "the cat", "margin", SHAPE)
+
+
+def test_predictors_that_are_none_are_refused() -> None:
+    for predictor, named in (("english", "'english'"), (None, "'mini'"), (3, "'mini'")):
+        with refused(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})"):
+            decode(predictor, "the cat", "default", SHAPE)  # type: ignore[arg-type]
+
+
+# A function as a reward.
+
+
+def of_both(prompt: str, answer: str) -> float:
+    return float(len(prompt) + len(answer))
+
+
+class Scoring:
+    """An object that can be called."""
+
+    def __call__(self, prompt: str, answer: str) -> float:
+        return of_both(prompt, answer)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected", "name"),
+    [
+        (len, 3.0, "len"),
+        (of_both, 7.0, "of_both"),
+        (lambda answer: float(len(answer)), 3.0, "lambda"),
+        (lambda prompt, answer: of_both(prompt, answer), 7.0, "lambda"),
+        (lambda *texts: of_both(*texts), 7.0, "lambda"),
+        (lambda answer, weight=10.0: weight * len(answer), 30.0, "lambda"),  # its own number is not the answer
+        (lambda prompt, answer, weight=10.0: weight * len(answer), 30.0, "lambda"),
+        (lambda answer, *, weight=10.0: weight * len(answer), 30.0, "lambda"),
+        (lambda prompt="", answer="": of_both(prompt, answer), 7.0, "lambda"),
+        (lambda answer="": float(len(answer)), 3.0, "lambda"),
+        (partial(of_both, "a"), 4.0, "callable"),
+        (Scoring(), 7.0, "callable"),
+    ],
+)
+def test_a_function_is_given_the_answer_or_both_texts(function: Any, expected: float, name: str) -> None:
+    reward = as_reward(function)
+    assert reward is not None and (reward.name, reward.mean, reward.std) == (name, 0.0, 1.0)
+    assert reward.score(["why?"], ["yes"]) == [expected]
+
+
+def test_a_reward_model_stays_as_it_is() -> None:
+    for reward in (load_reward("mini"), CallableReward(of_both, mean=3.0)):
+        assert as_reward(reward) is reward
+    assert as_reward(None) is None
+
+
+def no_text() -> float:
+    return 0.0
+
+
+def three_texts(prompt: str, answer: str, other: str) -> float:
+    return 0.0
+
+
+def keyword_needed(answer: str, *, weight: float) -> float:
+    return weight
+
+
+MODEL = "a reward model is needed, such as load_reward('mini'), or a function"
+TEXTS = "a function of (prompt, answer), or of the answer alone, is needed"
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        ("mini", "reward is 'mini': a reward model is needed, such as load_reward('mini'), or a function"),
+        ("len", "reward is 'len': a reward model is needed, such as load_reward('len'), or a function"),
+        (3.0, f"reward is 3.0: {MODEL}"),
+        (SequenceClassifierReward, f"reward is {SequenceClassifierReward!r}: {MODEL}"),
+        (float, f"reward is {float!r}: {MODEL}"),
+        (no_text, f"reward is no_text: {TEXTS}"),
+        (three_texts, f"reward is three_texts: {TEXTS}"),
+        (keyword_needed, f"reward is keyword_needed: {TEXTS}"),
+        (lambda: 0.0, f"reward is lambda: {TEXTS}"),
+        (max, f"reward is max: {TEXTS}"),  # it does not say what it takes
+    ],
+)
+def test_what_is_no_reward_is_refused(reward: Any, message: str) -> None:
+    with refused(message):
+        as_reward(reward)
+    for call in (decode, decode_compact):
+        with refused(message):
+            call(BERT, "the cat", "default", SHAPE, reward=reward)
+    with refused(message):
+        final_reward(BERT, reward, "the cat", [6, 7])
+    with refused(message):
+        compare(BERT, "the cat", ["default", "temperature:4"], SHAPE, reward=reward)
+
+
+def test_a_reward_that_is_missing_is_asked_for() -> None:
+    with refused("reward is None: strategy rws needs a reward model, such as reward=load_reward('mini')"):
+        decode(BERT, "the cat", "rws:8", SHAPE)
+    with refused("reward is None: a reward model is needed, such as load_reward('mini'), or a function"):
+        final_reward(BERT, None, "the cat", [6, 7])  # type: ignore[arg-type]
+
+
+def test_what_a_function_gives_must_be_a_number() -> None:
+    for value in ("much", None, [1.0], float("nan")):
+        with pytest.raises(ValueError, match=r"^reward model lambda .*") as caught:
+            decode(BERT, "the cat", "rws:8", SHAPE, reward=lambda answer, value=value: value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_function_as_a_reward_decodes_as_its_reward_model_does() -> None:
+    model = CallableReward(of_both, name="of_both")
+    for strategy in ("rws:0.5", "rws-flipped:8", "default"):
+        (by_function,) = decode(BERT, "the [MASK:6]", strategy, SHAPE, reward=of_both)
+        (by_model,) = decode(BERT, "the [MASK:6]", strategy, SHAPE, reward=model)
+        assert by_function == by_model and (by_function.tokens != MASK).all()
