@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rws_decode.common.files import write_changed
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "Brief",
     "Table",
+    "cell_text",
     "records",
     "split_column",
-    "tables_text",
     "to_csv",
     "to_html",
     "to_latex",
@@ -40,18 +41,27 @@ _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?( ?%)?$")
 _TEXTS = 3
 
 
+class Brief(NamedTuple):
+    """What a terminal shows of a table whose text is too wide for it: a caption of its own, and shorter rows."""
+
+    caption: str
+    rows: Rows
+
+
 @dataclass(frozen=True)
 class Table:
     """A table: `rows` with numbers as measured (CSV, JSON), `shown` with the same for reading, and a caption.
 
     name: the stem of its files. Each of `rows` and `shown` has one set of columns, None for what is missing. Columns
-    named "paper: ..." hold what the paper printed, columns named "here: ..." what was measured.
+    named "paper: ..." hold what the paper printed, columns named "here: ..." what was measured. brief: what a terminal
+    shows in place of caption and `shown`.
     """
 
     name: str
     rows: Rows
     shown: Rows
     caption: str
+    brief: Brief | None = None
 
 
 def records(frame: pandas.DataFrame) -> list[dict[str, Any]]:
@@ -96,7 +106,7 @@ def to_markdown(rows: Rows) -> str:
     """
     if not rows:
         raise ValueError("rows is empty: a table needs one")
-    lines = [list(rows[0]), *([_text(cell, "-").replace("|", "\\|") for cell in row.values()] for row in rows)]
+    lines = [list(rows[0]), *([cell_text(cell, "-").replace("|", "\\|") for cell in row.values()] for row in rows)]
     text = ["| " + " | ".join(line) + " |\n" for line in lines]
     return text[0] + "|" + "---|" * len(rows[0]) + "\n" + "".join(text[1:])
 
@@ -117,7 +127,9 @@ def to_latex(table: Table) -> str:
     """
     import pandas as pd
 
-    frame = pd.DataFrame([{name: _text(cell, "--") for name, cell in row.items()} for row in table.shown], dtype=object)
+    frame = pd.DataFrame(
+        [{name: cell_text(cell, "--") for name, cell in row.items()} for row in table.shown], dtype=object
+    )
     if any(": " in column for column in frame.columns):
         split = [split_column(column) for column in frame.columns]
         frame.columns = pd.MultiIndex.from_tuples([(_GROUPS.get(group, group), label) for group, label in split])
@@ -145,7 +157,7 @@ def to_html(table: Table, caption_id: str, marked: Mapping[str, Callable[[str], 
         cells = []
         for label, group, kind, cell in zip(labels, groups, kinds, row.values(), strict=True):
             tag, scope = ("td", "") if cells else ("th", ' scope="row"')
-            text = "&ndash;" if cell is None else marked.get(label, escape)(_text(cell, ""))
+            text = "&ndash;" if cell is None else marked.get(label, escape)(cell_text(cell, ""))
             name = f"{_GROUPS.get(group, group)}: {label}" if group else label
             cells.append(f'<{tag}{scope}{_classes(group, kind)} data-label="{escape(name)}">{text}</{tag}>')
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -167,11 +179,6 @@ def split_column(column: str) -> tuple[str, str]:
     return (group, label) if colon else ("", column)
 
 
-def tables_text(tables: Sequence[Table]) -> str:
-    """Return tables as Markdown, each with its name and caption."""
-    return "\n".join(f"## {table.name}\n\n{table.caption}\n\n{to_markdown(table.shown)}" for table in tables)
-
-
 def write_tables(folder: Path, tables: Sequence[Table], *, latex: bool = False) -> list[Path]:
     """Write NAME.csv and NAME.md of each table, with `latex` NAME.tex too, and return their paths.
 
@@ -186,7 +193,8 @@ def write_tables(folder: Path, tables: Sequence[Table], *, latex: bool = False) 
     return paths
 
 
-def _text(cell: Any, missing: str) -> str:
+def cell_text(cell: Any, missing: str) -> str:
+    """Return a cell as text, a float to four significant digits, None as `missing`."""
     if cell is None:
         return missing
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
@@ -198,7 +206,7 @@ def _kind(cells: Sequence[Any]) -> str:
     >>> _kind(["1.5", None, "-2"]), _kind(["a reward model that did not guide"]), _kind(["+0.1 [-1, +2] p 0.5"])
     ('number', 'text', '')
     """
-    texts = [_text(cell, "") for cell in cells if cell is not None]
+    texts = [cell_text(cell, "") for cell in cells if cell is not None]
     if texts and all(map(_NUMBER.match, texts)):
         return "number"
     if any(len(text) > _LONG or sum(map(str.isalpha, text)) > _LETTERS for text in texts):

@@ -32,8 +32,11 @@ def bench(
     block: int = 32,
     reward_scale: float = 8.0,
     repeats: int = 3,
+    advance: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """Decode the prompts in every way, in turn, `repeats` times; a way's seconds are the sum of its fastest decodes.
+
+    advance: called after each prompt of each time.
 
     The ways, each with its seconds, forwards, reward calls and tokens:
     "plain", the published loop (`plain_loop.plain_loop`), a prompt at a time; "plain at once", the same loop over all
@@ -91,6 +94,7 @@ def bench(
                         start = _now(predictor)
                         outcomes[name][number] = tasks[number]()
                         best[name][number] = min(best[name][number], _now(predictor) - start)
+                advance()
     seconds = {name: sum(times) for name, times in best.items()}
     order = [row for rows in by_length.values() for row in rows]
     together = {row: tokens for row, tokens in zip(order, _answers(outcomes["plain at once"]), strict=True)}

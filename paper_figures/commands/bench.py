@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from paper_figures.data.examples import shipped_examples
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import loading, progress, tell
 
 __all__ = ["BenchOptions", "DeviceOptions", "add_arguments", "run"]
 
@@ -98,13 +99,26 @@ def run(args: argparse.Namespace) -> int:
     if not options.of_a_device and options.device.out is not None:
         raise ValueError(f"--out is {options.device.out}: only --shape and --kernels write a file, use --json")
 
+    model = options.model or "mini"
+    reward = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
+    if options.of_a_device:
+        _check_no_model(options)
+        examples = []
+    else:
+        examples = _examples(model, _prompts(options))
+        loading("bench", model, reward.reward)
+
     import torch
 
     from rws_decode.common.threads import torch_threads
 
     # The loops in use get as many threads as ours.
     with torch_threads(torch.get_num_threads() if options.threads is None else options.threads):
-        return _run_device(options) if options.of_a_device else _run_loops(options)
+        return _run_device(options) if options.of_a_device else _run_loops(options, model, reward, examples)
+
+
+def _prompts(options: BenchOptions) -> int:
+    return 16 if options.prompts is None else options.prompts
 
 
 def _run_device(options: BenchOptions) -> int:
@@ -112,7 +126,6 @@ def _run_device(options: BenchOptions) -> int:
     from paper_figures.bench.report import as_text, checks_as_text
     from rws_decode.checkpoints.files import device_named
 
-    _check_no_model(options)
     device = options.device
     if device.check and device.out is not None:
         raise ValueError(f"--out is {device.out}: --check measures nothing, leave it out")
@@ -132,7 +145,7 @@ def _run_device(options: BenchOptions) -> int:
         out=device.out,
         commit=device.commit,
         anyway=device.anyway,
-        tell=lambda line: print(f"bench: {line}", file=sys.stderr, flush=True),
+        tell=lambda line: tell(f"bench: {line}"),
     )
     only_checks = device.check or not (passed(result) or device.anyway)
     text = checks_as_text(result["checks"]) if only_checks else as_text(result)
@@ -178,29 +191,33 @@ def _settings(options: BenchOptions, shape: str, device_type: str) -> Any:
     )
 
 
-def _run_loops(options: BenchOptions) -> int:
+def _examples(model: str, prompts: int) -> list[Any]:
+    # Gaps have lengths of their own.
+    examples = [example for example in shipped_examples(model) if example.get("kind") != "gap"]
+    if not 1 <= prompts <= len(examples):
+        raise ValueError(f"--prompts is {prompts}: {model} ships {len(examples)} examples, at least 1")
+    return examples
+
+
+def _run_loops(options: BenchOptions, model: str, reward: RewardOptions, examples: list[Any]) -> int:
     from paper_figures.bench.loops import bench
 
+    predictor = options.loading.load(model, options.mask_id)
     answer = options.answer(_LOOPS)
-    prompts = 16 if options.prompts is None else options.prompts
-    predictor = options.loading.load(options.model or "mini", options.mask_id)
-    # Gaps have lengths of their own.
-    examples: Sequence[Any] = [example for example in predictor.examples if example["kind"] != "gap"]
-    if not 1 <= prompts <= len(examples):
-        raise ValueError(f"--prompts is {prompts}: {predictor.name} ships {len(examples)} examples, at least 1")
-    reward = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
+    prompts = _prompts(options)
     spread = [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)]
-    print(f"bench: 10 ways, {options.repeats} times, {prompts} prompts each", file=sys.stderr)
-    result = bench(
-        predictor,
-        reward.load(options.loading.device),
-        spread,
-        length=answer.length,
-        steps=answer.steps,
-        block=answer.block,
-        reward_scale=options.reward_scale,
-        repeats=options.repeats,
-    )
+    with progress("bench, 10 ways", options.repeats * prompts, "prompt") as shown:
+        result = bench(
+            predictor,
+            reward.load(options.loading.device),
+            spread,
+            length=answer.length,
+            steps=answer.steps,
+            block=answer.block,
+            reward_scale=options.reward_scale,
+            repeats=options.repeats,
+            advance=shown.advance,
+        )
     print(json.dumps(result, allow_nan=False) if options.json else _as_text(result))
     return 0
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.progress import loading
+from rws_theory.commands.progress import progress as shown_progress
 
 __all__ = ["NECTAR", "CalibrateOptions", "add_arguments", "run"]
 
@@ -60,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
     """
     options = read_options(CalibrateOptions, args)
 
-    from tqdm import tqdm
-
     from paper_figures.statistics.calibration import read_pairs, sampled, score_pairs, statistics
     from rws_decode.common.files import write_json
     from rws_decode.rewards import load_reward, published_reward
@@ -71,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     pairs = read_pairs(rows, options.prompt_field, options.answer_field)
     if options.sample is not None and options.sample > len(pairs):
         raise ValueError(f"--sample is {options.sample}: the data hold {len(pairs)} pairs")
+    loading("calibrate", options.reward)
     model = load_reward(
         options.reward,
         options.device,
@@ -107,8 +107,8 @@ def run(args: argparse.Namespace) -> int:
         "fields": [options.prompt_field, options.answer_field],
         "template": template,
     }
-    with tqdm(total=len(fitting), desc="calibrate", unit="pair", file=sys.stderr) as bar:
-        scores = score_pairs(model, fitting, batch=options.batch, progress=progress, key=key, advance=bar.update)
+    with shown_progress("calibrate", len(fitting), "pair") as bar:
+        scores = score_pairs(model, fitting, batch=options.batch, progress=progress, key=key, advance=bar.advance)
     sample = statistics(scores, [pair.row for pair in fitting])
     result = {
         "mean": sample.mean,

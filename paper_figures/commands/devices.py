@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from paper_figures.bench.devices import USUAL, Comparison, Work, compare, recordings, setting_named
+from paper_figures.data.examples import shipped_examples
 from rws_decode.commands.options import SHAPE
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import each
 
 __all__ = ["DevicesOptions", "add_arguments", "run"]
 
@@ -49,11 +50,10 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"SETTING is {names[0]} alone: name another one to compare it with")
     work = _work(options)
     results: list[Comparison] = []
-    recorded = recordings(work, settings)
+    recorded = each(recordings(work, settings), "devices", len(settings), "setting")
     first = next(recorded)
     for name, other in zip(names[1:], recorded, strict=True):
         results += compare(name, first, other)
-        print(f"{name}: done", file=sys.stderr, flush=True)
     if options.json:
         rows = [asdict(result) for result in results]
         print(json.dumps({"first": asdict(settings[0]), "rows": rows}, allow_nan=False))
@@ -63,9 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _work(options: DevicesOptions) -> Work:
-    from rws_decode.predictors import load_predictor
-
-    examples = load_predictor(options.model, progress=False).examples
+    examples = shipped_examples(options.model)
     if len(examples) < options.prompts:
         raise ValueError(f"--prompts is {options.prompts}: {options.model} ships {len(examples)} examples")
     prompts = [example["prompt"] for example in examples[: options.prompts]]

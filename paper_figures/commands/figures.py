@@ -13,6 +13,7 @@ from pathlib import Path
 from paper_figures.contents import CONTENTS, NAMES
 from rws_theory.commands.line import closest
 from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.progress import each
 
 __all__ = ["FiguresOptions", "add_arguments", "make", "run"]
 
@@ -75,7 +76,8 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     if workers:
         make_missing(runs, needs, workers, FULL if full else PLAN)
     with styled():
-        exhibits = {name: module.exhibit(runs) for name, module in modules.items()}
+        shown = each(modules.items(), "figures", len(modules), "exhibit")
+        exhibits = {name: module.exhibit(runs) for name, module in shown}
         facts = {need: run_facts(runs, need) for need in needs}
         written = [
             path

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.data.examples import refuse_no_world
 from rws_decode.commands.options import PromptOptions, ShapeOptions, shape_help
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import each, loading, tell
 
 if TYPE_CHECKING:
     from rws_theory.worlds import Frontier
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     reward counts them; log_prob is that given them.
     """
     options = read_options(FrontierOptions, args)
+    refuse_no_world(options.model)
+    loading("frontier", options.model, options.reward)
 
     from paper_figures.statistics.frontier_points import check_method, context_and_canvas, texts_of
     from rws_decode.predictors import WorldPredictor, load_predictor
@@ -81,17 +84,15 @@ def run(args: argparse.Namespace) -> int:
     prompt = options.prompt.read(predictor)
     shape = options.shape.make(prompt, predictor.mask_id, _USUAL)
     context, canvas = context_and_canvas(predictor, prompt, shape.length)
-    print("searching the frontier", file=sys.stderr, flush=True)
+    tell("frontier: searching ...")
     curve = frontier(
         predictor.world, reward.world_reward, canvas, context, beta=options.beta, searches=options.searches
     )
-    points = []
-    for point in texts_of(predictor, prompt, reward, shape, curve, options.strategies, options.seed):
-        print(f"{point.strategy}: done", file=sys.stderr, flush=True)
-        points.append(point)
+    texts = texts_of(predictor, prompt, reward, shape, curve, options.strategies, options.seed)
+    points = list(each(texts, "frontier", len(options.strategies), "text"))
     best = [
-        {"beta": each.beta, "log_prob": each.log_prob, "reward": each.reward, "tokens": each.tokens.tolist()}
-        for each in curve.points
+        {"beta": point.beta, "log_prob": point.log_prob, "reward": point.reward, "tokens": point.tokens.tolist()}
+        for point in curve.points
     ]
     if options.plot is not None:
         _draw(options.plot, curve, points, options.reward)

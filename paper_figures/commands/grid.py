@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
+from paper_figures.data.examples import examples_of, refuse_no_world
 from rws_decode.commands.options import SHAPE
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import each, loading
 
 __all__ = ["GridOptions", "add_arguments", "run"]
 
@@ -49,29 +50,28 @@ def run(args: argparse.Namespace) -> int:
     if not all(math.isfinite(scale) and scale > 0 for scale in options.scales):
         raise ValueError(f"--scales is {list(options.scales)}: positive finite numbers are needed")
 
-    from rws_decode.predictors import WorldPredictor, load_predictor
+    refuse_no_world(options.model)
+    prompts = [example["prompt"] for example in examples_of(options.model) if example["kind"] == "opening"]
+    if len(prompts) < options.examples:
+        raise ValueError(f"--examples is {options.examples}: {options.model} ships {len(prompts)} openings")
+    prompts = prompts[: options.examples]
+    loading("grid", options.model, options.reward)
+
+    from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
     from rws_decode.strategies.factors import RWS, Confidence, Temperature
     from rws_theory.printed import printed_in
 
-    predictor = load_predictor(options.model, progress=False)
-    if not isinstance(predictor, WorldPredictor):
-        raise ValueError(f"--model is {options.model}: a world is needed, such as english")
-    prompts = [example["prompt"] for example in predictor.examples if example["kind"] == "opening"]
-    if len(prompts) < options.examples:
-        raise ValueError(f"--examples is {options.examples}: {predictor.name} ships {len(prompts)} openings")
-    prompts = prompts[: options.examples]
-    reward = load_reward(options.reward)
+    predictor, reward = load_predictor(options.model, progress=False), load_reward(options.reward)
     paper = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
     work: list[tuple[str, float | None, Any]] = [("default", None, Confidence())]
     work += [("temperature", scale, Temperature(scale)) for scale in options.scales]
     work += [("rws", scale, RWS(scale)) for scale in options.scales]
     rows = []
-    for method, scale, strategy in work:
+    for method, scale, strategy in each(work, "grid", len(work), "strategy"):
         printed = paper.get(scale, {}) if method == "temperature" and scale is not None else {}
         rows.append({"method": method, "scale": scale} | _measured(predictor, prompts, strategy, reward, options.shape))
         rows[-1] |= {"paper_god": printed.get("god"), "paper_perplexity": printed.get("perplexity")}
-        print(f"{method} {'' if scale is None else scale}: done", file=sys.stderr, flush=True)
     slopes = _slopes(predictor, prompts, reward, options.shape.length)
     result = {"rows": rows, "slopes": slopes}
     print(json.dumps(result, allow_nan=False) if options.json else _table(rows, slopes, options.shape.length))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+
+from rws_theory.commands.progress import progress
 
 __all__ = ["add_arguments", "run"]
 
@@ -26,8 +27,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.allow_code_execution:
         raise ValueError("--allow-code-execution is missing: programs run only with it")
 
-    from tqdm import tqdm
-
     from paper_figures.data.loaders import load_humaneval
     from paper_figures.sandbox import Limits, check_bubblewrap
     from paper_figures.sandbox.humaneval import check_canonical
@@ -35,9 +34,9 @@ def run(args: argparse.Namespace) -> int:
     limits = Limits(seconds=args.seconds)
     problems = load_humaneval(args.data).rows
     check_bubblewrap()
-    with tqdm(total=len(problems), desc="humaneval-check", unit="program", file=sys.stderr) as bar:
+    with progress("humaneval-check", len(problems), "program") as bar:
         results = check_canonical(
-            problems, allow_code_execution=True, limits=limits, workers=args.workers, advance=bar.update
+            problems, allow_code_execution=True, limits=limits, workers=args.workers, advance=bar.advance
         )
     for problem, result in results:
         if args.json:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.progress import each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(SummarizeOptions, args)
 
     from paper_figures.runner.results import chosen, origins, read_failures, read_results
-    from paper_figures.table import tables_text
+    from paper_figures.table_text import terminal_text
 
     folders = {path.resolve().parent.name: path.resolve() for path in chosen(options.folder, options.code)}
     with _warnings_as_notes():
@@ -70,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
         _note(f"{others} sets of results of other code are not shown; --code shows them")
     tables: dict[str, list[Table]] = {}
     hidden = 0
-    for name, frame in frames.items():
+    # Frames of two studies may take a while: their intervals and tests are resampled.
+    for name, frame in each(frames.items(), "summarize", len(frames), "study"):
         shown = [_asked(manifests, name, unit) for unit in ([] if frame.empty else frame["unit"])]
         hidden += len(shown) - sum(shown)
         if any(shown):
@@ -85,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         rows_of = {name: {table.name: list(table.rows) for table in listed} for name, listed in tables.items()}
         print(json.dumps({"tables": rows_of, "failures": len(failures)}, allow_nan=False))
     else:
-        print("\n\n".join(f"# {name}\n\n{tables_text(listed)}".rstrip() for name, listed in tables.items()))
+        print("\n\n".join(f"# {name}\n\n{terminal_text(listed)}".rstrip() for name, listed in tables.items()))
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.progress import loading, tell
 
 __all__ = ["TrainOptions", "add_arguments", "run"]
 
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train or resume a run; with --export measure it and write it as it ships; english is written at once."""
     options = read_options(TrainOptions, args)
+    loading("train")
     if options.package is not None:
         from paper_figures.training.english import build_english
         from paper_figures.training.forward_speed import forward_milliseconds
@@ -55,7 +57,9 @@ def run(args: argparse.Namespace) -> int:
         from rws_decode.predictors import WorldPredictor, load_predictor
 
         models = models_directory() if options.models is None else options.models
+        tell("train: counting words ...")
         measured = build_english(options.package, models / options.name)
+        tell("train: measuring the world ...")
         predictor = load_predictor(str(models / options.name))
         assert isinstance(predictor, WorldPredictor)
         openings = [predictor.encode_prompt(each["prompt"]) for each in predictor.examples if each["kind"] == "opening"]
@@ -71,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
     torch.set_num_threads(options.threads)
     if options.export:
+        tell(f"train: measuring {options.name} on held-out text ...")
         export_model(options.name, options.runs, options.models)
     else:
         train_model(options.name, options.runs, every=options.every, stop_after=options.stop_after, seed=options.seed)

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from rws_decode.checkpoints.files import locate, shipped
+from rws_decode.checkpoints.files import Checkpoint, locate, shipped, split_revision
 
-__all__ = ["examples_of"]
+__all__ = ["checkpoint_of", "examples_of", "refuse_no_world", "shipped_examples"]
+
+
+def checkpoint_of(model: str) -> Checkpoint:
+    """Return where a mask predictor is, a hub id without its revision; ValueError for an unknown model."""
+    return locate("model", split_revision(model)[0], {name: name for name in shipped("ForMaskedLM")})
+
+
+def refuse_no_world(model: str) -> None:
+    """Raise ValueError for a model of this machine that is no world."""
+    folder = checkpoint_of(model).directory
+    if folder is not None and not (folder / "world.npz").is_file():
+        raise ValueError(f"--model is {model}: a world is needed, such as english")
+
+
+def shipped_examples(model: str) -> list[dict[str, Any]]:
+    """Return the model's held-out prompts without loading its weights, none if it ships none.
+
+    ValueError for an unknown model.
+    """
+    stored = checkpoint_of(model).read_json("examples.json")
+    whole = isinstance(stored, list) and all(isinstance(example, dict) and "prompt" in example for example in stored)
+    return stored if stored and whole else []
 
 
 def examples_of(model: str) -> list[dict[str, Any]]:
-    """Return the model's held-out prompts (examples.json beside its weights) without loading its weights.
+    """Return the model's held-out prompts without loading its weights.
 
     ValueError for an unknown model, or one that ships none.
     """
-    checkpoint = locate("model", model, {name: name for name in shipped("ForMaskedLM")})
-    stored = checkpoint.read_json("examples.json")
-    whole = isinstance(stored, list) and all(isinstance(example, dict) and "prompt" in example for example in stored)
-    if not stored or not whole:
+    examples = shipped_examples(model)
+    if not examples:
         raise ValueError(f"model is {model}: it ships no held-out prompts (examples.json beside its weights)")
-    return stored
+    return examples

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rws_decode.common.extras import required
 from rws_decode.common.files import parse_json
+from rws_theory.extras import required
 
-__all__ = ["ENDINGS", "Origin", "hub_rows", "is_offline", "local_rows"]
+__all__ = ["ENDINGS", "Origin", "decoded", "hub_rows", "is_offline", "local_rows"]
 
 ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
 
@@ -34,37 +34,42 @@ class Origin:
     fingerprint: str | None = None
 
 
-def local_rows(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], Origin]:
+def local_rows(path: str | os.PathLike[str], argument: str = "file") -> tuple[list[dict[str, Any]], Origin]:
     """Return the rows of a JSON (a list of objects), JSON Lines or Parquet file, the first two gzipped too.
 
-    The content is told by the ending (see ENDINGS). ValueError, in one line that names the file, for a file that is
-    not there, another ending, broken content, a row that is no object (with its line), or no row at all.
+    The content is told by the ending (see ENDINGS). ValueError, in one line that names `argument` and the file, for a
+    file that is not there, another ending, broken content, a row that is no object (with its line), or no row at all.
     """
-    file = Path(path)
+    file, where = Path(path), f"{argument} is {path}"
     if not file.is_file():
-        raise ValueError(f"file is {path}: {'a directory' if file.is_dir() else 'no such file'}")
+        raise ValueError(f"{where}: {'a directory' if file.is_dir() else 'no such file'}")
     if not file.name.endswith(ENDINGS):
-        raise ValueError(f"file is {path}: files that end in {', '.join(ENDINGS)} are read")
+        raise ValueError(f"{where}: files that end in {', '.join(ENDINGS)} are read")
     data = file.read_bytes()
     origin = Origin(file.name, hashlib.sha256(data).hexdigest())
     if file.suffix == ".gz":
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"file is {path}: not gzip, or cut short ({error})") from error
+            raise ValueError(f"{where}: not gzip, or cut short ({error})") from error
     if file.suffix == ".parquet":
-        return _parquet(path, data), origin
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"file is {path}: not UTF-8 ({error.reason} at byte {error.start})") from error
-    rows = _lines(path, text) if ".jsonl" in file.suffixes[-2:] else _list(path, text)
+        rows = _parquet(where, data)
+    else:
+        rows = (_lines if ".jsonl" in file.suffixes[-2:] else _list)(where, decoded(where, data))
     if not rows:
-        raise ValueError(f"file is {path}: it holds no row")
+        raise ValueError(f"{where}: it holds no row")
     return rows, origin
 
 
-def _lines(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
+def decoded(where: str, data: bytes) -> str:
+    """Return a file's content as text; ValueError, beginning with `where`, if it is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: not UTF-8 ({error.reason} at byte {error.start})") from error
+
+
+def _lines(where: str, text: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     # At \n only: a JSON string may hold the other characters that splitlines() splits at.
     for number, line in enumerate(text.split("\n"), start=1):
@@ -72,34 +77,31 @@ def _lines(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
             try:
                 row = parse_json(line)
             except ValueError as error:
-                raise ValueError(f"file is {path}: line {number} is not JSON ({error})") from error
+                raise ValueError(f"{where}: line {number} is not JSON ({error})") from error
             if not isinstance(row, dict):
-                raise ValueError(f"file is {path}: line {number} is no object")
+                raise ValueError(f"{where}: line {number} is no object")
             rows.append(row)
     return rows
 
 
-def _list(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
+def _list(where: str, text: str) -> list[dict[str, Any]]:
     try:
         rows = parse_json(text)
     except ValueError as error:
-        raise ValueError(f"file is {path}: not JSON ({error}); one object a line wants the ending .jsonl") from error
+        raise ValueError(f"{where}: not JSON ({error}); one object a line wants the ending .jsonl") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"file is {path}: a list of objects is needed")
+        raise ValueError(f"{where}: a list of objects is needed")
     return rows
 
 
-def _parquet(path: str | os.PathLike[str], data: bytes) -> list[dict[str, Any]]:
+def _parquet(where: str, data: bytes) -> list[dict[str, Any]]:
     import pyarrow
     import pyarrow.parquet
 
     try:
-        rows = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
+        return pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"file is {path}: not Parquet ({' '.join(str(error).split())})") from error
-    if not rows:
-        raise ValueError(f"file is {path}: it holds no row")
-    return rows
+        raise ValueError(f"{where}: not Parquet ({' '.join(str(error).split())})") from error
 
 
 def is_offline(environ: Mapping[str, str] = os.environ) -> bool:

@@ -12,6 +12,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextPath
 
+from rws_decode.common.palette import BLUE
+
 __all__ = ["FRESH", "GUESSED", "HEIGHT", "MASKED", "SHOWN", "Cell", "Look", "flow", "height_of", "paint", "sheet_axes"]
 
 SIZE = 8.0  # points
@@ -33,7 +35,7 @@ class Look:
 
 SHOWN = Look("white", "#8a8a8a", "black")
 MASKED = Look("#e4e4e4", "#a0a0a0", None, hatch="/////")
-FRESH = Look("#bfdff2", "#0072B2", "black", width=1.3)
+FRESH = Look("#bfdff2", BLUE, "black", width=1.3)
 GUESSED = Look("#f4f4f4", "#8a8a8a", "#3d3d3d", dash=(0, (2, 1.5)))
 
 

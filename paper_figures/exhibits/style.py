@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.studies.design.methods import METHODS
+from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
@@ -35,17 +36,17 @@ class Line:
 
 # Okabe and Ito's palette, whose colours also differ in lightness; markers and dashes repeat the distinction.
 LINES: dict[str, Line] = {
-    "left-to-right": Line("#000000", "v", (0, (1, 1)), "left to right"),
-    "default": Line("#000000", "D", (0, (1, 1)), METHODS["default"].title),
-    "temperature": Line("#0072B2", "o", "solid", METHODS["temperature"].title),
-    "rws": Line("#D55E00", "s", (0, (5, 1.5)), METHODS["rws"].title),
-    "constant": Line("#009E73", "^", (0, (3, 1.5, 1, 1.5)), METHODS["constant"].title),
-    "shuffled": Line("#CC79A7", "X", (0, (1, 1.2)), METHODS["shuffled"].title),
-    "a": Line("#0072B2", "o", "solid", "a"),
-    "b": Line("#D55E00", "s", (0, (5, 1.5)), "b"),
+    "left-to-right": Line(BLACK, "v", (0, (1, 1)), "left to right"),
+    "default": Line(BLACK, "D", (0, (1, 1)), METHODS["default"].title),
+    "temperature": Line(BLUE, "o", "solid", METHODS["temperature"].title),
+    "rws": Line(VERMILION, "s", (0, (5, 1.5)), METHODS["rws"].title),
+    "constant": Line(GREEN, "^", (0, (3, 1.5, 1, 1.5)), METHODS["constant"].title),
+    "shuffled": Line(PURPLE, "X", (0, (1, 1.2)), METHODS["shuffled"].title),
+    "a": Line(BLUE, "o", "solid", "a"),
+    "b": Line(VERMILION, "s", (0, (5, 1.5)), "b"),
 }
 
-_HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_HUES = (BLUE, VERMILION, GREEN, PURPLE, SKY, AMBER)
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (3, 1.5, 1, 1.5)), (0, (1, 1.2)), (0, (7, 2, 2, 2)))
 
 _RC: dict[Any, Any] = {

@@ -23,6 +23,7 @@ from paper_figures.exhibits.names import SAVINGS, with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.table import Table
+from rws_decode.common.palette import BLUE, SKY
 
 __all__ = ["CallsSaved", "Count", "compute", "draw", "exhibit", "table"]
 
@@ -30,8 +31,8 @@ NEEDS: tuple[str, ...] = ("overhead",)
 # What becomes of a call: its field, the words, colour and hatch.
 _PARTS = {
     "asked": ("asked", LINES["rws"].color, ""),
-    "reused": ("left out: text scored before", "#56B4E9", "//"),
-    "needless": ("left out: proved needless, or scored before", "#0072B2", "xx"),
+    "reused": ("left out: text scored before", SKY, "//"),
+    "needless": ("left out: proved needless, or scored before", BLUE, "xx"),
     "ended": ("left out: the text had ended", "#F0E442", ".."),
 }
 

@@ -26,6 +26,7 @@ from paper_figures.figures.parts.device_cost_measured import called, measured_ta
 from paper_figures.figures.parts.device_cost_sentences import arithmetic_lines, headline, measured_lines
 from paper_figures.measured import FOLDER, Measurement, read_measured
 from paper_figures.table import Table
+from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY, VERMILION
 from rws_theory.printed import printed_in
 
 __all__ = ["DeviceCost", "compute", "draw_every", "draw_seconds", "exhibit", "tables"]
@@ -35,7 +36,7 @@ _HERE = "bench"  # below the runs
 
 # What a printed time is made of: its words, colour and hatch.
 _PARTS = {
-    "default": ("default: least time", "#0072B2", ""),
+    "default": ("default: least time", BLUE, ""),
     "default_rest": ("default: the rest", "#BBD6E8", "//"),
     "reward": ("reward: least time", LINES["rws"].color, ""),
     "reward_rest": ("reward: the rest", "#F3C6A5", "\\\\"),
@@ -135,7 +136,7 @@ def draw_every(data: DeviceCost) -> Figure:
 
 
 _AS_PRINTED, _AT_LEAST = "as printed", f"both at an {A100.name}'s least time"
-_DEVICES = ("#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_DEVICES = (VERMILION, GREEN, PURPLE, SKY, AMBER)
 
 
 def _increases(data: DeviceCost) -> dict[str, dict[int, float]]:
@@ -156,7 +157,7 @@ def _look(name: str, names: Sequence[str]) -> dict[str, Any]:
     if name == _AS_PRINTED:
         return {"color": PRINTED, "marker": "s", "markerfacecolor": "white", "linestyle": (0, (1, 1.5))}
     if name == _AT_LEAST:
-        return {"color": "#0072B2", "marker": "D", "markersize": 4, "linestyle": (0, (5, 2)), "linewidth": 1.2}
+        return {"color": BLUE, "marker": "D", "markersize": 4, "linestyle": (0, (5, 2)), "linewidth": 1.2}
     devices = list(dict.fromkeys(label.rpartition(": ")[0] for label in names[2:]))
     color = _DEVICES[devices.index(name.rpartition(": ")[0]) % len(_DEVICES)]
     if name.endswith("naive loop"):

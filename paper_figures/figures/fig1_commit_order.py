@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
 from paper_figures.exhibits.runs import read_results
-from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
+from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.plan import command
 from paper_figures.table import Table
+from rws_decode.common.palette import Look
 from rws_decode.trace.trace import Trace, load
+from rws_decode.view.plots.commit_order import draw_order
 from rws_theory import footrule_mean, generation_order_deviation
 
 __all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "table"]
@@ -36,18 +38,19 @@ STRATEGIES = ("left-to-right", "default", "rws")
 class CommitOrders:
     """Traces of every prompt by strategy, and how many tokens of each answer stand before its end of text.
 
-    `traces[index][strategy]`; `written[index][strategy]`: tokens before the first end of text, all of them where there
-    is none or the model names none; `settings` and `files` of the run.
+    `traces[prompt][strategy]`, by the number of a held-out prompt, or its name; `written[prompt][strategy]`: tokens
+    before the first end of text, all of them where there is none or the model names none; `settings` and `files` of the
+    run.
     """
 
-    traces: Mapping[int, Mapping[str, Trace]]
-    written: Mapping[int, Mapping[str, int]]
+    traces: Mapping[int | str, Mapping[str, Trace]]
+    written: Mapping[int | str, Mapping[str, int]]
     settings: Mapping[str, Any]
     files: tuple[str, ...]
 
     @property
-    def drawn(self) -> int:
-        """Return the index of the prompt that is drawn: the run's first, so that nobody chose it for its looks."""
+    def drawn(self) -> int | str:
+        """Return which prompt is drawn: the run's first, so that nobody chose it for its looks."""
         return next(iter(self.traces))
 
 
@@ -56,7 +59,7 @@ def compute(runs: Path) -> CommitOrders:
     (experiment,) = NEEDS
     folder, made_by = runs / experiment, command(experiment, runs)
     results = read_results(folder / "results.json", made_by, ("rows", "settings"))
-    paths: dict[int, dict[str, Path]] = {}
+    paths: dict[int | str, dict[str, Path]] = {}
     for row in results["rows"]:
         paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
     paths = {index: by_strategy for index, by_strategy in paths.items() if by_strategy.keys() >= set(STRATEGIES)}
@@ -84,33 +87,12 @@ def draw(orders: CommitOrders) -> Figure:
     panels = picture.subplots(len(STRATEGIES), 1, sharex=True, sharey=True)
     for axes, name in zip(panels, STRATEGIES, strict=True):
         trace, written = orders.traces[orders.drawn][name], orders.written[orders.drawn][name]
-        line, position = LINES[name], np.arange(trace.length)
         # Left to right runs in blocks of one step's tokens: the blocks of the other two are the ones to see.
         block = orders.traces[orders.drawn]["rws"].block
-        for edge in range(block, trace.length, block):
-            axes.axvline(edge - 0.5, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.plot(position, np.sort(trace.commit_step), color=GREY, linewidth=0.8, label="strictly left to right")
-        axes.plot(
-            position[:written],
-            trace.commit_step[:written],
-            linestyle="none",
-            marker=line.marker,
-            color=line.color,
-            label="token of the text",
-        )
-        if written < trace.length:
-            axes.plot(
-                position[written:],
-                trace.commit_step[written:],
-                linestyle="none",
-                marker=line.marker,
-                markerfacecolor="none",
-                markeredgecolor="#a0a0a0",
-                label="end-of-text filler",
-            )
+        line = LINES[name]
+        draw_order(axes, trace, Look(line.color, line.marker, line.dash, ""), text=written, block=block)
         panel_title(axes, f"{LINES[name].label}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
         axes.set_ylabel("diffusion step")
-        axes.set_xlim(-1.5, trace.length + 0.5)
         axes.legend(loc="upper left", handletextpad=0.5, borderaxespad=0.2)
     panels[-1].set_xlabel("position in the answer  [tokens, from 0]")
     return picture
@@ -164,7 +146,7 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
         f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
-        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token. The grey line is strict left-to-right order; "
+        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token. The dotted line is strict left-to-right order; "
         "dashed lines separate blocks. Open grey marks are end-of-text filler: the positions from the first end of "
         f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to "
         "right commits each step's tokens as one block."

@@ -23,9 +23,9 @@ from paper_figures.exhibits.style import LINES, figure
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.figures.parts.fig3_step import foremost
 from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
+from rws_decode.view.plots.decode_steps import foremost
 
 __all__ = ["CloseUp", "Masking", "State", "compute", "draw", "exhibit", "forward_masks", "table"]
 
@@ -129,9 +129,11 @@ def compute(runs: Path, seed: int = 0) -> Masking:
     )
 
 
-def _held_out(model: str, index: int, words: Words) -> list[int] | None:
+def _held_out(model: str, index: int | str, words: Words) -> list[int] | None:
     from paper_figures.data.examples import examples_of
 
+    if isinstance(index, str):  # a prompt of one's own has no answer
+        return None
     try:
         answer = examples_of(model)[index].get("answer")
     except (ValueError, IndexError):  # the model ships none

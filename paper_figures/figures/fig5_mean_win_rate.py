@@ -24,6 +24,7 @@ from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, lookup, read_run, setting
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
 from paper_figures.table import Table
+from rws_decode.common.palette import SKY
 from rws_theory.printed import printed_in
 
 __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "table"]
@@ -31,7 +32,7 @@ __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "table"]
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
-_CONTROL = "#56B4E9"
+_CONTROL = SKY
 _LOOKS: dict[str, dict[str, Any]] = {
     "printed: RWS wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "///"},
     "printed: default wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "..."},

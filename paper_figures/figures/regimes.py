@@ -23,6 +23,7 @@ from paper_figures.exhibits.runs import read_named
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures.parts.regimes_tables import CASES, FORMS, Regimes, conclusions, source_name, tables
 from paper_figures.plan import command
+from rws_decode.common.palette import AMBER, BLUE, SKY, VERMILION
 
 __all__ = ["Regimes", "compute", "conclusions", "draw", "exhibit", "tables"]
 
@@ -30,17 +31,17 @@ Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("regimes",)
 # Lightness rises from case to case, and hatches repeat the distinction.
-_FILLS = {"b": ("#0072B2", ""), "neither": ("#56B4E9", "///"), "both": ("#E69F00", "..."), "a": ("#F0E442", "xx")}
+_FILLS = {"b": (BLUE, ""), "neither": (SKY, "///"), "both": (AMBER, "..."), "a": ("#F0E442", "xx")}
 _FORMS = {
-    "printed": ("#D55E00", "s"),
-    "items": ("#E69F00", "D"),
-    "mended": ("#0072B2", "o"),
+    "printed": (VERMILION, "s"),
+    "items": (AMBER, "D"),
+    "mended": (BLUE, "o"),
     "corrected": ("#000000", "^"),
 }
 _COUNTS = (
     (0, "o", "#9a9a9a", "no crossing"),
-    (1, "^", "#0072B2", "one"),
-    (2, "X", "#D55E00", "two"),
+    (1, "^", BLUE, "one"),
+    (2, "X", VERMILION, "two"),
     (3, "*", "#000000", "three or more"),
 )
 # x and y of a quadrant's corner, what the printed theorem says of it: the sign of the axes is that of b minus a.

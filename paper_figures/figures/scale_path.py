@@ -25,6 +25,8 @@ from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
 from paper_figures.figures.parts.scale_path_data import read_profile as compute
 from paper_figures.figures.parts.scale_path_tables import conclusions, tables
+from rws_decode.common.palette import VERMILION
+from rws_decode.view.plots.answers import along
 
 __all__ = ["compute", "conclusions", "draw", "exhibit", "tables"]
 
@@ -87,8 +89,8 @@ def _strip(axes: Axes, data: Profile, over: str) -> None:
         axes.axvspan(piece["lower"], piece["upper"], ymax=0.55, facecolor=_fill(number, count), lw=0)
         if number in missed:
             span = (piece["lower"], piece["upper"])
-            axes.axvspan(*span, ymax=0.55, facecolor="none", edgecolor="#D55E00", hatch="////", lw=0)
-            axes.plot(span, [0.58, 0.58], color="#D55E00", linewidth=2.5, solid_capstyle="butt")
+            axes.axvspan(*span, ymax=0.55, facecolor="none", edgecolor=VERMILION, hatch="////", lw=0)
+            axes.plot(span, [0.58, 0.58], color=VERMILION, linewidth=2.5, solid_capstyle="butt")
     for piece in pieces[1:]:
         axes.plot([piece["lower"]] * 2, [0, 0.55], color="white", linewidth=0.5)
     positions = _label_places(pieces, data)
@@ -155,13 +157,8 @@ def _walks(axes: Axes, walks: Sequence[Row], over: str) -> None:
 def _steps(axes: Axes, pieces: Sequence[Row], values: Sequence[float], **style: Any) -> None:
     """Draw a value per piece, constant over it; a gap where a part is unexplored."""
     look: dict[str, Any] = {"color": "black", "linewidth": 1.4} | style
-    x: list[float] = []
-    y: list[float] = []
-    for piece, value in zip(pieces, values, strict=True):
-        if x and x[-1] != piece["lower"]:
-            x, y = [*x, math.nan], [*y, math.nan]
-        x, y = [*x, piece["lower"], piece["upper"]], [*y, value, value]
-    axes.plot(x, y, **look)
+    spans = [(piece["lower"], piece["upper"]) for piece in pieces]
+    axes.plot(*along(spans, values), **look)
 
 
 def _legend(picture: Figure, data: Profile) -> None:
@@ -169,7 +166,7 @@ def _legend(picture: Figure, data: Profile) -> None:
 
     handles: list[Any] = [
         Line2D([], [], color="black", marker="^", linestyle="none", label="point of the printed grid"),
-        Patch(facecolor="#bbbbbb", edgecolor="#D55E00", hatch="////", label="answer that the grid misses"),
+        Patch(facecolor="#bbbbbb", edgecolor=VERMILION, hatch="////", label="answer that the grid misses"),
         Line2D([], [], color=LINES["rws"].color, marker="|", markersize=9, linestyle="none", label="factors of RWS"),
         Line2D([], [], color=LINES["rws"].color, marker="s", linestyle="none", label="its reward scale"),
         *(

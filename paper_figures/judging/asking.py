@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 
 from paper_figures.judging.cache import ReplyCache, cache_in
@@ -11,6 +10,7 @@ from paper_figures.judging.endpoint import Endpoint, endpoint_of
 from paper_figures.judging.inquiries import Inquiry, Pair, inquiries_of
 from paper_figures.judging.judge import LLMJudge
 from paper_figures.judging.verdicts import PairVerdict, same_text, verdict_of
+from rws_theory.commands.progress import progress as shown_progress
 
 __all__ = ["compare"]
 
@@ -36,7 +36,7 @@ def compare(
 
     ValueError, in one line, for input that cannot be used and for what the endpoint refuses; ConnectionError, in one
     line, where it does not answer. Then no further request is made, those under way are finished and stored, and the
-    line says how many verdicts are stored. progress: show a bar on standard error.
+    line says how many verdicts are stored. progress: show how many are settled on standard error.
     """
     store = cache_in(cache)
     asked = inquiries_of(judge, pairs, store, ask_identical=ask_identical)
@@ -59,12 +59,10 @@ def _settle_all(
     """Settle every inquiry, `concurrency` at a time, and return them by name; total: with those that are stored."""
     from anyio import create_task_group
     from anyio.from_thread import start_blocking_portal
-    from tqdm import tqdm
 
     settled: dict[str, Inquiry] = {}
     failures: list[Exception] = []
     stored = total - len(pending)
-    bar = tqdm(total=total, initial=stored, desc="judge", unit="verdict", file=sys.stderr, disable=not progress)
     queue = iter(pending)
 
     async def settle_in_turn() -> None:
@@ -73,7 +71,7 @@ def _settle_all(
                 return
             try:
                 settled[inquiry.name] = await _settle(endpoint, inquiry, store)
-                bar.update()
+                bar.advance()
             except (ValueError, ConnectionError) as error:
                 failures.append(_same_kind(error, f"{error}, asked for {inquiry.where}"))
             except Exception as error:
@@ -85,7 +83,8 @@ def _settle_all(
                 group.start_soon(settle_in_turn)
 
     # On an event loop in a thread of its own: notebooks can call this, and an interrupt cuts requests off.
-    with bar, start_blocking_portal("asyncio") as portal:
+    shown = shown_progress("judge", total, "verdict", done=stored, shown=progress)
+    with shown as bar, start_blocking_portal("asyncio") as portal:
         portal.call(settle_all)
     if not failures:
         return settled

@@ -8,7 +8,7 @@ from typing import Any
 
 from paper_figures.judging.judge import KEY_VARIABLE, LLMJudge
 from paper_figures.judging.verdicts import Reply, parse_choice
-from rws_decode.common.extras import required
+from rws_theory.extras import required
 
 __all__ = ["Endpoint", "endpoint_of", "reply_of"]
 

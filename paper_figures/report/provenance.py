@@ -90,7 +90,7 @@ def _smaller(experiment: str, settings: Mapping[str, Any]) -> dict[str, list[int
         return {}
     defaults = parsed(experiment, Path("out/runs"), FULL)
     sizes = {name: value for name, value in settings.items() if type(value) is int and name != "seed"}
-    usual = {name: default for name in sizes if type(default := getattr(defaults, name, None)) is int}
+    usual = {name: int(default) for name in sizes if isinstance(default := getattr(defaults, name, None), int)}
     return {name: [sizes[name], default] for name, default in usual.items() if sizes[name] < default}
 
 

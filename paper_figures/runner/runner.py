@@ -35,6 +35,7 @@ from paper_figures.runner.results import part_name, read_parts, rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
 from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute, identity_of
 from rws_decode.common.files import write_json
+from rws_theory.commands.progress import progress as shown_progress
 
 if TYPE_CHECKING:
     import pandas
@@ -93,7 +94,7 @@ def run_units(
 
     units: of one experiment; equal ones count once. work: called in the backend's processes with up to `batch` units of
     one `key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: `origin_of(units, work)`.
-    backend: in this process if None. progress: a bar with rate and time left on standard error.
+    backend: in this process if None. progress: how many units are done, on standard error.
 
     Guarantees. Whatever is killed at whatever moment, this process, a worker or the machine, parts on disk are whole,
     and the same call again computes only the units that are in none of them. The process that computed a batch writes
@@ -181,13 +182,9 @@ class _Run:
     failed: set[str] = field(default_factory=set)
 
     def loop(self, total: int, before: int, progress: bool, name: str) -> None:
-        from tqdm import tqdm
-
         running: dict[Future[None], _Batch] = {}
-        with (
-            tqdm(total=total, initial=before, desc=name, unit="unit", file=sys.stderr, disable=not progress) as bar,
-            ExitStack() as stack,
-        ):
+        counted = before
+        with shown_progress(name, total, "unit", done=before, shown=progress) as bar, ExitStack() as stack:
             executor = stack.enter_context(self.backend.open())
             while self.queue or self.suspects or running:
                 broken = self._submit(executor, running)
@@ -202,9 +199,11 @@ class _Run:
                         raise ValueError("executor broke: its processes are gone; run again with another to go on")
                     stack.close()
                     executor = stack.enter_context(self.backend.open())
-                bar.update(before + len(self.computed) + len(self.failed) - bar.n)
                 if self.failed:
-                    bar.set_postfix(failed=len(self.failed))
+                    bar.remark(f"{len(self.failed)} failed")
+                done = before + len(self.computed) + len(self.failed)
+                bar.advance(done - counted)
+                counted = done
 
     def _submit(self, executor: Executor, running: dict[Future[None], _Batch]) -> bool:
         """Hand out work: one suspect alone, or as much as the backend takes; say whether the executor is broken."""

@@ -26,9 +26,9 @@ from rws_decode.checkpoints.files import (
     without_panics,
 )
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
-from rws_decode.common.extras import required
 from rws_decode.common.threads import torch_threads
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_theory.extras import required
 
 __all__ = [
     "DEFAULT_VARIABLE",

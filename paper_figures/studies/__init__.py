@@ -7,6 +7,7 @@ The module of a study has three parts:
 - `tables(frame, seed=...) -> list[Table]` makes its tables from the rows of its units. It takes `folder`, the folder of
   the study's files, if the study keeps more than units.
 
+`design.asked` reads which prompts are asked, for all studies in the same way: --data, --examples and --prompt.
 `design.comparison` runs studies that compare arms over prompts, and `design.single_stage` those of one stage of units.
 Modules import PyTorch only in what `run` calls, so that --help answers at once.
 """

@@ -1,7 +1,8 @@
 """Compare the orders in which positions are committed: left to right, by confidence, and by RWS.
 
-The study decodes a few held-out prompts. Its files below OUT/commit-order, besides the units' parts, are
-`METHOD-EXAMPLE.parquet`, the traces (left-to-right, default, rws), and `results.json`, with a row per trace.
+The study decodes a few prompts, by default a held-out one of the model. Its files below OUT/commit-order, besides the
+units' parts, are `METHOD-EXAMPLE.parquet`, the traces (left-to-right, default, rws), and `results.json`, with a row per
+trace. EXAMPLE is the number of a held-out prompt, or the name of another one.
 
 Left to right is confidence decoding in blocks of length / steps tokens, the number that a step commits. So every step
 commits its whole block at once, strictly from left to right. At length 64 and 32 steps the blocks are pairs, which have
@@ -10,10 +11,12 @@ no order inside. GOD is 0 in both readings, with as many forwards as the other t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.table import records
 from rws_theory.commands.options import option
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from paper_figures.runner.runner import Report
     from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompt
     from paper_figures.table import Table
 
 __all__ = ["METHODS", "Options", "order_units", "run", "tables"]
@@ -38,7 +42,9 @@ _CAPTION = (
 class Options(single_stage.StageOptions):
     """The study's options."""
 
-    examples: tuple[int, ...] = option((3,), "held-out prompts of the model, from 0")
+    data: str | None = None
+    examples: tuple[int, ...] | None = (3,)
+    prompts: int = Drawn(1)
     reward: str = option("mini", "reward model that guides rws", metavar="NAME")
     reward_scale: float = option(8.0, "s_R of rws", metavar="S")
     batch: int = 1
@@ -46,27 +52,24 @@ class Options(single_stage.StageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.data.examples import examples_of
-    from paper_figures.studies.work.measuring import work
-    from rws_decode.strategies.factors import RWS
+    from rws_decode.common.arguments import check_positive
 
-    single_stage.check_options(options)
-    RWS(options.reward_scale)  # raises ValueError for a bad scale
+    check_positive("reward_scale", options.reward_scale)
     if options.length % options.steps:
         raise ValueError(
             f"steps is {options.steps}: it must divide length, {options.length}, to commit equal groups from left to "
             "right"
         )
-    stored, examples = examples_of(options.model), list(dict.fromkeys(options.examples))
-    for example in examples:
-        if not 0 <= example < len(stored):
-            raise ValueError(f"examples holds {example}: {options.model} ships {len(stored)} examples, from 0")
+    options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
+
+    from paper_figures.studies.work.measuring import work
+
     base = single_stage.base_unit(options, NAME)
-    prompts = {example: stored[example]["prompt"] for example in examples}
-    units = order_units(base, prompts, options.reward, options.reward_scale)
+    units = order_units(base, prompts.test, options.reward, options.reward_scale)
     stage = single_stage.run_stage(options, units, work)
     rows, frame = _rows(stage[0]), stage[0].read()
-    settings = {"examples": examples, "reward": options.reward, "reward_scale": options.reward_scale}
+    settings = single_stage.prompt_settings(options)
+    settings |= {"reward": options.reward, "reward_scale": options.reward_scale}
     settings |= {"group": options.length // options.steps, "ranking": options.ranking, "precision": options.precision}
     results = {"rows": rows}
     study_tables = tables(frame)
@@ -75,12 +78,12 @@ def run(options: Options) -> dict[str, Any]:
     )
 
 
-def order_units(base: Unit, prompts: dict[int, str], reward: str, reward_scale: float) -> list[Unit]:
-    """Return a unit per example and method, with traces kept."""
+def order_units(base: Unit, prompts: Sequence[Prompt], reward: str, reward_scale: float) -> list[Unit]:
+    """Return a unit per prompt and method, with traces kept."""
     base = replace(base, settings={**base.settings, "traces": True})
     units = []
-    for example, prompt in prompts.items():
-        plain = replace(base, prompt=prompt, example=str(example))
+    for prompt in prompts:
+        plain = replace(base, prompt=prompt.text, example=prompt.name)
         guided = replace(plain, strategy={"name": "rws", "reward_scale": reward_scale}, reward=reward)
         methods = {"left-to-right": replace(plain, block=base.length // base.steps), "default": plain, "rws": guided}
         units += [replace(unit, labels={"method": method}) for method, unit in methods.items()]
@@ -102,10 +105,17 @@ def _rows(report: Report) -> list[dict[str, Any]]:
             write_bytes(path, source.read_bytes())
         trace, story = load(path), judge(row["prompt"], row["text"])
         line = {name: row[name] for name in ("method", "prompt", "text", "block", "god_tokens", "god_steps")}
-        line |= {"example": int(row["example"]), "coherent": story.coherent, "trace": path.name}
-        line |= {"violations": [violation.kind for violation in story.violations]}
+        line |= {"example": _example(row["example"]), "trace": path.name}
+        is_story = story.kind != "free"
+        line |= {"coherent": story.coherent if is_story else None}
+        line |= {"violations": [violation.kind for violation in story.violations] if is_story else None}
         rows.append(line | {"commit_step": trace.commit_step.tolist(), "factors": trace.factor.tolist()})
     return rows
+
+
+def _example(name: str) -> int | str:
+    """Return a held-out prompt's number, and any other prompt's name."""
+    return int(name) if name.isdecimal() else name
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -115,7 +125,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
     rows: list[dict[str, Any]] = []
     if len(frame):
-        keys = frame["example"].astype(int), frame["method"].map(METHODS.index)
+        keys = frame["example"].map(lambda name: (len(name), name)), frame["method"].map(METHODS.index)
         ordered = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(key.iloc[row] for key in keys))]
         ordered = ordered.reindex(columns=columns)
         rows = records(ordered.astype(object).where(ordered.notna(), None))

@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.options import ComparisonOptions
 
@@ -49,7 +50,7 @@ class Options(ComparisonOptions):
     """The study's options."""
 
     data: str = "examples:keywords"
-    prompts: int = 24
+    prompts: int = Drawn(24)
     rewards: tuple[str, ...] = ("mini",)
     judges: tuple[str, ...] = ("mini-judge",)
     reward_scale: tuple[float, ...] | None = (2.0, 8.0, 32.0)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.options import ComparisonOptions
 
@@ -34,7 +35,7 @@ class Options(ComparisonOptions):
     """The study's options."""
 
     data: str = "stories:all"
-    prompts: int = 40
+    prompts: int = Drawn(40)
 
 
 def run(options: Options) -> dict[str, Any]:

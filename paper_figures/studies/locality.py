@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.methods import FROM_RWS
 from paper_figures.table import records
 from rws_theory.commands.options import option
@@ -63,12 +64,12 @@ _SAME_CAPTION = (
 
 
 @dataclass(frozen=True)
-class Options(single_stage.PromptStageOptions):
+class Options(single_stage.ExactStageOptions):
     """The study's options."""
 
     model: str = option("english", "world: shipped name or directory", metavar="NAME")
     data: str = "examples:opening"
-    prompts: int = 24
+    prompts: int = Drawn(24)
     localities: tuple[float, ...] = option((1.0, 0.9, 0.75, 0.5, 0.25, 0.0), "1: left to right, 0: random", metavar="L")
     reward: str = option("era", "reward model that guides rws", metavar="NAME")
     reward_scale: float = option(8.0, "s_R of rws, and the factor of temperature", metavar="S")
@@ -79,39 +80,37 @@ class Options(single_stage.PromptStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
+    _check(options)
+    options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)})
+
     import pandas as pd
 
-    from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.locality import work
 
-    _check(options)
-    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
     base = replace(single_stage.base_unit(options, NAME), reward=options.reward, seed=options.seed)
     settings = {"localities": options.localities, "scale": options.reward_scale}
-    stages = [single_stage.run_stage(options, locality_units(base, prompts, **settings), work)]
+    stages = [single_stage.run_stage(options, locality_units(base, prompts.test, **settings), work)]
     rws = stages[0][0].read()
-    if units := locality_units(base, prompts, **settings, rws=rws):
+    if units := locality_units(base, prompts.test, **settings, rws=rws):
         stages.append(single_stage.run_stage(options, units, work))
     frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
     study_tables = tables(frame, seed=options.seed)
     results = {table.name: list(table.rows) for table in study_tables}
-    names = ("data", "prompts", "localities", "reward", "reward_scale", "seed")
-    kept = {name: getattr(options, name) for name in names}
+    names = ("localities", "reward", "reward_scale", "seed")
+    kept = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
     return single_stage.finish(options, base, stages, study_tables, frame, settings=kept, results=results)
 
 
 def _check(options: Options) -> None:
-    from paper_figures.studies.work.decoding import predictor_of
-    from rws_decode.predictors import WorldPredictor
-    from rws_decode.strategies.factors import RWS
+    from paper_figures.data.examples import refuse_no_world
+    from rws_decode.common.arguments import check_positive
 
-    RWS(options.reward_scale)  # raises ValueError for a bad scale
+    check_positive("reward_scale", options.reward_scale)
     localities = list(options.localities)
     if not all(0 <= locality <= 1 for locality in localities) or len(set(localities)) < len(localities):
         raise ValueError(f"--localities is {localities}: different numbers from 0 to 1 are needed")
     single_stage.check_options(options)
-    if not isinstance(predictor_of(options.model, options.device), WorldPredictor):
-        raise ValueError(f"--model is {options.model}: a world is needed, such as english")
+    refuse_no_world(options.model)
 
 
 def locality_units(

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.summaries.llm_verdicts import VERDICTS, LLMJudgeOptions, ask_judge, judge_from
@@ -48,7 +49,7 @@ class Options(LLMJudgeOptions, ComparisonOptions):
     """The study's options."""
 
     data: str = "dialogues"
-    prompts: int = 16
+    prompts: int = Drawn(16)
     validation: int = 8
     path_prompts: int = 2
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.summaries.timing import repetitions_option
@@ -39,7 +40,7 @@ class Options(ComparisonOptions):
     """The study's options."""
 
     data: str = "stories:keywords"
-    prompts: int = 4
+    prompts: int = Drawn(4)
     validation: int = 8
     path_prompts: int = 0
     repetitions: int = repetitions_option()

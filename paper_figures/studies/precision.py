@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.methods import FROM_RWS, METHODS
 from paper_figures.studies.design.options import GRID
 from paper_figures.table import records
@@ -64,10 +65,10 @@ _CAPTION = (
 
 
 @dataclass(frozen=True)
-class Options(single_stage.PromptStageOptions):
+class Options(single_stage.ExactStageOptions):
     """The study's options."""
 
-    prompts: int = 12
+    prompts: int = Drawn(12)
     scales: tuple[float, ...] = option(GRID, "the paper's grid", metavar="C")
     strategies: tuple[str, ...] = option(STRATEGIES, "what decodes", metavar="NAME", choices=STRATEGIES)
     reward: str = option("mini", "reward model that guides rws", metavar="NAME")
@@ -75,28 +76,28 @@ class Options(single_stage.PromptStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    import pandas as pd
-
-    from paper_figures.studies.design.prompts import prompts_of
-    from paper_figures.studies.work.precision import work
-
     positive = all(math.isfinite(scale) and scale > 0 for scale in options.scales)
     if not positive or len(set(options.scales)) < len(options.scales):
         raise ValueError(f"--scales is {list(options.scales)}: different positive finite numbers are needed")
-    single_stage.check_options(options)
-    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
-    base = single_stage.base_unit(options, NAME)
     strategies = tuple(name for name in STRATEGIES if name in options.strategies)
+    guides = (options.reward,) if strategies != STRATEGIES[:1] else ()
+    options, prompts = single_stage.begin(options, NAME, {"--reward": guides})
+
+    import pandas as pd
+
+    from paper_figures.studies.work.precision import work
+
+    base = single_stage.base_unit(options, NAME)
     stages: list[Any] = []
     for rows in (None, "rws"):
         rws_rows = stages[0][0].read() if rows else None
-        if units := precision_units(base, prompts, options.scales, strategies, options.reward, rws=rws_rows):
+        if units := precision_units(base, prompts.test, options.scales, strategies, options.reward, rws=rws_rows):
             stages.append(single_stage.run_stage(options, units, work))
     frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
     # The rws runs that controls follow from have no row in the table unless rws was asked for.
     frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
     study_tables = tables(frame, seed=options.seed)
-    settings = {name: getattr(options, name) for name in ("data", "prompts", "scales", "seed")}
+    settings = single_stage.prompt_settings(options) | {"scales": options.scales, "seed": options.seed}
     settings |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": options.reward})
     results = {table.name: list(table.rows) for table in study_tables}
     return single_stage.finish(options, base, stages, study_tables, frame, settings=settings, results=results)

@@ -54,7 +54,7 @@ _CAPTION = (
 
 
 @dataclass(frozen=True)
-class Options(single_stage.PromptStageOptions):
+class Options(single_stage.ExactStageOptions):
     """The study's options."""
 
     reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
@@ -68,16 +68,15 @@ class Options(single_stage.PromptStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.design.prompts import prompts_of
+    single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
+    options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)})
+
     from paper_figures.studies.work.reach import work
 
-    single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
-    single_stage.check_options(options)
-    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
     ends = {"low": options.scale_min, "high": options.scale_max, "budget": options.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
     base = replace(single_stage.base_unit(options, NAME), strategy=strategy, reward=options.reward)
-    units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts]
+    units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
     stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
     study_tables = tables(frame)
@@ -85,8 +84,8 @@ def run(options: Options) -> dict[str, Any]:
     if study_tables:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"})
         results["prompts"] = outputs.to_dict("records")
-    names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
-    settings = {name: getattr(options, name) for name in names}
+    names = ("seed", "reward", "scale_min", "scale_max", "budget")
+    settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
     return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 

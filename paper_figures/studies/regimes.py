@@ -42,7 +42,7 @@ DIMENSIONS = (3, 4, 8, 16, 64)
 
 
 @dataclass(frozen=True)
-class Options(single_stage.PromptStageOptions):
+class Options(single_stage.ExactStageOptions):
     """The study's options."""
 
     reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
@@ -55,14 +55,14 @@ class Options(single_stage.PromptStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.design.prompts import prompts_of
+    _check(options)
+    options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)})
+
     from paper_figures.studies.summaries.regimes import drawn_of
     from paper_figures.studies.work.regimes import DISTRIBUTIONS, work
 
-    _check(options)
-    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
     base = replace(single_stage.base_unit(options, NAME), seed=options.seed)
-    units = regime_units(base, prompts, options)
+    units = regime_units(base, prompts.test, options)
     stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
     study_tables = tables(frame, seed=options.seed)
@@ -71,20 +71,19 @@ def run(options: Options) -> dict[str, Any]:
         real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]].to_dict("records")
         results["distributions"] = DISTRIBUTIONS
         results["pairs"] = [{"prompt": row["example"]} | pair for row in real for pair in row["pairs"]]
-    names = ("data", "prompts", "reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
-    settings = {name: getattr(options, name) for name in names}
+    names = ("reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
+    settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
     return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
 def _check(options: Options) -> None:
-    from rws_decode.strategies.factors import RWS
+    from rws_decode.common.arguments import check_positive
 
-    RWS(options.reward_scale)  # raises ValueError for a bad scale
+    check_positive("reward_scale", options.reward_scale)
     if min(options.dimensions) < 2 or len(set(options.dimensions)) < len(options.dimensions):
         raise ValueError(
             f"--dimensions is {list(options.dimensions)}: different numbers of tokens, at least 2, are needed"
         )
-    single_stage.check_options(options)
 
 
 def regime_units(base: Unit, prompts: Sequence[Prompt], options: Options) -> list[Unit]:

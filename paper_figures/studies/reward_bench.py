@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.options import ComparisonOptions
 
@@ -42,7 +43,7 @@ class Options(ComparisonOptions):
     """The study's options."""
 
     data: str = "stories:all"
-    prompts: int = 40
+    prompts: int = Drawn(40)
 
 
 def run(options: Options) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.options import GRID
 from paper_figures.table import records
 from rws_theory.commands.options import option
@@ -59,13 +60,13 @@ _WALKS = "RWS at given reward scales: the least and the greatest of its factors,
 
 
 @dataclass(frozen=True)
-class Options(single_stage.PromptStageOptions):
+class Options(single_stage.ExactStageOptions):
     """The study's options."""
 
-    prompts: int = option(4, "how many; the first is drawn")
+    prompts: int = Drawn(4)
     reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
     judge: str = option("mini-judge", "reward model that only judges", metavar="NAME")
-    causal: str = option("mini-causal", "causal model for perplexity", metavar="NAME")
+    causal: str = option("mini-causal", "causal model for perplexity, or none", metavar="NAME")
     reward_scale: tuple[float, ...] = option((2.0, 8.0, 32.0), "s_R of RWS", metavar="S")
     scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
     scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
@@ -75,17 +76,19 @@ class Options(single_stage.PromptStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.design.prompts import prompts_of
+    _check(options)
+    causal = None if options.causal == "none" else options.causal
+    readers = {"--reward": (options.reward,), "--judge": (options.judge,), "--causal": (causal,)}
+    options, prompts = single_stage.begin(options, NAME, readers, judged=True)
+
     from paper_figures.studies.work.scale_paths import work
 
-    _check(options)
-    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
     scales = list(dict.fromkeys(options.reward_scale))
     strategy = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max, "scales": scales}
     strategy |= {} if options.budget is None else {"budget": options.budget}
-    models = {"reward": options.reward, "judges": (options.judge,), "causal": options.causal}
+    models = {"reward": options.reward, "judges": (options.judge,), "causal": causal}
     base = replace(single_stage.base_unit(options, NAME), strategy=strategy, **models)
-    units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts]
+    units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
     stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
     study_tables = tables(frame)
@@ -95,18 +98,18 @@ def run(options: Options) -> dict[str, Any]:
         results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
         profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
-    names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
-    settings = {name: getattr(options, name) for name in names} | {"reward_scale": scales}
+    names = ("reward", "judge", "scale_min", "scale_max", "budget", "seed")
+    settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
+    settings |= {"causal": causal, "reward_scale": scales}
     return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
 def _check(options: Options) -> None:
-    from rws_decode.strategies.factors import RWS
+    from rws_decode.common.arguments import check_positive
 
     for scale in options.reward_scale:
-        RWS(scale)  # raises ValueError for a bad scale
+        check_positive("reward_scale", scale)
     single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
-    single_stage.check_options(options)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

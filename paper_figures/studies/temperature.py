@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from paper_figures.studies.design.asked import one_turn
 from paper_figures.studies.design.comparison import arms_from, run_comparison
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.design.options import GRID, ComparisonOptions, methods_option
@@ -81,7 +82,7 @@ class Options(ComparisonOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    return run_comparison(options, NAME, tables, _run_stages)
+    return run_comparison(options, NAME, tables, _run_stages, one_turn)
 
 
 def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
@@ -89,8 +90,6 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 
     from paper_figures.studies.design.arms import measures_of, run_arms
 
-    if any(len(prompt.turns) > 1 for prompt in prompts.test):
-        raise ValueError(f"--data is {options.data}: prompts of one turn are needed")
     scales = tuple(options.reward_scale or ())
     arms = replace(arms_from(options, base, prompts, dict.fromkeys(options.rewards, scales)), traced=TRACED)
     methods = [method for method in TEMPERATURES if method in options.methods]

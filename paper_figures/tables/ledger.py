@@ -20,6 +20,7 @@ from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
 from paper_figures.runner.claims_run import is_ours, up_to_date
 from paper_figures.table import Table
+from rws_decode.common.palette import GREEN, SKY, VERMILION
 from rws_theory.claims import Verdict, example, method, reversal, reward, tables
 
 __all__ = ["OURS", "PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "table"]
@@ -36,10 +37,10 @@ PARTS: dict[str, Mapping[str, Any]] = {
 }
 # Verdict -> colour, hatch: with its place in the bar three ways to tell it from others.
 _LOOKS: dict[Verdict, tuple[str, str]] = {
-    "true": ("#009E73", ""),
-    "true with correction": ("#56B4E9", "//"),
+    "true": (GREEN, ""),
+    "true with correction": (SKY, "//"),
     "not about RWS": ("#F0E442", ".."),
-    "false": ("#D55E00", "\\\\"),
+    "false": (VERMILION, "\\\\"),
     "not confirmed": ("#999999", "xx"),
 }
 VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)

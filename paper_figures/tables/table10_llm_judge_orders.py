@@ -25,6 +25,7 @@ from paper_figures.exhibits.style import GREY, LINES, PRINTED, Line, figure, joi
 from paper_figures.table import Table
 from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, judged_dialogues, verdict_of
 from paper_figures.tables.parts.table10_printed import PLACES, counted_shares, counts_table, printed_lines
+from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
 
 __all__ = ["Orders", "compute", "draw", "exhibit", "tables"]
@@ -34,7 +35,7 @@ Row = Mapping[str, Any]
 NEEDS: tuple[str, ...] = ("mt-bench",)
 _STEM = "table10_llm_judge_orders"
 _LOOKS = {"first": Line(PRINTED, "s", "solid", ""), "second": Line(PRINTED, "o", "solid", "")}
-_OURS = {"first": LINES["rws"], "second": Line("#0072B2", "o", "solid", "")}
+_OURS = {"first": LINES["rws"], "second": Line(BLUE, "o", "solid", "")}
 # Columns of the run's table `llm_orders`, in percent here.
 _MEASURES = {
     "as_first": "RWS shown first, RWS win, %",

@@ -24,15 +24,16 @@ from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.table import Table
+from rws_decode.common.palette import AMBER, BLUE
 from rws_theory.printed import printed_in
 
 __all__ = ["Overhead", "compute", "draw", "exhibit", "printed_increases", "tables"]
 
 NEEDS: tuple[str, ...] = ("overhead",)
 _LOOKS = {
-    "nothing": Line("#E69F00", "v", "none", "RWS, no savings"),
+    "nothing": Line(AMBER, "v", "none", "RWS, no savings"),
     "usual": Line(LINES["rws"].color, LINES["rws"].marker, "none", "RWS, usual savings"),
-    "everything": Line("#0072B2", "o", "none", "RWS, all savings"),
+    "everything": Line(BLUE, "o", "none", "RWS, all savings"),
 }
 _FREE = ("constant", "shuffled", "random", "margin")
 

@@ -24,6 +24,7 @@ from paper_figures.exhibits.runs import lookup, setting
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.table import Table
 from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
+from rws_decode.common.palette import AMBER, SKY
 from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit", "tables"]
@@ -34,7 +35,7 @@ NEEDS: tuple[str, ...] = ("mt-bench",)
 DRAWN = ("rws", "constant")
 _STEM = "table2_llm_judge"
 # By a second judge the same methods stand in lighter marks of other shapes.
-_SECOND = {"rws": Line("#E69F00", "D", "solid", "RWS"), "constant": Line("#56B4E9", "v", "solid", "constant")}
+_SECOND = {"rws": Line(AMBER, "D", "solid", "RWS"), "constant": Line(SKY, "v", "solid", "constant")}
 
 
 def compute(runs: Path) -> Dialogues:

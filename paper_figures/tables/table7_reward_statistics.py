@@ -24,6 +24,7 @@ from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run, setting
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.table import Table
+from rws_decode.common.palette import AMBER, BLUE, PURPLE, SKY, VERMILION
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS
 from rws_theory.gain import reward_factor
 from rws_theory.printed import printed_in
@@ -34,7 +35,7 @@ NEEDS: tuple[str, ...] = ("reward-bench",)
 _STEM = "table7_reward_statistics"
 _SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)
 # Okabe and Ito's, from dark to light, so that neighbours differ in grey.
-_COLOURS = ("#0072B2", "#E69F00", "#000000", "#56B4E9", "#D55E00", "#CC79A7")
+_COLOURS = (BLUE, AMBER, "#000000", SKY, VERMILION, PURPLE)
 
 
 @dataclass(frozen=True, eq=False)

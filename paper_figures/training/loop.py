@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from paper_figures.training.muon import Muon
+from rws_theory.commands.progress import progress
 
 __all__ = ["Run", "Schedule", "fit", "learning_rate", "seeded", "warm_flat_decay"]
 
@@ -129,39 +128,44 @@ def fit(
     sums: dict[str, float] = {}
     summed = 0
     last = min(steps, run.stop_after or steps)
-    bar = tqdm(range(first, last), initial=first, total=steps, file=sys.stderr, mininterval=10, unit="step")
     model.train()
-    for step in bar:
-        factor = learning_rate(step + 1, schedule)
-        for optimizer in optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = lr * factor
-        value, numbers = loss(step)
-        value.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in optimizers:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        for key, number in {"loss": value.item(), **numbers}.items():
-            sums[key] = sums.get(key, 0.0) + number
-        summed += 1
-        done = step + 1
+    with progress(run.directory.name, steps, "step", done=first) as bar:
+        for step in range(first, last):
+            factor = learning_rate(step + 1, schedule)
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = lr * factor
+            value, numbers = loss(step)
+            value.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for optimizer in optimizers:
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+            for key, number in {"loss": value.item(), **numbers}.items():
+                sums[key] = sums.get(key, 0.0) + number
+            summed += 1
+            done = step + 1
 
-        def save(path: Path, done: int = done) -> None:
-            seconds = f"{time.monotonic() - start:.1f}"
-            _save(path, _pack(model, optimizers), {"step": str(done), "seconds": seconds, "recipe": json.dumps(recipe)})
+            def save(path: Path, done: int = done) -> None:
+                seconds = f"{time.monotonic() - start:.1f}"
+                _save(
+                    path,
+                    _pack(model, optimizers),
+                    {"step": str(done), "seconds": seconds, "recipe": json.dumps(recipe)},
+                )
 
-        if done in run.keep:
-            save(run.directory / f"step-{done}.safetensors")
-        if done % run.every == 0 or done == last:
-            row = {"step": done, "seconds": time.monotonic() - start, **{k: v / summed for k, v in sums.items()}}
-            if evaluate is not None:
-                model.eval()
-                row |= evaluate()
-                model.train()
-            sums, summed = {}, 0
-            with log.open("a") as handle:
-                handle.write(json.dumps({k: round(v, 5) for k, v in row.items()}) + "\n")
-            bar.set_postfix_str(f"loss {row['loss']:.3f}")
-            save(checkpoint)
+            if done in run.keep:
+                save(run.directory / f"step-{done}.safetensors")
+            if done % run.every == 0 or done == last:
+                row = {"step": done, "seconds": time.monotonic() - start, **{k: v / summed for k, v in sums.items()}}
+                if evaluate is not None:
+                    model.eval()
+                    row |= evaluate()
+                    model.train()
+                sums, summed = {}, 0
+                with log.open("a") as handle:
+                    handle.write(json.dumps({k: round(v, 5) for k, v in row.items()}) + "\n")
+                bar.remark(f"loss {row['loss']:.3f}")
+                save(checkpoint)
+            bar.advance()
     model.eval()

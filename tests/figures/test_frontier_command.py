@@ -49,7 +49,8 @@ def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["frontier", "--prompt", "my fellow", "--strategies", "default", "--searches", "2", *SHAPE]) == 0
     printed = capsys.readouterr()
     assert "regret" in printed.out and "default" in printed.out
-    assert "default: done" in printed.err  # progress
+    assert printed.err.startswith("frontier: loading english, era ...\nfrontier: searching ...\n")
+    assert "frontier: 1 of 1 text, " in printed.err
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
-from paper_figures.figures.parts import fig3_step
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_decode.trace.record import NOT_ASKED
@@ -187,16 +186,6 @@ def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
         worked = fig4_worked_decode.exhibit(level)
     assert "both commit" in exhibit.conclusions[0] and "the middle one" in exhibit.pictures[0].caption
     assert f"different positions at 0 of {STEPS} steps; the answers differ at 0 of" in worked.conclusions[0]
-
-
-def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
-    draw = np.random.default_rng(0)
-    first, second = draw.normal(size=(2, 60))
-    kept = fig3_step.foremost(2, first, second, most=20)
-    assert kept.tolist() == sorted(set(kept.tolist())) and kept.size == 20
-    for values in (first, second):
-        assert set(np.argsort(-values)[:10]) <= set(kept.tolist())
-        assert set(np.argsort(-values)[:30]) <= set(fig3_step.foremost(30, first, second, most=20).tolist())
 
 
 def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

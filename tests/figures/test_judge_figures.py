@@ -12,7 +12,6 @@ import pytest
 from judge_server import JudgeServer, longer
 from matplotlib.text import Text
 from scipy import stats
-from tiny_models import classifier, save_predictor, save_published, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
@@ -34,6 +33,8 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.registry import PUBLISHED
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier
 from rws_theory.gain import reward_factor
 from rws_theory.printed import printed_in
 
@@ -256,10 +257,10 @@ def test_an_llms_verdicts_by_order_are_drawn_beside(tmp_path: Path) -> None:
 
 def test_verdicts_of_a_real_endpoint_reach_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    save_predictor(tmp_path / "model")
-    save_reward(tmp_path / "one", {"mean": 0.1, "std": 0.5})
-    save_reward(tmp_path / "two", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(tmp_path / "two")
+    tiny_checkpoint("bert", tmp_path / "model")
+    tiny_checkpoint("classifier", tmp_path / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", tmp_path / "two")
+    bert_classifier(1).save_pretrained(tmp_path / "two")
     turns = [("the cat sat on a mat .", "then the dog ran"), ("red blue", "it was small"), ("the hill", "a cat")]
     rows = [{"question_id": 81 + index, "category": "x", "turns": question} for index, question in enumerate(turns)]
     (tmp_path / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in rows))
@@ -456,7 +457,7 @@ def test_table_9_has_the_registry_and_counts_the_shipped_weights() -> None:
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
 def test_networks_are_those_that_checkpoints_are_loaded_on(name: str, tmp_path: Path) -> None:
     entry = PUBLISHED[name]
-    folder = save_published(tmp_path / name, name)
+    folder = tiny_checkpoint(name, tmp_path / name)
     loaded = load_reward(str(folder), published=name).model  # type: ignore[attr-defined]
     assert type(loaded).__name__.startswith(table9_reward_models.NETWORKS[entry.layout])
 

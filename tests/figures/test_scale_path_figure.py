@@ -14,7 +14,6 @@ import pytest
 import single_stage_runs
 from grouped import grouped
 from single_stage_runs import assert_refused, options_of, save_models
-from tiny_models import classifier, save_reward
 
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.style import styled
@@ -28,6 +27,8 @@ from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier
 from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "sort : two one"]
@@ -42,8 +43,8 @@ results_of = partial(single_stage_runs.results_of, experiment="scale-path")
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = save_models(tmp_path_factory.mktemp("models"), PROMPTS)
-    save_reward(folder / "judge", {"mean": 0.5, "std": 2.0})
-    classifier(1).save_pretrained(folder / "judge")
+    tiny_checkpoint("classifier", folder / "judge", files={"reward.json": {"mean": 0.5, "std": 2.0}})
+    bert_classifier(1).save_pretrained(folder / "judge")
     return folder
 
 

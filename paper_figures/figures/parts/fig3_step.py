@@ -12,10 +12,10 @@ from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.trace.trace import Trace
+from rws_decode.view.plots.decode_steps import foremost
 
-__all__ = ["Step", "compute", "foremost", "shown_step"]
+__all__ = ["Step", "compute", "shown_step"]
 
-_BARS = 36
 _SHOWN = 56  # tokens of the canvas: more do not fit on the page in words
 
 
@@ -77,18 +77,6 @@ def shown_step(default: Trace, rws: Trace) -> tuple[int, bool]:
     steps = min(default.steps_run, rws.steps_run)
     parted = np.flatnonzero((default.chosen[:steps] != rws.chosen[:steps]).any(axis=1))
     return (int(parted[0]), True) if parted.size else (steps // 2, False)
-
-
-def foremost(commits: int, *values: NDArray[np.float64], most: int = _BARS) -> NDArray[np.int64]:
-    """Return which of m positions to draw, in rising order: those that rank highest in any of the rankings.
-
-    There are `most` of them, or more if the first `commits` of every ranking need it.
-
-    >>> foremost(1, np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
-    [0, 1]
-    """
-    best = np.min([np.argsort(np.argsort(-ranking, kind="stable")) for ranking in values], axis=0)
-    return np.sort(np.argsort(best, kind="stable")[: max(most, commits * len(values))])
 
 
 def compute(runs: Path) -> Step:

@@ -10,6 +10,7 @@ from paper_figures.exhibits.differences import Difference, minus_text, span
 from paper_figures.exhibits.findings import tally
 from paper_figures.exhibits.style import LINES, Line
 from paper_figures.table import Table
+from rws_decode.common.palette import AMBER
 from rws_theory import footrule_mean
 
 __all__ = ["LOOKS", "NAMES", "ORDERED", "Localities", "conclusions", "table"]
@@ -18,7 +19,7 @@ Row = Mapping[str, Any]
 
 LOOKS = {
     **{name: LINES[name] for name in ("default", "temperature", "rws", "constant", "shuffled", "left-to-right")},
-    "random-order": Line("#E69F00", "P", (0, (7, 2, 2, 2)), "random order"),
+    "random-order": Line(AMBER, "P", (0, (7, 2, 2, 2)), "random order"),
 }
 ORDERED = ("default", "temperature", "rws")  # whose GOD is drawn
 NAMES = {"log_probability": "log-probability", "normalised_score": "reward"}

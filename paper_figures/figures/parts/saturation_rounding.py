@@ -10,6 +10,7 @@ import numpy as np
 
 from paper_figures.exhibits.differences import ALPHA, clear, excludes_zero
 from paper_figures.exhibits.style import Line
+from rws_decode.common.palette import BLUE, VERMILION
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
 
@@ -20,8 +21,8 @@ Row = Mapping[str, Any]
 STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
 RANKINGS = {
     "exact": Line("#000000", "D", (0, (1, 1)), "exact (log-odds, float64)"),
-    "float32": Line("#0072B2", "o", "solid", "softmax in float32"),
-    "bfloat16": Line("#D55E00", "s", (0, (5, 1.5)), "softmax in bfloat16"),
+    "float32": Line(BLUE, "o", "solid", "softmax in float32"),
+    "bfloat16": Line(VERMILION, "s", (0, (5, 1.5)), "softmax in bfloat16"),
 }
 
 

@@ -6,13 +6,15 @@ The steps are prompts, reward scales, units, tables, and results.json.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paper_figures.runner.executors import kept_open
+from paper_figures.studies.design.asked import announce, asked_prompts, recorded
 from paper_figures.studies.design.options import ComparisonOptions, base_unit, check_options
+from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
@@ -31,23 +33,38 @@ def run_comparison(
     name: str,
     tables: Callable[..., Sequence[Table]],
     run_stages: Callable[[Chosen, Unit, Prompts, Stages], None] | None = None,
+    check: Callable[[Chosen, Prompts], None] | None = None,
 ) -> dict[str, Any]:
     """Run a study of arms, write its files, and return what `--json` prints.
 
     `name` is the name of the study, and `tables(frame, seed=...)` returns its tables. `run_stages` replaces the usual
-    stages, which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`).
+    stages, which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`). `check` raises ValueError for
+    prompts that lack what the study needs.
     """
     from dataclasses import replace
+
+    from paper_figures.studies.design.scale_selection import GRID, check_selection
+
+    # Prompts -> arms -> units.
+    options = replace(options, causal=None if options.causal == "none" else options.causal)
+    check_options(options)
+    prompts = prompts_from(options)
+    if check is not None:
+        check(options, prompts)
+    if not options.reward_scale:
+        ranking = options.ranking, options.precision
+        check_selection(options.select, len(prompts.validation), options.path_prompts, options.grid or GRID, ranking)
+    options, base = recorded(options, prompts), base_unit(options, name)
+    readers = {"--rewards": options.rewards, "--judges": options.judges, "--causal": (options.causal,)}
+    announce(name, options.model, prompts, readers)
 
     from paper_figures.runner.manifest import write_manifest
     from paper_figures.studies.design.results_json import write_comparison_results
     from paper_figures.studies.design.stages import open_stages
     from paper_figures.studies.summaries.printed import measured_tables
-    from paper_figures.table import tables_text, write_tables
+    from paper_figures.table import write_tables
+    from paper_figures.table_text import files_line, terminal_text
 
-    # Prompts -> arms -> units.
-    check_options(options)
-    prompts, base = prompts_from(options), base_unit(options, name)
     judged = replace(base, judges=(*options.rewards, *options.judges), causal=options.causal)
     models = [*(replace(base, reward=reward) for reward in options.rewards), judged]
     with kept_open(options.backend()) as backend:
@@ -55,16 +72,16 @@ def run_comparison(
             Path(options.out), models, backend=backend, batch=options.batch, retry_failed=options.retry_failed
         )
         _check_different([*options.rewards, *options.judges], stages)
-        _note_language(options)
         (run_stages or _run_arms)(options, base, prompts, stages)
 
     # Units' rows -> tables -> files.
+    tell(f"{name}: making the tables ...")
     outcome = stages.outcome()
     study_tables = tables(outcome.frame, seed=options.seed)
     write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
     write_tables(Path(options.out) / name, measured_tables(study_tables))
     write_comparison_results(options, prompts, outcome, study_tables)
-    message = tables_text(study_tables) if study_tables else "no table: the results that one needs are not there\n"
+    message = terminal_text(study_tables) if study_tables else "no table: the results that one needs are not there\n"
     if outcome.counts["failed"]:
         failed = f"{outcome.counts['failed']} of {outcome.counts['asked']} units failed"
         message += f"\n{failed}: --retry-failed runs them again\n"
@@ -74,7 +91,7 @@ def run_comparison(
         "units": dict(outcome.counts),
         "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
         "tables": {table.name: list(table.rows) for table in study_tables},
-        "message": f"{message}\nresults: {outcome.folder}",
+        "message": f"{message}\nresults: {outcome.folder}\n{files_line(Path(options.out) / name, study_tables)}",
     }
 
 
@@ -89,23 +106,19 @@ def prompts_from(options: ComparisonOptions) -> Prompts:
 
     ValueError is raised if a validation prompt is also a test prompt.
     """
-    from dataclasses import replace
-
     from paper_figures.studies.design.prompts import prompts_of
 
-    count = options.prompts or None
-    prompt_options = {"seed": options.seed, "model": options.model}
     validation = 0 if options.reward_scale else options.validation
     if options.validation_data is None:
-        return prompts_of(options.data, count, validation, **prompt_options)
-    test = prompts_of(options.data, count, **prompt_options)
+        return asked_prompts(options, validation)
+    test = asked_prompts(options)
     if not validation:
         return test
     texts = {prompt.text for prompt in test.test}  # scales are chosen on first turns
-    other = prompts_of(options.validation_data, 1, validation, **prompt_options)
+    other = prompts_of(options.validation_data, 1, validation, seed=options.seed, model=options.model)
     if any(prompt.text in texts for prompt in other.validation):
         raise ValueError(f"--validation-data is {options.validation_data}: a prompt of it is a test prompt too")
-    return replace(test, source=f"{options.data}; validation: {options.validation_data}", validation=other.validation)
+    return replace(test, source=f"{test.source}; validation: {options.validation_data}", validation=other.validation)
 
 
 def scales_from(
@@ -167,18 +180,3 @@ def _check_different(names: Sequence[str], stages: Stages) -> None:
         if files in name_of:
             raise ValueError(f"--rewards and --judges name {name_of[files]} and {name}: these are one model")
         name_of[files] = name
-
-
-def _note_language(options: ComparisonOptions) -> None:
-    """Warn on standard error if models of the story language would judge another model's text."""
-    from rws_decode.checkpoints.files import shipped
-
-    ours = {name for kind in ("BertForMaskedLM", "ForCausalLM", "ForSequenceClassification") for name in shipped(kind)}
-    ours |= {"mini", "exact"}
-    judging = [name for name in dict.fromkeys([*options.rewards, *options.judges, options.causal]) if name in ours]
-    if judging and options.model not in ours:
-        models_text = f"--rewards, --judges and --causal name {', '.join(judging)}"
-        print(
-            f"note: {models_text}, which read the language of the shipped models, not of {options.model}",
-            file=sys.stderr,
-        )

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.runner.executors import RunOptions
+from paper_figures.studies.design.asked import PromptOptions
 from paper_figures.studies.design.methods import COMPARED
-from paper_figures.studies.design.prompts import SOURCES
 from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
@@ -39,14 +39,6 @@ def methods_option(names: tuple[str, ...]) -> Any:
 
 
 @dataclass(frozen=True)
-class PromptOptions:
-    """Options for the prompts that are asked."""
-
-    data: str = option("stories", f"prompts: {'; '.join(SOURCES.values())}", metavar="SOURCE")
-    prompts: int = option(32, "test prompts; 0: all, or 32 where they are drawn")
-
-
-@dataclass(frozen=True)
 class PredictorOptions:
     """Options for the mask predictor."""
 
@@ -67,7 +59,7 @@ class JudgeOptions:
     judges: tuple[str, ...] = option(
         (), "reward models that only judge", metavar="NAME", flags=("--judges", "--judge"), may_be_empty=True
     )
-    causal: str | None = option(None, "causal model for perplexity", metavar="NAME")
+    causal: str | None = option(None, "causal model for perplexity, or none", metavar="NAME")
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class ScaleOptions:
 
     validation: int = option(16, "further prompts that reward scales are chosen on")
     validation_data: str | None = option(
-        None, "where those are from (default: --data); the paper takes RewardBench's", metavar="SOURCE"
+        None, "where those are from (default: --data); the paper takes RewardBench's", metavar="FILE|SOURCE"
     )
     reward_scale: tuple[float, ...] | None = option(
         None,
@@ -146,7 +138,7 @@ def check_options(options: ComparisonOptions) -> None:
     """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
     from rws_decode.canvas.schedule import block_plan
 
-    for name in ("prompts", "validation", "path_prompts"):
+    for name in ("validation", "path_prompts"):
         if getattr(options, name) < 0:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}: at least 0 is needed")
     if not 0 <= options.seed < 2**31:

@@ -22,7 +22,9 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.table import records
 
-__all__ = ["GuideSelection", "Selection", "best_interval", "select_scales"]
+__all__ = ["GuideSelection", "Selection", "best_interval", "check_selection", "select_scales"]
+
+_EXACT = ("log-odds", "float64")  # what paths rank by
 
 
 @dataclass(frozen=True)
@@ -89,18 +91,8 @@ def select_scales(
     followed, and "path" is refused. ValueError is raised without validation prompts, for another `by`, if every unit of
     a guide failed, and with "path" if every path failed.
     """
-    if by not in ("grid", "path"):
-        raise ValueError(f"select is {by!r}: grid or path is needed")
-    if not prompts.validation:
-        raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
-    if by == "path" and not paths:
-        raise ValueError("path-prompts is 0: --select path needs at least 1")
-    if (base.ranking, base.precision) != ("log-odds", "float64"):
-        if by == "path":
-            raise ValueError(f"select is path: paths rank by log-odds in float64, not {base.ranking} {base.precision}")
-        paths = 0
-    if by == "path" and min(grid) == max(grid):
-        raise ValueError(f"grid is {list(grid)}: --select path needs two scales, the ends of the axis")
+    check_selection(by, len(prompts.validation), paths, grid, (base.ranking, base.precision))
+    paths = paths if (base.ranking, base.precision) == _EXACT else 0
     labels = {"split": "validation"}
     answer_units = [answer_unit(base, prompt, "default", labels=labels) for prompt in prompts.validation]
     answer_units += [
@@ -130,6 +122,25 @@ def select_scales(
         scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
     selections = tuple(_selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides)
     return Selection(by, prompts.source, prompts.digest, len(prompts.validation), selections)
+
+
+def check_selection(
+    by: str, validation: int, paths: int, grid: Sequence[float], ranking: tuple[str, str] = _EXACT
+) -> None:
+    """Raise ValueError for a choice of scales that cannot be made, before anything is decoded.
+
+    `ranking` is how positions are ranked, and in which precision.
+    """
+    if by not in ("grid", "path"):
+        raise ValueError(f"select is {by!r}: grid or path is needed")
+    if not validation:
+        raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
+    if by == "path" and not paths:
+        raise ValueError("path-prompts is 0: --select path needs at least 1")
+    if by == "path" and ranking != _EXACT:
+        raise ValueError(f"select is path: paths rank by log-odds in float64, not {' '.join(ranking)}")
+    if by == "path" and min(grid) == max(grid):
+        raise ValueError(f"grid is {list(grid)}: --select path needs two scales, the ends of the axis")
 
 
 def _asks(rows: Any, guide: str) -> Any:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from paper_figures.runner.executors import RunOptions
-from paper_figures.studies.design.options import DecodingOptions, PredictorOptions, PromptOptions
+from paper_figures.studies.design.asked import (
+    Drawn,
+    PromptOptions,
+    announce,
+    asked_prompts,
+    given_as,
+    one_turn,
+    recorded,
+)
+from paper_figures.studies.design.options import DecodingOptions, PredictorOptions
 from rws_theory.commands.options import fixed, option
 
 if TYPE_CHECKING:
@@ -18,23 +27,37 @@ if TYPE_CHECKING:
     from paper_figures.runner.runner import Report
     from paper_figures.runner.units import Origin, Unit
     from paper_figures.runner.worker import Work
+    from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["PromptStageOptions", "StageOptions", "base_unit", "check_options", "check_range", "finish", "run_stage"]
+__all__ = [
+    "ExactStageOptions",
+    "StageOptions",
+    "base_unit",
+    "begin",
+    "check_options",
+    "check_range",
+    "finish",
+    "prompt_settings",
+    "run_stage",
+]
+
+Chosen = TypeVar("Chosen", bound="StageOptions")
 
 
 @dataclass(frozen=True)
-class StageOptions(RunOptions, DecodingOptions, PredictorOptions):
+class StageOptions(RunOptions, DecodingOptions, PredictorOptions, PromptOptions):
     """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
 
+    data: str | None = "examples"
+    prompts: int = Drawn(16)
+    seed: int = option(0, "of what is drawn")
+
 
 @dataclass(frozen=True)
-class PromptStageOptions(StageOptions, PromptOptions):
-    """The options of a study of one stage that draws prompts and ranks by log-odds in float64."""
+class ExactStageOptions(StageOptions):
+    """The options of a study of one stage that ranks by log-odds in float64."""
 
-    data: str = "examples"
-    prompts: int = option(16, "how many")
-    seed: int = option(0, "of what is drawn")
     ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
     precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
 
@@ -47,15 +70,37 @@ def check_range(scale_min: float, scale_max: float, budget: int | None, steps: i
         raise ValueError(f"--budget is {budget}: at least --steps, {steps}, is needed")
 
 
+def begin(
+    options: Chosen, experiment: str, models: Mapping[str, Iterable[str | None]], *, judged: bool = False
+) -> tuple[Chosen, Prompts]:
+    """Check the options and read the prompts before PyTorch is imported, and say what is loaded and left out.
+
+    `models` are the reward and causal models by the option that names them. `judged` says whether answers are judged by
+    the rules of the story language. Return the options as they are recorded, and the prompts. ValueError as
+    `check_options` and `asked.asked_prompts` raise it, and for prompts of several turns.
+    """
+    check_options(options)
+    prompts = asked_prompts(options)
+    one_turn(options, prompts)
+    announce(experiment, options.model, prompts, models, judged=judged)
+    return recorded(options, prompts), prompts
+
+
 def check_options(options: StageOptions) -> None:
     """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
     from rws_decode.canvas.schedule import block_plan
 
-    if isinstance(options, PromptStageOptions) and not 0 <= options.seed < 2**31:
+    if not 0 <= options.seed < 2**31:
         raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
     if Path(options.out).exists() and not Path(options.out).is_dir():
         raise ValueError(f"--out is {options.out}: a file; a directory is needed")
     block_plan(options.length, options.steps, options.block)
+
+
+def prompt_settings(options: StageOptions) -> dict[str, Any]:
+    """Return which prompts were asked, and how many, for results.json."""
+    how = given_as(options)
+    return {how: getattr(options, how), "prompts": options.prompts}
 
 
 def base_unit(options: StageOptions, experiment: str) -> Unit:
@@ -98,17 +143,18 @@ def finish(
     from paper_figures.runner.manifest import write_manifest
     from paper_figures.studies.design.results_json import seconds_of, write_stage_results
     from paper_figures.studies.summaries.printed import measured_tables
-    from paper_figures.table import tables_text, write_tables
+    from paper_figures.table import write_tables
+    from paper_figures.table_text import files_line, terminal_text
 
     reports = [report for report, _ in stages]
     folder = reports[-1].folder
     names = ("asked", "found", "computed", "failed")
     counts = {name: sum(len(getattr(report, name)) for report in reports) for name in names}
-    message = tables_text(tables) if tables else "no unit has a result\n"
+    message = terminal_text(tables) if tables else "no unit has a result\n"
     if tables:
         manifest_units = reports[0].asked if len(reports) == 1 else tuple(frame["unit"])
         write_tables(folder.parent, measured_tables(tables))
-        write_manifest(reports[0].folder, getattr(options, "seed", 0), manifest_units)
+        write_manifest(reports[0].folder, options.seed, manifest_units)
         write_stage_results(options, base, stages[0][1], {"seconds": seconds_of(frame), **results}, **settings)
     failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
     return {
@@ -116,5 +162,6 @@ def finish(
         "folder": str(folder),
         "units": counts,
         "tables": {table.name: list(table.rows) for table in tables},
-        "message": f"{message}\n{failed if counts['failed'] else ''}\nresults: {folder}",
+        "message": f"{message}\n{failed if counts['failed'] else ''}results: {folder}\n"
+        f"{files_line(Path(options.out) / base.experiment, tables)}",
     }

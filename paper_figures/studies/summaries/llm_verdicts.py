@@ -78,7 +78,7 @@ def judge_from(options: LLMJudgeOptions, methods: Sequence[str]) -> LLMJudge | N
     from importlib.util import find_spec
 
     from paper_figures.judging import LLMJudge
-    from rws_decode.common.extras import not_installed
+    from rws_theory.extras import not_installed
 
     missing = [name for name in options.llm_methods if name not in (*methods, "rws")]
     if missing:

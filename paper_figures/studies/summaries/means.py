@@ -7,7 +7,7 @@ The module of an experiment has a function `tables(frame, seed=...) -> list[Tabl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
 from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.summaries.printed import Printed, printed_value
-from paper_figures.table import Table
+from paper_figures.table import Brief, Table
 
 if TYPE_CHECKING:
     import pandas
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Summary",
     "markdown_rows",
+    "means_table",
     "plain",
     "summarise",
     "summary_for",
@@ -36,6 +37,8 @@ _SETTINGS = (
     *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
     *("reward_cost", "study_seed"),
 )
+
+_CLEAR = 0.05  # a smaller p is marked
 
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
@@ -68,13 +71,13 @@ def summary_for(frame: pandas.DataFrame) -> Summary:
 def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Summary, seed: int = 0) -> Table | None:
     """Return the table of a summary; None if it has no row.
 
-    Measures that the frame lacks are left out.
+    Measures that the frame lacks are left out. The caption is as in `means_table`.
     """
     if not len(frame):
         return None
     present = tuple(measure for measure in summary.measures if measure in frame)
     rows = summarise(frame, replace(summary, measures=present), seed=seed)
-    return Table(name, rows, markdown_rows(rows), caption) if rows else None
+    return means_table(name, caption, rows, summary.baseline) if rows else None
 
 
 def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
@@ -82,7 +85,7 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
 
     The columns are:
 
-    - those of `by`, and the settings that differ within the frame;
+    - those of `by`, and the settings that differ within the frame; the baseline stands before what is compared with it;
     - `measure`; `n`, the number of rows with a value;
     - `mean`, with its 95 % interval from `low` to `high`;
     - if there is a baseline line: `pairs`; `difference`, the line minus its baseline; its paired 95 % bootstrap
@@ -105,7 +108,7 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     for key, rows in frame.groupby(by, dropna=False, sort=False):
         lines[tuple(plain(value) for value in key)] = rows
     out = []
-    for key in sorted(lines, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
+    for key in sorted(lines, key=lambda key: _place(dict(zip(by, key, strict=True)), summary.baseline)):
         line = dict(zip(by, key, strict=True))
         base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
         compared = None if base is lines[key] else base
@@ -115,6 +118,14 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
             out.append(line | {"measure": measure} | values | {"printed": printed})
     holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
+
+
+def _place(line: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[Any]:
+    """Return what lines are sorted by: their values in turn, those of the baseline first."""
+    return [
+        (name in baseline and value != baseline[name], value is not None, str(type(value)), value)
+        for name, value in line.items()
+    ]
 
 
 def _measured(
@@ -189,6 +200,20 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def means_table(name: str, caption: str, rows: Sequence[Mapping[str, Any]], baseline: Mapping[str, Any]) -> Table:
+    """Return the table of what `summarise` returned: in full for its files, and brief for a terminal.
+
+    The part of the caption from "In brackets" on is about differences, which a terminal shows as a mark.
+    """
+    about, brackets, _ = caption.partition(" In brackets ")
+    if brackets:
+        reference = " ".join(str(value) for value in baseline.values() if value is not None)
+        about += (
+            f" A * marks a difference from {reference}, p < {_CLEAR} after Holm's correction; {name}.md has them all."
+        )
+    return Table(name, rows, markdown_rows(rows), caption, Brief(about, _wide(rows, _marked)))
+
+
 def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Format a summary for reading: a row per line of the table, a column per measure, differences in brackets.
 
@@ -196,22 +221,38 @@ def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     If all pairs differ by the same number, the bootstrap interval has no width and says nothing about other prompts.
     The text is then "(+0.10 in all 8, p 0.031)".
     """
+    return _wide(rows, _with_difference)
+
+
+def _wide(
+    rows: Sequence[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str | None]
+) -> list[dict[str, Any]]:
+    """Return a row per line of the table, with a column per measure that holds its text."""
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
     start = list(rows[0]).index("measure") if rows else 0
-    has_printed = any(row["printed"] is not None for row in rows)
+    printed = {row["measure"] for row in rows if row["printed"] is not None}
     for row in rows:
         line = dict(list(row.items())[:start])
         out = table.setdefault(tuple(line.values()), {name: _shown(value) for name, value in line.items()} | {"n": 0})
         out["n"] = max(out["n"], row["n"])
-        text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
-        if row["difference"] is not None:
-            low, high = row["difference_low"], row["difference_high"]
-            spread = f"in all {row['pairs']}" if low == high else f"[{low:+.2g}, {high:+.2g}]"
-            text += f" ({row['difference']:+.2g} {spread}, p {row['p_holm']:.2g})"
-        out[row["measure"]] = text
-        if has_printed and any(other["printed"] is not None and other["measure"] == row["measure"] for other in rows):
+        out[row["measure"]] = text_of(row)
+        if row["measure"] in printed:
             out[f"{row['measure']}, paper"] = row["printed"]
     return list(table.values())
+
+
+def _with_difference(row: Mapping[str, Any]) -> str:
+    text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
+    if row["difference"] is not None:
+        low, high = row["difference_low"], row["difference_high"]
+        spread = f"in all {row['pairs']}" if low == high else f"[{low:+.2g}, {high:+.2g}]"
+        text += f" ({row['difference']:+.2g} {spread}, p {row['p_holm']:.2g})"
+    return text
+
+
+def _marked(row: Mapping[str, Any]) -> str | None:
+    clear = row["p_holm"] is not None and row["p_holm"] < _CLEAR
+    return None if row["mean"] is None else f"{row['mean']:.3g}{'*' if clear else ''}"
 
 
 def _shown(value: Any) -> Any:

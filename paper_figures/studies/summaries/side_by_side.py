@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.table import to_markdown
+from paper_figures.table_text import WIDTH, one_line
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["page", "pick", "side_by_side"]
+__all__ = ["answers_text", "page", "pick", "side_by_side"]
 
 _RULES = {
     "first": "the first of the test prompts, whatever was answered",
@@ -169,13 +171,26 @@ def page(shown: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def answers_text(shown: Mapping[str, Any], width: int = WIDTH) -> str:
+    """Return the dialogues for a terminal: prompts and answers alone, in lines of at most `width` characters."""
+    dialogues = shown["dialogues"]
+    lines = [f"Shown are {len(dialogues)} of {shown['test']} test prompts: {shown['text']}."]
+    for dialogue in dialogues:
+        for number, turn in enumerate(dialogue["turns"], start=1):
+            lines += ["", f"{dialogue['name']}, turn {number}: {one_line(turn['prompt'])}"]
+            lines += [f"  {_who(answer)}: {one_line(_said(answer))}" for answer in turn["answers"]]
+    return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines) + "\n"
+
+
+def _said(answer: Mapping[str, Any]) -> str:
+    return "(as the default)" if answer["same"] and answer["method"] != "default" else answer["text"] or "(empty)"
+
+
 def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
     scores = {f"score, {judge}": score for judge, score in answer["scores"].items()}
-    is_default_text = answer["same"] and answer["method"] != "default"
-    text = "(as the default)" if is_default_text else "<br>".join(answer["text"].splitlines()) or "(empty)"
     return {
         "method": _who(answer),
-        "answer": text,
+        "answer": "<br>".join(_said(answer).splitlines()),
         "coherent": answer["coherent"],
         "GOD": float(answer["god_steps"]),
         **scores,

@@ -49,14 +49,15 @@ def _outputs(unit: Unit, reach: Reach) -> list[dict[str, Any]]:
     """Return the distinct answers of both paths, in the order of their scales, with all measures of their texts."""
     texts = [output.text or "" for output in reach.outputs]
     prompts = [prompt_of(unit)] * len(texts)
-    judging, causal = unit.judges[0], unit.causal or ""
-    scored: dict[str, list[float]] = {}
-    for column, name in (("reward", unit.reward or ""), ("judge", judging)):
+    scored: dict[str, Sequence[float | None]] = {}
+    for column, name in (("reward", unit.reward or ""), ("judge", unit.judges[0])):
         model = reward_for(unit, name)
         # This normalisation is the paper's Step 2. It makes scores of different models comparable.
         scored[column] = [(score - model.mean) / model.std for score in score_checked(model, prompts, texts)]
-    reader = causal_of(causal, unit.device, unit.settings.get("reward_dtype") or "float32")
-    scored["perplexity"] = [answer_score.perplexity for answer_score in answer_scores(reader, prompts, texts)]
+    scored["perplexity"] = [None] * len(texts)
+    if unit.causal is not None:
+        reader = causal_of(unit.causal, unit.device, unit.settings.get("reward_dtype") or "float32")
+        scored["perplexity"] = [answer_score.perplexity for answer_score in answer_scores(reader, prompts, texts)]
     outputs = []
     for index, (output, text) in enumerate(zip(reach.outputs, texts, strict=True)):
         story = judge(unit.prompt, text)
@@ -106,7 +107,8 @@ def _walk(unit: Unit, scale: float, number: dict[Answer, int]) -> dict[str, Any]
 def _on_path(path: ScalePath, walk: dict[str, Any]) -> bool | None:
     """Return whether the path has the walk's tokens and commit steps at the walk's scale; None where it is unknown."""
     scale = walk["reward_scale"]
-    if not path.c_min <= scale <= path.c_max or any(gap.lower <= scale <= gap.upper for gap in path.breakpoints):
+    inside = path.scale_min <= scale <= path.scale_max
+    if not inside or any(gap.lower <= scale <= gap.upper for gap in path.breakpoints):
         return None
     piece = path.at(scale)
     if piece is None:

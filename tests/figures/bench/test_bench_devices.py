@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import save_predictor, save_reward
 
 from paper_figures.bench.devices import CPUS, USUAL, Recording, Setting, Work, compare, record, setting_named
 from rws_decode.__main__ import main
 from rws_decode.predictors import load_predictor
+from rws_decode.testing import tiny_checkpoint
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 
@@ -21,8 +21,8 @@ PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
     root = tmp_path_factory.mktemp("settings")
-    save_predictor(root / "model", examples=[{"prompt": prompt} for prompt in PROMPTS])
-    save_reward(root / "reward", {"mean": 0.0, "std": 0.3})
+    tiny_checkpoint("bert", root / "model", files={"examples.json": [{"prompt": prompt} for prompt in PROMPTS]})
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.0, "std": 0.3}})
     return Work(str(root / "model"), PROMPTS, str(root / "reward"), length=16, steps=8, block=8)
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import unit_work
 from distributed import Client
-from tiny_models import save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.executors import on_cluster
 from paper_figures.runner.results import read_results
+from rws_decode.testing import tiny_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 
@@ -114,8 +114,8 @@ def test_experiment_runs_on_the_cluster_as_it_does_here(
     scheduler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = [{"kind": "keywords", "prompt": text} for text in ("a dog ran", "the cat sat", "it was red")]
-    save_predictor(tmp_path / "model", examples=examples)
-    save_reward(tmp_path / "reward", {"mean": 0.1, "std": 0.5})
+    tiny_checkpoint("bert", tmp_path / "model", files={"examples.json": examples})
+    tiny_checkpoint("classifier", tmp_path / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
     words = ["experiment", "controls", "--prompts", "3", "--reward-scale", "8", "--methods", "rws", "constant"]
     words += ["--model", str(tmp_path / "model"), "--rewards", str(tmp_path / "reward"), "--judges", "exact"]
     words += ["--length", "8", "--steps", "4", "--block", "8", "--batch", "1"]

@@ -15,12 +15,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import WORDS, save_published, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.data.rows import local_rows
 from paper_figures.statistics.calibration import Pair, read_pairs, sampled, score_pairs, statistics
 from rws_decode.rewards import CallableReward, load_reward
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.words import WORDS
 
 RNG = np.random.default_rng(0)
 ROWS = [
@@ -45,7 +46,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 @pytest.fixture(scope="module")
 def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_reward(tmp_path_factory.mktemp("models") / "tiny", None)
+    return tiny_checkpoint("classifier", tmp_path_factory.mktemp("models") / "tiny", files={"reward.json": None})
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +149,7 @@ def test_scores_without_a_deviation_are_refused() -> None:
 def test_it_writes_what_load_reward_reads(
     reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = save_reward(tmp_path / "mine", None)
+    folder = tiny_checkpoint("classifier", tmp_path / "mine", files={"reward.json": None})
     status, report, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
     assert status == 0 and "calibrate" in err
     assert json.loads((folder / "reward.json").read_text()) == report
@@ -179,7 +180,7 @@ def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsy
 def test_the_layout_of_a_published_model_is_kept(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = save_published(tmp_path / "grm", "grm")
+    folder = tiny_checkpoint("grm", tmp_path / "grm")
     out = folder / "reward.json"
     status, report, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
     assert status == 0 and report["template"] == "chat"
@@ -265,7 +266,8 @@ def test_misuse_is_one_line_and_status_2(
 ) -> None:
     status, report, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
     assert (status, report) == (2, None)
-    assert named in err and len(err.strip().splitlines()) == 1
+    *before, line = err.strip().splitlines()
+    assert named in line and all(told.startswith("calibrate: loading ") for told in before)
 
 
 def test_without_json_it_says_the_same_in_a_line(reward: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:

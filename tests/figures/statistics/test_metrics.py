@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import EOS, WORDS, llama, tokenizer
 
 from paper_figures.statistics.causal_scores import (
     AnswerScore,
@@ -23,8 +22,10 @@ from paper_figures.statistics.causal_scores import (
 )
 from paper_figures.statistics.distinct_n import distinct_n
 from paper_figures.statistics.intervals import bootstrap_interval, paired_bootstrap_interval, share_interval
+from rws_decode.testing.networks import llama
+from rws_decode.testing.words import EOS, WORDS, word_tokenizer
 
-CAUSAL = CausalScorer(llama(3), tokenizer(), "tiny-causal")
+CAUSAL = CausalScorer(llama(3), word_tokenizer(), "tiny-causal")
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and blue", "the bird"]
 ANSWERS = ["then it ran .", "", "the small bird flew over the tree . then it sat on a hill .", "a", "unheard of"]
 
@@ -80,7 +81,7 @@ def test_scoring_refuses_what_it_cannot_score() -> None:
         answer_scores(CAUSAL, ["a", "b"], ["a"])
     with pytest.raises(ValueError, match=r"71 tokens: causal model tiny-causal reads at most 64"):
         answer_scores(CAUSAL, ["a"], [" ".join(["cat"] * 67)])
-    endless = tokenizer()
+    endless = word_tokenizer()
     endless.eos_token = None
     with pytest.raises(ValueError, match=r"no end-of-text token"):
         answer_scores(CausalScorer(llama(), endless), ["a"], ["b"])

@@ -12,10 +12,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import CLS, llama, tokenizer
 
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
+from rws_decode.testing.networks import llama
+from rws_decode.testing.words import CLS, word_tokenizer
 
 TEXTS = [
     "the cat sat on the mat .",
@@ -29,7 +30,7 @@ PROMPTS = ["the dog", "a", "", "the bird sat on the hill . " * 5, "", "it was sm
 
 
 def with_bos(given: bool) -> CausalScorer:
-    codec = tokenizer()
+    codec = word_tokenizer()
     if given:
         codec.bos_token = "[CLS]"
     return CausalScorer(llama(3), codec, "tiny-causal")

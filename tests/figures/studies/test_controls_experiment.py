@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped import grouped
-from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results
@@ -29,6 +28,8 @@ from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier
 
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat ."},
@@ -44,10 +45,10 @@ SCALES = (1.0, 8.0)
 def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Save three tiny checkpoints, and name them in options."""
     root = tmp_path_factory.mktemp("models")
-    save_predictor(root / "model", examples=EXAMPLES)
-    save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
-    save_reward(root / "judge", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(root / "judge")
+    tiny_checkpoint("bert", root / "model", files={"examples.json": EXAMPLES})
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", root / "judge")
+    bert_classifier(1).save_pretrained(root / "judge")
     words = ["experiment", "controls", "--prompts", "3", "--reward-scale", *map(str, SCALES), "--batch", "2"]
     words += ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--judges", str(root / "judge")]
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
@@ -182,7 +183,7 @@ def test_failing_judge_is_recorded_and_the_rest_stands(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = tmp_path / "odd"
-    save_reward(odd, {"mean": 0.0, "std": 1.0})
+    tiny_checkpoint("classifier", odd)
     tokenizer = json.loads((odd / "tokenizer_config.json").read_text())
     (odd / "tokenizer_config.json").write_text(json.dumps(tokenizer | {"model_max_length": 2}))
     small = ["--out", str(tmp_path / "out"), "--reward-scale", "8", "--methods", "rws", "--judges", str(odd)]
@@ -227,5 +228,7 @@ def test_shipped_judges_of_another_model_are_told_of(
 ) -> None:
     few = ["--reward-scale", "8", "--methods", "rws", "--prompts", "1"]
     assert main([*options, *few, "--judges", "mini-judge", "--out", str(tmp_path)]) == 0
-    warning = f"name mini-judge, which read the language of the shipped models, not of {named(options, 'model')}"
+    warning = (
+        f"note: --judges mini-judge: made for the language of the shipped models, not of {named(options, 'model')}"
+    )
     assert warning in capsys.readouterr().err

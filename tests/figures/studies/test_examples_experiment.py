@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_mt_bench import SHAPE, TURNS
-from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
@@ -20,6 +19,8 @@ from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
 from paper_figures.studies.work.word_pieces import text_pieces
 from rws_decode.predictors import load_predictor
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier
 from rws_decode.trace.trace import load
 
 NAMES = [str(81 + index) for index in range(len(TURNS))]
@@ -28,10 +29,10 @@ NAMES = [str(81 + index) for index in range(len(TURNS))]
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("models")
-    save_predictor(root / "model")
-    save_reward(root / "one", {"mean": 0.1, "std": 0.5})
-    save_reward(root / "two", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(root / "two")
+    tiny_checkpoint("bert", root / "model")
+    tiny_checkpoint("classifier", root / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", root / "two")
+    bert_classifier(1).save_pretrained(root / "two")
     named = zip(NAMES, TURNS, strict=True)
     rows = [{"question_id": int(name), "category": "x", "turns": turns} for name, turns in named]
     (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped import grouped
-from tiny_models import bert_predictor, classifier, llama, save_predictor, save_reward, tokenizer
+from tiny_models import bert_predictor
 
 from paper_figures.__main__ import main
 from paper_figures.data.examples import examples_of
@@ -33,6 +33,9 @@ from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier, llama
+from rws_decode.testing.words import word_tokenizer
 from rws_decode.trace.trace import load
 
 GRID = (1.0, 8.0)
@@ -52,12 +55,12 @@ CHOSEN = ("0", "2", "3")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Save four tiny checkpoints: model, reward, judge, causal."""
     root = tmp_path_factory.mktemp("models")
-    save_predictor(root / "model", examples=EXAMPLES)
-    save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
-    save_reward(root / "judge", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(root / "judge")
+    tiny_checkpoint("bert", root / "model", files={"examples.json": EXAMPLES})
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", root / "judge")
+    bert_classifier(1).save_pretrained(root / "judge")
     llama().save_pretrained(root / "causal")
-    tokenizer().save_pretrained(root / "causal")
+    word_tokenizer().save_pretrained(root / "causal")
     return root
 
 
@@ -386,7 +389,7 @@ def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: p
 
 
 def test_a_model_without_prompts_is_refused(tmp_path: Path) -> None:
-    save_predictor(tmp_path / "bare")
+    tiny_checkpoint("bert", tmp_path / "bare")
     for content in (None, [], [{"kind": "keywords"}], {"prompt": "a"}):
         if content is not None:
             write_json(tmp_path / "bare/examples.json", content)
@@ -447,7 +450,7 @@ def test_commit_order_reuses_what_is_there(models: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--examples", "5"], "examples holds 5"),
+        (["--examples", "5"], "--examples is 5: "),
         (["--steps", "6", "--block", "16"], "steps is 6: it must divide length, 16"),
         (["--reward-scale", "-1"], "reward_scale is -1.0"),
         (["--workers", "0"], "--workers is 0"),

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from sandboxed import needs_bubblewrap
-from tiny_models import save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import load_humaneval
@@ -16,6 +15,7 @@ from paper_figures.runner.results import read_results
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
 from rws_decode.mini.stories.answers import judge
+from rws_decode.testing import tiny_checkpoint
 
 SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
 
@@ -24,8 +24,8 @@ SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Save tiny checkpoints; return options that name them, with a fixed reward scale and few methods."""
     root = tmp_path_factory.mktemp("models")
-    save_predictor(root / "model", examples=[])
-    save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
+    tiny_checkpoint("bert", root / "model", files={"examples.json": []})
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
     words = ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--reward-scale", "8"]
     return ["experiment", "humaneval", *words, "--methods", "rws", "constant", *SHAPE]
 

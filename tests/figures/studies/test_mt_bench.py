@@ -16,7 +16,6 @@ import pytest
 from grouped import grouped
 from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
-from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
@@ -28,6 +27,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier
 from rws_decode.text.dialogue import Dialogue
 
 TURNS = [
@@ -44,10 +45,10 @@ Tables = dict[str, list[dict[str, Any]]]
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("models")
-    save_predictor(root / "model")
-    save_reward(root / "one", {"mean": 0.1, "std": 0.5})
-    save_reward(root / "two", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(root / "two")
+    tiny_checkpoint("bert", root / "model")
+    tiny_checkpoint("classifier", root / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", root / "two")
+    bert_classifier(1).save_pretrained(root / "two")
     rows = [{"question_id": 81 + index, "category": "x", "turns": turns} for index, turns in enumerate(TURNS)]
     (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return root

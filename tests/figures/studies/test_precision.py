@@ -16,7 +16,6 @@ import single_stage_runs
 import torch
 from grouped import grouped
 from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
-from tiny_models import bert, tokenizer
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import ResultsWarning, read_results
@@ -26,6 +25,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.testing.networks import bert
+from rws_decode.testing.words import word_tokenizer
 
 SCALES = (0.5, 8.0)
 STRATEGIES = ("temperature", "rws", "constant", "shuffled")
@@ -172,7 +173,7 @@ def test_prompts_can_come_from_a_file(options: list[str], tmp_path: Path, capsys
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "0"], "prompts is 0"),
+        (["--prompts", "-1"], "--prompts is -1: at least 0 is needed"),
         (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
         (["--data", "text:nowhere.txt"], "data is text:nowhere.txt: no such file"),
         (["--workers", "0"], "--workers is 0"),
@@ -192,7 +193,7 @@ def test_bad_input_is_one_line_and_exit_two(
 
 
 def test_a_bfloat16_model_is_ranked_in_its_own_precision() -> None:
-    predictor = HFMaskPredictor(bert().to(torch.bfloat16), tokenizer(), name="half")
+    predictor = HFMaskPredictor(bert().to(torch.bfloat16), word_tokenizer(), name="half")
     options_ = {"length": 16, "steps": 8, "block": 16}
     native, named = (
         decode(predictor, PROMPTS, Temperature(4.0), **grouped(ranking="topk", precision=precision, **options_))  # type: ignore[arg-type]

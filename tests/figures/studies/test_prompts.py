@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_models import save_predictor
 
 from paper_figures.studies.design.prompts import SOURCES, prompts_of
 from rws_decode.mini.stories.answers import judge
+from rws_decode.testing import tiny_checkpoint
 
 
 @pytest.mark.parametrize("source", ["stories", "stories:all", "stories:puzzle", "dialogues", "keywords", "humaneval"])
@@ -60,7 +60,11 @@ def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
     prompts = prompts_of(f"text:{tmp_path / 'prompts.txt'}", 2, 2)
     assert [prompt.text for prompt in prompts.test] == ["one", "two"]
     assert [prompt.text for prompt in prompts.validation] == ["three", "four"]
-    save_predictor(tmp_path / "model", examples=[{"kind": "a", "prompt": "x"}, {"kind": "b", "prompt": "y"}])
+    tiny_checkpoint(
+        "bert",
+        tmp_path / "model",
+        files={"examples.json": [{"kind": "a", "prompt": "x"}, {"kind": "b", "prompt": "y"}]},
+    )
     model = str(tmp_path / "model")
     assert [prompt.text for prompt in prompts_of("examples", None, model=model).test] == ["x", "y"]
     assert [prompt.name for prompt in prompts_of("examples:b", 1, model=model).test] == ["1"]
@@ -69,7 +73,7 @@ def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "count", "message"),
     [
-        ("tales", 1, "data is 'tales': stories, "),
+        ("tales", 1, "data is 'tales': no such file, and the sources are stories, "),
         ("stories:tales", 1, "data is 'stories:tales'"),
         ("dialogues:x", 1, "data is 'dialogues:x'"),
         ("text", 1, "text:FILE is needed"),

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_checkpoints import write_llada
-from tiny_models import save_published
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results
@@ -15,6 +13,7 @@ from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors import loading as predictor_loading
 from rws_decode.rewards import loading as reward_loading
 from rws_decode.rewards.registry import PUBLISHED
+from rws_decode.testing import tiny_checkpoint
 
 MODEL = "GSAI-ML/LLaDA-8B-Instruct"
 SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
@@ -28,9 +27,9 @@ ROWS = [
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     """Stand for the hub: small checkpoints under the published names; return what was asked for."""
     places = {MODEL: tmp_path / "hub" / "llada"}
-    write_llada(places[MODEL])
+    tiny_checkpoint("llada", places[MODEL])
     for name in SIX:
-        places[PUBLISHED[name].hub_id] = save_published(tmp_path / "hub" / name, name)
+        places[PUBLISHED[name].hub_id] = tiny_checkpoint(name, tmp_path / "hub" / name)
     asked: list[tuple[str, str | None]] = []
 
     def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:

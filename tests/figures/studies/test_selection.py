@@ -12,7 +12,6 @@ import pytest
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
@@ -24,6 +23,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier
 
 GRID = (0.5, 2.0, 16.0)
 LINES = ["the cat sat on a mat .", "red blue", "a dog ran", "it was red and blue", "a cat ran", "the dog was red"]
@@ -34,10 +35,10 @@ SHAPE = {"length": 16, "steps": 8, "block": 8}
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
     """Run reward-bench once on tiny checkpoints; return its options and its folder."""
     root = tmp_path_factory.mktemp("selection")
-    save_predictor(root / "model", examples=[])
-    save_reward(root / "one", {"mean": 0.1, "std": 0.5})
-    save_reward(root / "two", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(root / "two")
+    tiny_checkpoint("bert", root / "model", files={"examples.json": []})
+    tiny_checkpoint("classifier", root / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", root / "two")
+    bert_classifier(1).save_pretrained(root / "two")
     (root / "prompts.txt").write_text("\n".join(LINES))
     words = ["experiment", "reward-bench", "--data", f"text:{root / 'prompts.txt'}", "--prompts", "3"]
     words += ["--validation", "3", "--path-prompts", "2", "--grid", *map(str, GRID), "--model", str(root / "model")]

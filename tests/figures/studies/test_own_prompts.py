@@ -1,0 +1,247 @@
+"""Studies on anyone's prompts and models: named in any way they are the same units, and every study runs by options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper_figures.__main__ import main
+from paper_figures.runner.results import read_failures, read_results
+from paper_figures.studies import STUDIES
+from paper_figures.studies.design.asked import Drawn, asked_prompts, given_as
+from paper_figures.studies.precision import Options
+from rws_decode.testing import tiny_checkpoint
+
+TEXTS = ["the cat sat on a mat .", "a dog ran"]
+LAYOUTS = {"llada": "llada", "dream": "dream", "guide": "classifier", "other": "classifier", "causal": "causal"}
+SHAPE = ["--length", "4", "--steps", "2", "--block", "2"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a predictor with examples, models of LLaDA's and Dream's layout, two rewards and a causal model."""
+    root = tmp_path_factory.mktemp("models")
+    examples = [{"kind": "a", "prompt": text} for text in ("it was red", *TEXTS)]
+    tiny_checkpoint("bert", root / "model", files={"examples.json": examples})
+    for seed, (name, layout) in enumerate(LAYOUTS.items()):
+        tiny_checkpoint(layout, root / name, seed=seed)
+    return root
+
+
+def said_by(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Run a command and return its status, standard output and standard error."""
+    capsys.readouterr()
+    status = main(words)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+# --- every way gives the same units -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Return the ways to name the second and third held-out prompt of the model."""
+    folder = tmp_path_factory.mktemp("prompts")
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"prompt": text}) + "\n" for text in TEXTS))
+    (folder / "rows.json").write_text(json.dumps([{"id": 7, "prompt": text} for text in TEXTS]))
+    (folder / "rows.csv").write_text("prompt\n" + "\n".join(TEXTS) + "\n")
+    (folder / "rows.txt").write_text("\n".join(TEXTS))
+    (folder / "rows").write_text("\n".join(TEXTS))
+    named = {name: ["--data", str(folder / name)] for name in ("rows.jsonl", "rows.json", "rows.csv", "rows.txt")}
+    named["text"] = ["--data", f"text:{folder / 'rows'}"]
+    return named | {
+        "prompt": [word for text in TEXTS for word in ("--prompt", text)],
+        "examples": ["--examples", "1", "2"],
+    }
+
+
+@pytest.mark.parametrize("study", ["commit-order", "precision", "controls"])
+def test_the_same_prompts_by_another_way_are_the_same_units(
+    study: str, models: Path, ways: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", study, "--out", str(tmp_path), "--model", str(models / "model"), *SHAPE, "--json"]
+    more = {"precision": ["--scales", "2", "--strategies", "temperature", "random"]}
+    words += [*more.get(study, ["--reward-scale", "8"]), "--reward", str(models / "guide")]
+    words += ["--judges"] if study == "controls" else []
+    results = {}
+    for number, (way, named) in enumerate(ways.items()):
+        status, out, _ = said_by([*words, *named], capsys)
+        assert status == 0
+        report = json.loads(out)
+        assert (report["units"]["computed"] == 0) is (number > 0), way
+        results[way] = report["tables"]
+    assert len({json.dumps(tables) for tables in results.values()}) == 1
+    answers = read_results(tmp_path)
+    assert set(answers[answers["example"] != ""]["example"]) == {"1", "2"}
+
+
+def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "llada"), *SHAPE, "--json"]
+    words += ["--reward", str(models / "guide")]
+    (tmp_path / "own.csv").write_text("prompt\nwhat else ?\nwhy is the sky blue ?\n")
+    _, out, _ = said_by([*words, "--prompt", "why is the sky blue ?"], capsys)
+    (name,) = {row["example"] for row in json.loads(out)["rows"]}
+    assert name.startswith("why-is-the-sky-blue-") and (tmp_path / "commit-order" / f"rws-{name}.parquet").is_file()
+    _, out, _ = said_by([*words, "--data", str(tmp_path / "own.csv")], capsys)
+    report = json.loads(out)
+    assert (report["units"]["found"], report["units"]["computed"]) == (3, 3)
+    settings = json.loads((tmp_path / "commit-order" / "results.json").read_text())["settings"]
+    assert (settings["data"], settings["prompts"]) == (str(tmp_path / "own.csv"), 2)
+
+
+# --- every study runs on every model ----------------------------------------------------------------------------------
+
+# What a study needs besides a model, a prompt and reward models.
+MORE = {
+    "commit-order": [],
+    "reach": [],
+    "regimes": ["--random-pairs", "5", "--dimensions", "3"],
+    "precision": ["--scales", "2"],
+    "scale-path": ["--causal", "none"],
+    "temperature": ["--scales", "2", "--causal", "none"],
+    "frequency": ["--repetitions", "1"],
+    "overhead": ["--repetitions", "1", "--methods", "rws", "constant"],
+}
+REFUSED = {
+    "locality": "--model is {model}: a world is needed, such as english",
+    "humaneval": "has no right answer to be checked: --data humaneval has tests",
+    "keywords": "has no keywords, which this study counts: --data FILE with the fields prompt and keywords has",
+}
+
+
+def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
+    """Return the words that run a study on two prompts."""
+    words = ["experiment", study, "--out", str(out), "--model", str(models / model), *SHAPE, *MORE.get(study, [])]
+    if study in ("commit-order", "reach", "regimes", "precision", "scale-path", "locality"):
+        words += ["--reward", str(models / "guide")]
+        return words + (["--judge", str(models / "other")] if study == "scale-path" else [])
+    words += ["--rewards", str(models / "guide"), "--judges", str(models / "other")]
+    return words + ([] if study == "temperature" else ["--reward-scale", "8"])
+
+
+@pytest.mark.parametrize("model", ["llada", "dream"])
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
+    study: str, model: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*words_of(study, models, model, tmp_path / "out"), "--prompt", TEXTS[0], "--prompt", TEXTS[1]]
+    status, out, err = said_by(words, capsys)
+    if study in REFUSED:
+        assert (status, out) == (2, "") and err.count("\n") == 1 and not (tmp_path / "out").exists()
+        assert REFUSED[study].format(model=models / model) in err
+        return
+    assert status == 0 and read_failures(tmp_path / "out") == []
+    assert err.startswith(f"{study}: loading {models / model}, ")
+    judged = study not in ("reach", "regimes", "precision")
+    assert ("note: coherence is left out" in err) is judged
+    tables, _, last = out.rpartition("\nresults: ")
+    assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
+    _, _, named = " ".join(last.split()).partition(" tables: ")
+    assert named.startswith(str(tmp_path / "out" / study)) and named.endswith(".csv")
+
+
+def test_keywords_come_with_a_file_and_without_a_causal_model(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"prompt": text, "keywords": ["cat", "tree"]} for text in TEXTS]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = [*words_of("keywords", models, "llada", tmp_path / "out"), "--data", str(tmp_path / "rows.jsonl"), "--json"]
+    for causal in ("none", str(models / "causal")):
+        status, out, _ = said_by([*words, "--causal", causal], capsys)
+        assert status == 0
+        measures = {row["measure"] for row in json.loads(out)["tables"]["perplexity_and_god"]}
+        assert "keywords_included" in measures and ("perplexity_per_text" in measures) is (causal != "none")
+
+
+def test_the_shipped_reward_is_told_to_be_of_another_language(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", "reach", "--out", str(tmp_path), "--model", str(models / "llada"), *SHAPE, "--prompt", "a"]
+    status, _, err = said_by([*words, "--scale-min", "1", "--scale-max", "2"], capsys)
+    assert status == 0 and f"note: --reward mini: made for the language of the shipped models, not of {models}" in err
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+MISTAKES: list[tuple[list[str], str]] = [
+    (["--prompt", "zorp flurb ?"], "prompt 'zorp flurb ?' holds no word that mini knows: use others"),
+    (["--prompt", ""], "--prompt is '': a text is needed"),
+    (["--prompt", "the lens", "--examples", "3"], "not allowed with argument --prompt"),
+    (["--data", "stories", "--prompt", "the lens"], "not allowed with argument"),
+    (["--examples", "900"], "--examples is 900: mini ships 112 examples, from 0"),
+    (["--prompt", "the lens [MASK:3]"], "has gaps ('the lens [MASK:3]'): a study decodes an answer after its prompt"),
+    (["--prompt", "the lens", "--prompts", "2"], "--prompts is 2: --prompt names 1 different ones"),
+    (["--prompt", "the lens", "--prompts", "-1"], "--prompts is -1: at least 0 is needed"),
+    (["--data", "tales"], "data is 'tales': no such file, and the sources are stories, "),
+    (["--data", "gone.csv"], "data is gone.csv: no such file"),
+    (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
+    (
+        ["--model", "{models}/llada"],
+        "it ships no held-out prompts (examples.json beside its weights), --prompt TEXT or",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_prompts_that_cannot_be_asked_are_one_line_and_exit_two(
+    words: list[str],
+    message: str,
+    models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["experiment", "reach", "--out", str(tmp_path / "out"), *(word.format(models=models) for word in words)]
+    capsys.readouterr()
+    try:
+        status: Any = main(command)
+    except SystemExit as ended:
+        status = ended.code
+    captured = capsys.readouterr()
+    assert (status, captured.out, captured.err.count("\n")) == (2, "", 1) and message in captured.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_scales_are_not_chosen_on_prompts_that_nobody_named(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", "reward-bench", "--out", str(tmp_path), "--rewards", "mini", "--prompt", "the lens"]
+    status, out, err = said_by(words, capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "--prompt names no prompts to choose reward scales on: --reward-scale S sets them" in err
+
+
+def test_some_unknown_words_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = Options(out=str(tmp_path), prompt=("the zorp violin ?", "the lens"))
+    assert len(asked_prompts(options).test) == 2
+    assert capsys.readouterr().err == "note: mini does not know these words of 1 of 2 prompts: zorp\n"
+
+
+def test_a_file_is_taken_whole_and_a_source_in_the_study_s_number(tmp_path: Path) -> None:
+    (tmp_path / "rows.txt").write_text("\n".join(f"the {word}" for word in ("lens", "violin", "rug", "meadow")))
+    file = str(tmp_path / "rows.txt")
+    for options, count in (
+        (Options(out=""), 12),
+        (Options(out="", prompts=Drawn(2)), 2),
+        (Options(out="", data=file), 4),
+        (Options(out="", data=file, prompts=3), 3),
+        (Options(out="", data=file, prompts=0), 4),
+        (Options(out="", examples=(5, 3, 5)), 2),
+    ):
+        assert len(asked_prompts(options).test) == count
+    assert [prompt.name for prompt in asked_prompts(Options(out="", examples=(5, 3, 5))).test] == ["5", "3"]
+
+
+def test_two_ways_at_once_are_refused_from_python_as_well() -> None:
+    assert given_as(Options(out="")) == "data"
+    with pytest.raises(ValueError, match="--prompt and --examples are given"):
+        given_as(Options(out="", prompt=("a",), examples=(1,)))

@@ -1,0 +1,112 @@
+"""Tables on a terminal: no line is too long, every row can be told from the others, the reference stands first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.table import Brief, Table
+from paper_figures.table_text import WIDTH, files_line, fitted, one_line, terminal_text
+
+CELLS = st.one_of(st.none(), st.integers(-99, 99), st.floats(-9, 9), st.text(max_size=60), st.just("word " * 30))
+NAMES = st.lists(st.from_regex(r"[a-z]{1,12}( [a-z]{1,12}){0,3}|[a-z]{1,9}_[a-z]{1,9}", fullmatch=True), unique=True)
+
+
+@given(st.data(), st.integers(40, 120))
+def test_no_line_is_longer_than_the_width(data: st.DataObject, width: int) -> None:
+    names = data.draw(NAMES.filter(lambda names: 0 < len(names) < 15))
+    rows = [{name: data.draw(CELLS) for name in names} for _ in range(data.draw(st.integers(1, 6)))]
+    lines = fitted(rows, width).splitlines()
+    # A header's single word may be longer than what is left for it; here none is.
+    assert all(len(line) <= width for line in lines), lines
+
+
+def test_a_table_that_fits_is_shown_as_it_is() -> None:
+    rows = [{"method": "rws", "scale": 8.0, "net": 0.25}, {"method": "margin", "scale": 8.0, "net": -1}]
+    assert fitted(rows).splitlines() == ["method  scale   net", "rws         8  0.25", "margin      8    -1"]
+
+
+def test_columns_of_one_value_stand_above_where_the_table_is_too_wide() -> None:
+    rows = [{"guide": "mini", "method": "rws", "own_score": 1.5}, {"guide": "mini", "method": "margin", "own_score": 2}]
+    assert fitted(rows, 20).splitlines() == [
+        "guide mini",
+        "",
+        "method  own_score",
+        "rws           1.5",
+        "margin          2",
+    ]
+
+
+def test_columns_are_set_below_each_other_with_what_names_the_rows() -> None:
+    wide = {f"measure {number}": f"+0.{number}0 [+0.00, +0.10], p 1" for number in range(5)}
+    rows = [{"method": method, "scale": scale, **wide} for method in ("rws", "margin") for scale in (2.0, 8.0)]
+    rows[0] = rows[0] | dict.fromkeys(wide, "-1.00 [-2.00, +0.10], p 1")
+    blocks = [block.splitlines() for block in fitted(rows, 80).split("\n\n")]
+    assert len(blocks) == 3
+    for head, *lines in blocks:
+        assert head.startswith("method  scale")
+        assert [line.split()[:2] for line in lines] == [["rws", "2"], ["rws", "8"], ["margin", "2"], ["margin", "8"]]
+
+
+def test_a_long_table_names_the_columns_that_it_leaves_out() -> None:
+    wide = {f"measure {number}": "+0.10 [+0.00, +0.10], p 1" for number in range(5)}
+    rows = [{"prompt": str(number), **wide, "measure 0": str(number)} for number in range(120)]
+    rows[1] = rows[1] | dict.fromkeys(wide, "x" * 25)
+    text = fitted(rows, 60)
+    assert text.count("prompt") == 1 and len(text.splitlines()) < 130
+    assert " ".join(text.split()).endswith("in the files of the table: measure 2, measure 3, measure 4.")
+
+
+def test_a_text_is_one_line_and_is_cut() -> None:
+    assert one_line("a\n b\tc\x1b[31m\u200b") == "a b c?[31m?"
+    rows = [{"prompt": "why ?", "text": "word " * 40}, {"prompt": "how ?", "text": "so"}]
+    head, first, second = fitted(rows, 50).splitlines()
+    assert first.endswith("...") and len(first) == 50 and second.split() == ["how", "?", "so"] and "text" in head
+
+
+def test_the_files_of_a_study_s_own_tables_are_named() -> None:
+    def table(name: str) -> Table:
+        return Table(name, [{"a": 1}], [{"a": 1}], "")
+
+    assert files_line(Path("out/x"), [table("summary"), table("printed: table1")]) == "tables: out/x/summary.csv"
+    assert files_line(Path("out/x"), [table("a"), table("b")]) == "tables: out/x/a.csv, b.csv"
+    assert files_line(Path("out/x"), []) == "no table was written to out/x"
+
+
+def test_caption_and_rows_of_the_brief_form_are_shown() -> None:
+    table = Table("t", [], [{"a": "long"}], "Long caption.", Brief("Short one. " * 20, [{"a": "short"}]))
+    text = terminal_text([table])
+    assert "Long" not in text and "long" not in text and "short" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_the_reference_stands_first_and_clear_differences_are_marked() -> None:
+    values = {"rws": [0.0] * 8, "best": [1.0] * 8, "zero": [0.0, 0.1] * 4}
+    frame = pd.DataFrame(
+        [
+            {"method": method, "scale": scale, "example": str(number), "net": value}
+            for method, row in values.items()
+            for scale in (8.0, 2.0)
+            for number, value in enumerate(row)
+        ]
+    )
+    summary = Summary(("net",), ("scale", "method"), {"method": "rws"}, ("example",), ("scale",))
+    table = summary_table("controls", "Means. In brackets the difference to rws.", frame, summary)
+    assert table is not None and table.brief is not None
+    order = [(2.0, "rws"), (2.0, "best"), (2.0, "zero"), (8.0, "rws"), (8.0, "best"), (8.0, "zero")]
+    assert [(row["scale"], row["method"]) for row in table.rows] == order
+    assert [row["net"] for row in table.brief.rows] == ["0", "1*", "0.05"] * 2
+    assert "In brackets" in table.caption and "(+1 in all 8, p 0.016)" in table.shown[1]["net"]
+    assert table.brief.caption == (
+        "Means. A * marks a difference from rws, p < 0.05 after Holm's correction; controls.md has them all."
+    )
+
+
+def test_no_row_is_no_table() -> None:
+    with pytest.raises(ValueError, match="rows is empty"):
+        fitted([])
