@@ -30,16 +30,16 @@
 # %%
 from fractions import Fraction
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
+from ipywidgets import interact_manual
 from scipy.stats import binomtest
 
-from rws_theory import log_odds, max_probability
+from rws_decode import plots
+from rws_decode.common.palette import LOOKS
 from rws_theory.theorem1 import theorem1
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#505050"
 PAIRS = {
     "the paper's example": ("1/2 4/5", "3/5 3/5"),
     "both flips": ("1 7/2 7/2", "3/2 3/2 13/2"),
@@ -48,116 +48,36 @@ PAIRS = {
 }
 
 
-def logits(gaps):
-    """Logits with these gaps: 0 for the best token, minus the gap for each other one; exact rationals stay exact."""
-    return [Fraction(0), *(-Fraction(gap) for gap in (gaps.split() if isinstance(gaps, str) else gaps))]
+def logits(a_gaps, b_gaps):
+    """Exact logits of two positions with these gaps, 0 for the best token; the more confident position is called a."""
+    a, b = ([Fraction(0), *(-Fraction(gap) for gap in gaps.split())] for gaps in (a_gaps, b_gaps))
+    return (a, b) if theorem1(a, b).hypothesis else (b, a)
+
+
+def show(a_gaps, b_gaps):
+    """Draw a pair, and judge Theorem 1 by it."""
+    pair = logits(a_gaps, b_gaps)
+    display(plots.confidence_curves(pair, names="ab", unit="probability"), theorem1(*pair))
 
 
 # %% [markdown]
-# ## A picture of a pair
+# ## A picture of a pair, and the paper's own example
 #
 # On the left the two confidences. They are often too close to tell apart, so on the right stands the difference of
 # their log-odds $-\log F_a(r) + \log F_b(r)$, $F(r) = \sum_k e^{-r \cdot \mathrm{gap}_k}$, *divided by* $r$: above zero
 # *a* is ahead, below zero *b*. This curve starts (for $r \to 0$) at the difference of the mean gaps and ends (for
 # $r \to \infty$) at the difference of the smallest gaps, both dotted. Theorem 1 tries to tell from these two ends what
 # happens in between.
-
-
-# %%
-def draw(axes, verdict, a, b, title):
-    """Draw confidences into axes[0] and who is ahead into axes[1]."""
-    roots = verdict.crossings.roots
-    scale = np.geomspace(min([0.1, *(root / 3 for root in roots)]), max([5.0, *(3 * root for root in roots)]), 600)
-    rows = [np.array([float(x) for x in row]) for row in (a, b)]
-    for row, name, color, dash in zip(rows, "ab", (BLUE, ORANGE), ("-", "--"), strict=True):
-        axes[0].plot(scale, max_probability(row[None], scale), dash, color=color, label=f"$P^{name}(r)$")
-    ahead = (log_odds(rows[0][None], scale) - log_odds(rows[1][None], scale)) / scale
-    axes[1].plot(scale, ahead, color=GREY)
-    axes[1].fill_between(scale, ahead, 0, where=ahead > 0, color=BLUE, alpha=0.3, label="a ahead")
-    axes[1].fill_between(scale, ahead, 0, where=ahead < 0, color=ORANGE, alpha=0.3, hatch="//", label="b ahead")
-    ends = (float(verdict.sigma[0] - verdict.sigma[1]) / (len(a) - 1), float(verdict.delta[0] - verdict.delta[1]))
-    for end, place, half in zip(ends, ("left", "right"), ((0, 0.3), (0.7, 1)), strict=True):
-        axes[1].axhline(end, *half, color=GREY, linestyle=":", label=None)
-        name = r"$(\Sigma_a - \Sigma_b)/n$" if place == "left" else r"$\delta_a - \delta_b$"
-        axes[1].annotate(
-            name,
-            (0.01 if place == "left" else 0.99, end),
-            (0, 3),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            ha=place,
-            fontsize=10,
-        )
-    axes[1].axhline(0, color="black", linewidth=0.8)
-    axes[1].margins(y=0.15)
-    axes[1].set_ylabel("log-odds of a less those of b,\nper unit of scale [nats]")
-    lobes = [np.abs(part).max() for part in np.split(ahead, np.searchsorted(scale, roots)) if part.size]
-    if min(lobes) < 0.1 * max(lobes):  # one would be too flat to be seen on an even axis
-        axes[1].set_yscale("asinh", linear_width=max(min(lobes), 1e-3 * max(lobes)))
-        ticks = [sign * size for sign in (-1, 1) for size in (min(lobes), max(lobes))]
-        axes[1].set_yticks([0, *ticks], ["0", *(f"{tick:.2g}".replace("-", "\u2212") for tick in ticks)])
-        axes[1].set_yticks([], minor=True)
-        axes[1].set_ylabel("log-odds of a less those of b, per unit\nof scale [nats, stretched near 0]")
-    for panel in axes:
-        panel.set_xscale("log")
-        panel.set_xlabel("scale $r$")
-        panel.axvline(1, color=GREY, linewidth=0.6, linestyle=":")
-        for root in roots:
-            panel.axvline(root, color="black", linewidth=0.8)
-    for crossing in verdict.crossings.crossings:
-        axes[1].plot(
-            crossing.root, 0, "o", color="black" if crossing.multiplicity else "white", markeredgecolor="black"
-        )
-    axes[0].set_ylabel("confidence [probability]")
-    axes[0].set_title(title, loc="left", fontsize=10)
-    found = ", ".join(f"{root:.4f}" for root in roots) or "none"
-    axes[1].set_title(f"crossings: {found}", loc="left", fontsize=10)
-    axes[0].legend(loc="lower right", fontsize=10)
-    axes[1].legend(loc="best", fontsize=9)
-
-
-def mark(claim):
-    """Say what became of a claim for this pair."""
-    if not claim.premise:
-        return "does not apply"
-    return {True: "holds", False: "**false**", None: "not decided"}[claim.holds]
-
-
-def table(verdict):
-    """Verdicts of Theorem 1 as printed, with (b) mended, and of what is true instead."""
-    lines = ["| Theorem 1 | asserts | as printed | with $\\delta_a < \\delta_b$ in (b) |", "|---|---|---|---|"]
-    for printed, mended in zip(verdict.printed, verdict.mended, strict=True):
-        lines.append(f"| {printed.name} | {printed.asserts} | {mark(printed)} | {mark(mended)} |")
-    lines += ["", "| what is true | says | and is |", "|---|---|---|"]
-    lines += [f"| {claim.name} | {claim.asserts} | {mark(claim)} |" for claim in verdict.corrected]
-    return "\n".join(lines)
-
-
-def show(a_gaps, b_gaps, title="confidence"):
-    """Draw one pair and judge Theorem 1 by it; the more confident position is called a."""
-    a, b = logits(a_gaps), logits(b_gaps)
-    verdict = theorem1(a, b)
-    if verdict.parity.at_one < 0:
-        a, b, title = b, a, f"{title} (a and b exchanged)"
-        verdict = theorem1(a, b)
-    _, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    draw(axes, verdict, a, b, title)
-    plt.show()
-    display(Markdown(table(verdict)))
-    return verdict
-
-
-# %% [markdown]
-# ## The paper's own example
 #
-# Appendix D prints a crossing at 1.73, and the reason "because $\delta_a < \delta_b$": the opposite of what (b) says.
+# Of its own example, Appendix D prints a crossing at 1.73, and the reason "because $\delta_a < \delta_b$": the opposite
+# of what (b) says.
 
 # %%
-name = "the paper's example"
-verdicts = {name: show(*PAIRS[name], name)}
+show(*PAIRS["the paper's example"])
+verdicts = {name: theorem1(*logits(*gaps)) for name, gaps in PAIRS.items()}
 golden = 10 * np.log((1 + np.sqrt(5)) / 2)
 Markdown(
-    f"The curves cross at {verdicts[name].crossings.roots[0]:.10f}; ten times the logarithm of the golden "
+    f"The curves cross at {verdicts[next(iter(PAIRS))].crossings.roots[0]:.10f}; ten times the logarithm of the golden "
     f"ratio is {golden:.10f}. The premise that is met is that of (b) *mended*; as printed, (c) applies and is false."
 )
 
@@ -169,7 +89,8 @@ Markdown(
 
 # %%
 for name in list(PAIRS)[1:]:
-    verdicts[name] = show(*PAIRS[name], name)
+    display(Markdown(f"**{name}**"))
+    show(*PAIRS[name])
 
 # %% [markdown]
 # ## What the ends of the curve do decide
@@ -187,7 +108,7 @@ drawn, dimensions, failures = 100, range(3, 9), {"as printed": [], "(b) mended":
 for dimension in dimensions:
     sample = []
     while len(sample) < drawn:
-        verdict = theorem1(*(logits(rng.integers(1, 40, dimension - 1).tolist()) for _ in "ab"))
+        verdict = theorem1(*([0, *(-rng.integers(1, 40, dimension - 1)).tolist()] for _ in "ab"))
         if verdict.hypothesis:
             sample.append(verdict)
     failures["as printed"].append(sum(verdict.printed_holds is False for verdict in sample))
@@ -196,68 +117,25 @@ for dimension in dimensions:
         sum(any(claim.holds is False for claim in verdict.corrected) for verdict in sample)
     )
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
-for (name, counts), color, marker in zip(failures.items(), (ORANGE, "#E69F00", BLUE), "osD", strict=True):
+for (name, counts), look in zip(failures.items(), LOOKS, strict=False):
     ends = [binomtest(count, drawn).proportion_ci(0.95) for count in counts]  # Clopper and Pearson's
     error = [[count - drawn * end.low, drawn * end.high - count] for count, end in zip(counts, ends, strict=True)]
-    axes.errorbar(dimensions, counts, np.transpose(error), marker=marker, color=color, label=name, capsize=3)
+    axes.errorbar(dimensions, counts, np.transpose(error), marker=look.marker, color=look.color, label=name, capsize=3)
 axes.set_xlabel("number of tokens $d$")
 axes.set_ylabel(f"pairs of {drawn} that refute it")
-axes.set_title("random gaps, integers from 1 to 39", loc="left", fontsize=10)
-axes.legend(fontsize=9)
+axes.set_title("random gaps, integers from 1 to 39", loc="left")
+axes.legend()
 plt.show()
 
 # %% [markdown]
-# ## Drag the gaps yourself
+# ## Other gaps
 #
-# Choose a pair, then move its gaps (in steps of 1/20, which are taken as exact fractions) and watch the curves, the
-# crossings and the verdicts. Can you find a pair with two crossings above 1? With a tangency? With no crossing although
-# the no-flip condition fails? (Sliders need a running notebook; without one, call `show("1 3/2 7", "1/2 3 5")`.)
+# Type the gaps of two positions, as fractions or decimals, which are taken as exact. Can you find a pair with two
+# crossings above 1? With a tangency? With no crossing although the no-flip condition fails? (The fields need a running
+# notebook; without one, call `show("1 3/2 7", "1/2 3 5")`.)
 
 # %%
-MOST = max(len(gaps.split()) for pair in PAIRS.values() for gaps in pair)
-
-
-def panel():
-    """Sliders for both positions, and a picture that follows them."""
-    choice = widgets.Dropdown(options=list(PAIRS), value="both flips", description="pair")
-    count = widgets.IntSlider(3, 1, MOST, description="gaps", continuous_update=False)
-    sliders = {
-        name: [
-            widgets.FloatSlider(1, min=0.05, max=10, step=0.05, description=f"{name}, gap {k}", continuous_update=False)
-            for k in range(1, MOST + 1)
-        ]
-        for name in "ab"
-    }
-    picture = widgets.Output()
-
-    def redraw(_=None):
-        for row in sliders.values():
-            for k, slider in enumerate(row):
-                slider.layout.display = None if k < count.value else "none"
-        exact = [[Fraction(round(20 * slider.value), 20) for slider in row[: count.value]] for row in sliders.values()]
-        with picture:
-            picture.clear_output(wait=True)
-            show(*exact, choice.value)
-
-    def choose(_=None):
-        controls = [count, *sliders["a"], *sliders["b"]]
-        for control in controls:
-            control.unobserve_all("value")
-        pair = PAIRS[choice.value]
-        count.value = len(pair[0].split())
-        for row, gaps in zip(sliders.values(), pair, strict=True):
-            for slider, gap in zip(row, gaps.split(), strict=False):
-                slider.value = float(Fraction(gap))
-        for control in controls:
-            control.observe(redraw, "value")
-        redraw()
-
-    choice.observe(choose, "value")
-    choose()
-    return widgets.VBox([choice, count, widgets.HBox([widgets.VBox(row) for row in sliders.values()]), picture])
-
-
-display(panel())
+fields = interact_manual(show, a_gaps="1 3/2 7", b_gaps="1/2 3 5")
 
 # %% [markdown]
 # ## Conclusion

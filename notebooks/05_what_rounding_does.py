@@ -27,34 +27,29 @@
 # 3. does rounding make the text *more* or *less* left to right?
 
 # %%
-from dataclasses import dataclass, field
-from itertools import groupby
-
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown, display
+from ipywidgets import interact
 
-from paper_figures.runner.units import Unit, batch_key
-from paper_figures.statistics.intervals import bootstrap_interval
-from paper_figures.studies.design.prompts import prompts_of
-from paper_figures.studies.precision import RANKINGS, precision_units, tables
-from paper_figures.studies.work.decoding import predictor_of
-from paper_figures.studies.work.precision import work
-from rws_decode import Options, Shape, Temperature
-from rws_decode.decode import decode
-from rws_decode.step.confidence import dtype_of, rank_values
-from rws_decode.step.cut_and_ties import select_top, select_topk
-from rws_decode.step.rounding import saturated
+from paper_figures.statistics.intervals import bootstrap_interval, paired_bootstrap_interval
+from paper_figures.statistics.significance import holm, paired_test
+from rws_decode import Options, Shape, Temperature, decode, load_predictor, plots, step_logits
+from rws_decode.common.palette import LOOKS
+from rws_decode.step.confidence import rank_values
 from rws_theory import footrule_mean, selection_path
 from rws_theory.printed import printed_in
 
-torch.set_num_threads(1)
-BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
-LOOK = {"exact": (BLACK, "-", "o"), "float32": (BLUE, "--", "s"), "bfloat16": (ORANGE, "-.", "^")}
-TOPK = (GREEN, ":", "D")
+RANKINGS = {
+    "exact": Options(),
+    "float32": Options(ranking="probability", precision="float32"),
+    "bfloat16": Options(ranking="probability", precision="bfloat16"),
+    "bfloat16, torch.topk": Options(ranking="topk", precision="bfloat16"),
+}
+SHAPE = Shape(length=32, steps=16, block=32)
+predictor = load_predictor("mini")
 
 # %% [markdown]
 # ## One position
@@ -65,21 +60,18 @@ TOPK = (GREEN, ":", "D")
 # %%
 margins = torch.arange(0, 45, 0.01, dtype=torch.float64)
 two = torch.stack([margins, torch.zeros_like(margins)], dim=1)
-best = torch.zeros(len(margins), dtype=torch.int64)
 ones = {}
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.3), layout="constrained")
-colors = {"bfloat16": ORANGE, "float32": BLUE, "float64": GREEN}
-for axes, (precision, color) in zip(panels, colors.items(), strict=True):
-    values = rank_values(two, best, 1.0, "probability", precision)
-    ones[precision] = float(margins[saturated(values, "probability", dtype_of(precision, two))][0])
+for axes, precision, look in zip(panels, ("bfloat16", "float32", "float64"), LOOKS, strict=False):
+    probability = rank_values(two, two.argmax(dim=1), 1.0, "probability", precision)
+    ones[precision] = float(margins[probability == 1][0])
     near = (margins > ones[precision] - 4) & (margins < ones[precision] + 1)
-    standing = torch.logit(values).masked_fill(values == 1, torch.nan)
-    axes.plot(margins[near], margins[near], "--", color=BLACK, linewidth=1, label="exact")
-    axes.plot(margins[near], standing[near], color=color, linewidth=2, label="rounded")
+    axes.plot(margins[near], margins[near], "--", color="black", linewidth=1, label="exact")
+    rounded = torch.logit(probability).masked_fill(probability == 1, torch.nan)
+    axes.plot(margins[near], rounded[near], color=look.color, linewidth=2, label="rounded")
     axes.axvspan(ones[precision], ones[precision] + 1, color="#cccccc", label="probability 1.0")
-    axes.set_title(f"{precision}: 1.0 from {ones[precision]:.1f}", loc="left", fontsize=10)
-    axes.margins(x=0)
-    axes.legend(fontsize=8.5, loc="upper left")
+    axes.set_title(f"{precision}: 1.0 from {ones[precision]:.1f}", loc="left")
+    axes.legend(loc="upper left")
 panels[0].set_ylabel("log-odds of the\nrounded probability [nats]")
 panels[1].set_xlabel("exact log-odds: scale times margin [nats]")
 plt.show()
@@ -91,254 +83,170 @@ plt.show()
 #
 # ## One real step
 #
-# The shipped model `mini`, one of its held-out prompts, 32 tokens in 16 steps. A strategy of our own decodes by
-# confidence, and keeps the logits of the masked positions at one step.
+# The first step of one prompt, at scale 8: ranked by exact log-odds, and by softmax in bfloat16. Both see the same
+# canvas. Where bars are level, the *leftmost* are committed.
 
 
 # %%
-@dataclass(frozen=True)
-class Looking:
-    """Confidence decoding that keeps what it sees at one step."""
-
-    at: int
-    seen: list = field(default_factory=list)
-    name = "looking"
-    needs_reward = False
-
-    def factor(self, view):
-        if view.step == self.at:
-            self.seen.append(view._replace(logits=view.logits.clone()))
-        return np.ones(view.rows)
+def first_step(scale, ranking):
+    """Draw the first step at a scale, by one ranking."""
+    (trace,) = decode(predictor, prompt, Temperature(scale), SHAPE, options=RANKINGS[ranking])
+    return plots.step(trace, 0)
 
 
-shape = {"length": 32, "steps": 16, "block": 32}
-predictor = predictor_of("mini")
-looking = Looking(at=4)
-(trace,) = decode(predictor, [predictor.examples[3]["prompt"]], looking, Shape(**shape))
-(view,) = looking.seen
-chosen_now = int(trace.chosen[looking.at].sum())
-tokens = predictor.tokenizer.convert_ids_to_tokens(view.candidate.tolist())
-everyone = torch.ones(1, len(view.position), dtype=torch.bool)
-print(trace.prompt_text)
-print(f"step {looking.at} (from 0): {len(view.position)} masked positions, {chosen_now} are committed")
-
-
-def ranked(scale, name):
-    """Ranking values of the masked positions at a scale, and the positions that are committed, by one ranking."""
-    values = rank_values(view.logits, view.candidate, scale, *RANKINGS[name])
-    return values, view.position[select_top(values[None], everyone, chosen_now).chosen[0]].tolist()
-
-
-def show(scale):
-    """Draw the log-odds of every masked position at a scale, as they are and as rounded, the committed ones ringed."""
-    exact, _ = ranked(scale, "exact")
-    order = exact.argsort(descending=True, stable=True)
-    place = np.arange(len(order))
-    ceiling = 1.5 * max(float(exact.max()), 6.5)
-    _, axes = plt.subplots(figsize=(9.5, 3.8), layout="constrained")
-    lines = ["| ranked by | probability exactly 1.0 | committed |", "|---|---|---|"]
-    for size, (name, (color, dash, marker)) in zip((10, 14, 18), LOOK.items(), strict=True):
-        values, committed = ranked(scale, name)
-        shown = values if name == "exact" else torch.logit(values)
-        level = shown.isinf()[order]
-        heights = shown[order].masked_fill(level, ceiling)
-        axes.plot(place, heights, dash, marker=marker, color=color, markersize=5, linewidth=1, label=name)
-        ringed = [index for index, at in enumerate(view.position[order].tolist()) if at in committed]
-        axes.plot(ringed, heights[ringed], "o", markersize=size, color=color, fillstyle="none")
-        lines.append(f"| {name} | {int(level.sum())} of {len(order)} | {committed} |")
-    axes.axhline(ceiling, color="#505050", linewidth=0.8, linestyle=":")
-    axes.set_yscale("asinh", linear_width=4)
-    ticks = [tick for tick in (-4, 0, 4, 10, 20, 50, 100, 200) if tick < 0.6 * ceiling]
-    axes.set_yticks([*ticks, ceiling], [*map(str, ticks), "P = 1.0"])
-    axes.set_yticks([], minor=True)
-    axes.margins(y=0.12)
-    axes.set_title(f"scale {scale:g}: what is ringed is committed", loc="left", fontsize=10)
-    names = [f"{tokens[index]} ({int(view.position[index])})" for index in order]
-    axes.set_xticks(place, names, rotation=60, ha="right", fontsize=8)
-    axes.set_xlabel("best token (position), in the exact order")
-    axes.set_ylabel("log-odds [nats, closer far from 0]")
-    axes.legend(fontsize=9, loc="center right")
-    plt.show()
-    display(Markdown("\n".join(lines)))
-
-
-show(8.0)
+prompt = predictor.examples[3]["prompt"]
+display(first_step(8.0, "exact"), first_step(8.0, "bfloat16"))
 
 # %% [markdown]
-# Drag the scale: the order of the black points changes little, that of the rounded ones dissolves into a tie, and from
-# a tie the *leftmost* positions are taken. (The slider needs a running notebook; without one, call `show(32.0)`.)
+# Drag the scale: the order of the exact bars changes little, that of the rounded ones dissolves into a tie. (The slider
+# needs a running notebook; without one, call `first_step(32.0, "float32")`.)
 
 # %%
-def panel():
-    """A slider for the scale, and a picture that follows it."""
-    slider = widgets.FloatLogSlider(8.0, base=2, min=-2, max=5, step=0.25, description="scale c")
-    slider.continuous_update = False
-    picture = widgets.Output()
-
-    def redraw(_=None):
-        with picture:
-            picture.clear_output(wait=True)
-            show(slider.value)
-
-    slider.observe(redraw, "value")
-    redraw()
-    return widgets.VBox([slider, picture])
-
-
-display(panel())
+controls = interact(first_step, scale=(0.25, 32.0, 0.25), ranking=list(RANKINGS))
 
 # %% [markdown]
 # ## The same step at every scale
 #
-# Rows are positions, the horizontal axis is the scale. Bars: the positions committed. Grey: masked positions whose
-# probability is exactly 1.0. For the exact order these are the proved pieces of its selection path; for the others,
-# scales are tried one by one.
+# Rows are positions, the horizontal axis is the scale. First the exact order: the proved pieces of its selection path.
+# For rounded probabilities scales are tried one by one: grey where the probability is exactly 1.0, in colour what is
+# committed.
 
 # %%
-grid = np.geomspace(0.25, 32, 57)
-edges = np.geomspace(0.25 * (0.25 / 32) ** (1 / 112), 32 * (32 / 0.25) ** (1 / 112), 58)
-path = selection_path(view.logits.double().numpy(), chosen_now, edges[0], edges[-1])
-figure, panels = plt.subplots(1, 3, figsize=(9.5, 4), sharey=True, sharex=True, layout="constrained")
-for piece in path.pieces:
-    panels[0].hlines(view.position[list(piece.selected)], piece.lower, piece.upper, color=BLACK, linewidth=5)
-kept = {}
-for axes, name in zip(panels[1:], ("float32", "bfloat16"), strict=True):
-    kept[name] = []
-    for scale, low, high in zip(grid, edges[:-1], edges[1:], strict=True):
-        values, committed = ranked(scale, name)
-        axes.hlines(view.position[values == 1], low, high, color="#bbbbbb", linewidth=5)
-        axes.hlines(committed, low, high, color=LOOK[name][0], linewidth=5)
-        kept[name].append(committed == ranked(scale, "exact")[1])
-for axes, name in zip(panels, LOOK, strict=True):
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_xlabel("scale $c$")
-    axes.set_title(name, loc="left", fontsize=10)
-panels[0].set_ylabel("position in the answer [tokens, from 0]")
-panels[0].set_ylim(-2, 40)
-for axes, name in zip(panels, LOOK, strict=True):
-    axes.plot([], color=LOOK[name][0], linewidth=5, label="committed")
-    if name != "exact":
-        axes.plot([], color="#bbbbbb", linewidth=5, label="probability 1.0")
-    axes.legend(fontsize=8.5, loc="upper left", ncols=2)
-plt.show()
+(trace,) = decode(predictor, prompt, "default", SHAPE)
+seen = step_logits(trace, predictor, 0)
+path = selection_path(seen.logits, int(seen.chosen.sum()), 0.25, 32.0)
+plots.selection(path, seen.words, seen.positions)
 
-columns = len(trace.prompt) + view.position[None]
-same = rank_values(view.logits, view.candidate, 32.0, "topk", "bfloat16")[None]
-pick = {"columns": columns, "width": len(trace.prompt) + trace.length, "dtype": torch.bfloat16}
-taken = view.position[select_topk(same, everyone, chosen_now, **pick).chosen[0]].tolist()
-pieces = f"{len(path.pieces)} piece{'s' if len(path.pieces) > 1 else ''}"
+# %%
+grid = tuple(np.geomspace(0.25, 32, 57))
+first = {
+    name: [
+        (run.chosen[0], run.value[0])
+        for run in decode(predictor, [prompt] * 57, Temperature(grid), SHAPE, options=options)
+    ]
+    for name, options in RANKINGS.items()
+}
+figure, panels = plt.subplots(1, 3, figsize=(9.5, 4), sharey=True, layout="constrained")
+for axes, (name, look) in zip(panels, zip(list(RANKINGS)[1:], LOOKS[1:], strict=False), strict=True):
+    for scale, (chosen, value) in zip(grid, first[name], strict=True):
+        level, picked = np.flatnonzero(value == 1), np.flatnonzero(chosen)
+        axes.plot([scale] * level.size, level, "s", color="#bbbbbb", markersize=4, zorder=1)
+        axes.plot([scale] * picked.size, picked, look.marker, color=look.color, markersize=4)
+    axes.set(xscale="log", xlabel="scale $c$", title=name)
+panels[0].set_ylabel("position in the answer [tokens, from 0]")
+plt.show()
+same = {
+    name: sum(np.array_equal(one, exact) for (one, _), (exact, _) in zip(first[name], first["exact"], strict=True))
+    for name in RANKINGS
+}
+at_32 = {name: np.flatnonzero(steps[-1][0]).tolist() for name, steps in first.items()}
 Markdown(
-    f"The exact order has {pieces} here ({'proved' if path.certified else 'not proved'}). float32 commits the same "
-    f"positions at {sum(kept['float32'])} of {len(grid)} scales, bfloat16 at {sum(kept['bfloat16'])}. At scale 32 "
-    f"{int((same == 1).sum())} of {same.numel()} positions are level in bfloat16: the leftmost rule commits "
-    f"{ranked(32.0, 'bfloat16')[1]}, `torch.topk`, which public decoders call, {taken}; the exact order "
-    f"{ranked(32.0, 'exact')[1]}."
+    f"The exact order has {len(path.pieces)} pieces here ({'proved' if path.certified else 'not proved'}). float32 "
+    f"commits the same positions at {same['float32']} of {len(grid)} scales, bfloat16 at {same['bfloat16']}. At scale "
+    f"32 {int((first['bfloat16'][-1][1] == 1).sum())} of {SHAPE.length} positions are level in bfloat16: the leftmost "
+    f"rule commits {at_32['bfloat16']}, `torch.topk`, which public decoders call, {at_32['bfloat16, torch.topk']}; the "
+    f"exact order {at_32['exact']}."
 )
 
 # %% [markdown]
 # ## Whole decodes
 #
-# Eight prompts at each scale, by the functions of `paper_figures experiment precision`; and once more as public
-# decoders do it, softmax in bfloat16 and `torch.topk`, whose ties fall as its algorithm happens to leave them.
+# Eight prompts at each scale: in the exact order, by softmax in float32 and in bfloat16 with ties leftmost, and once
+# more as public decoders do it, softmax in bfloat16 and `torch.topk`, whose ties fall as its algorithm happens to leave
+# them.
 
 # %%
 SCALES = (1.0, 2.0, 4.0, 8.0, 32.0)
-prompts = prompts_of("examples", 8, model="mini").test
-base = Unit(experiment="precision", prompt="", strategy={"name": "default"}, **shape)
-units = sorted(precision_units(base, prompts, SCALES, ("temperature",)), key=batch_key)
-batches = [list(batch) for _, batch in groupby(units, key=batch_key)]
-rows = [unit.columns() | row for batch in batches for unit, (row,) in zip(batch, work(batch), strict=True)]
-frame = pd.DataFrame(rows)
-(found,) = tables(frame)
-
-texts, scales = zip(*((prompt.text, scale) for scale in SCALES for prompt in prompts), strict=True)
-in_public = Options(ranking="topk", precision="bfloat16")
-public = decode(predictor, texts, Temperature(scales), Shape(**shape), options=in_public).traces
-measured = [{"god_tokens": one.god_tokens, "inexact": one.inexact.sum(), "steps_run": one.steps_run} for one in public]
-frame = pd.concat([frame, pd.DataFrame(measured).assign(rounding="topk", at=scales)])
-frame["steps"] = 100 * frame["inexact"] / frame["steps_run"]
-frame["level"] = 100 * frame["saturated"] / frame["eligible"]
+texts = [example["prompt"] for example in predictor.examples[:8]]
+scales = tuple(scale for scale in SCALES for _ in texts)
+frame = pd.DataFrame(
+    {
+        "ranking": name,
+        "scale": scale,
+        "GOD": run.god_tokens,
+        "inexact": 100 * run.inexact.mean(),
+        "level": 100 * run.saturated.sum() / run.eligible.sum(),
+        "text": run.text,
+    }
+    for name, options in RANKINGS.items()
+    for scale, run in zip(
+        scales, decode(predictor, texts * len(SCALES), Temperature(scales), SHAPE, options=options), strict=True
+    )
+)
+cells = {key: rows.reset_index() for key, rows in frame.groupby(["ranking", "scale"], sort=False)}
 
 
 def means(name, column):
     """Means over the prompts with bootstrap intervals, per scale, of one ranking."""
-    cells = [frame[(frame["rounding"] == name) & (frame["at"] == scale)][column] for scale in SCALES]
-    return [bootstrap_interval(cell, np.random.default_rng(0)) for cell in cells]
-
-
-def bars(axes, name, column, label):
-    """Draw these means."""
-    values, (color, dash, marker) = means(name, column), (LOOK | {"topk": TOPK})[name]
-    error = np.abs([[one.mean - one.low for one in values], [one.high - one.mean for one in values]])
-    looks = {"color": color, "linestyle": dash, "marker": marker, "markersize": 5, "label": label}
-    axes.errorbar(SCALES, [one.mean for one in values], error, capsize=3, **looks)
+    return [bootstrap_interval(cells[name, scale][column], np.random.default_rng(0)) for scale in SCALES]
 
 
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.6), width_ratios=(1.3, 1, 1), layout="constrained")
-for name in (*LOOK, "topk"):
-    for axes, column in zip(panels[:2], ("god_tokens", "steps"), strict=True):
-        bars(axes, name, column, "bfloat16, torch.topk" if name == "topk" else name)
-    if name != "topk":
-        bars(panels[2], name, "level", "float64" if name == "exact" else name)
-random_order = footrule_mean(shape["length"], shape["block"])
-panels[0].axhline(random_order, color="#505050", linewidth=0.8, linestyle=":")
-panels[0].text(1, random_order + 0.15, "random order", fontsize=9)
-panels[0].set_ylim(0, 13.5)
-labels = ("GOD [tokens]", "steps unlike the exact order [%]", "positions at 1.0 [%]")
-for axes, label in zip(panels, labels, strict=True):
+labels = {"GOD": "GOD [tokens]", "inexact": "steps unlike the exact order [%]", "level": "positions at 1.0 [%]"}
+for axes, (column, label) in zip(panels, labels.items(), strict=True):
+    for name, look in zip(RANKINGS, LOOKS, strict=False):
+        values = means(name, column)
+        error = np.abs([[one.mean - one.low for one in values], [one.high - one.mean for one in values]])
+        style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "capsize": 3, "label": name}
+        axes.errorbar(SCALES, [one.mean for one in values], error, **style)
+    axes.set(xlabel="scale $c$", ylabel=label)
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_xlabel("scale $c$")
-    axes.set_ylabel(label)
-for axes in panels[1:]:
-    axes.set_ylim(-3, 109)
-panels[0].legend(fontsize=8.5, ncols=2, loc="upper center")
-panels[2].legend(fontsize=8.5, loc="upper left")
+    axes.set_xticks(SCALES, [f"{scale:g}" for scale in SCALES])
+random_order = footrule_mean(SHAPE.length, SHAPE.block)
+panels[0].axhline(random_order, color="#505050", linestyle=":", label="random order")
+panels[0].set_ylim(0)
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 plt.show()
-shown = [row for row in found.shown if row["ranking"] != "exact"]
-heads = ("scale", "ranking", "GOD tokens", "due to rounding", "inexact", "same")
-lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-lines += [f"| {' | '.join(row[head] for head in heads)} |" for row in shown]
-Markdown(
-    "\n".join(lines)
-    + f"\n\nMeans over {len(prompts)} prompts. Due to rounding: GOD less that of the exact ranking, with 95 % interval "
-    "and the p of a paired test, corrected over the scales; inexact: steps whose positions are not those of the exact "
-    "order; same: answers equal to the exact ranking's."
-)
+
+# %%
+rows = []
+for name in ("float32", "bfloat16"):
+    pairs = [(cells[name, scale], cells["exact", scale]) for scale in SCALES]
+    p_values = holm([paired_test(one["GOD"], exact["GOD"], np.random.default_rng(0)) for one, exact in pairs])
+    for scale, (one, exact), p in zip(SCALES, pairs, p_values, strict=True):
+        due = paired_bootstrap_interval(one["GOD"], exact["GOD"], np.random.default_rng(0))
+        same_text = 100 * (one["text"] == exact["text"]).mean()
+        rows.append((name, scale, one["GOD"].mean(), due.mean, due.low, due.high, p, one["inexact"].mean(), same_text))
+heads = ("ranking", "scale", "GOD", "due to rounding", "low", "high", "p", "inexact, %", "same text, %")
+table = pd.DataFrame(rows, columns=heads).set_index(["ranking", "scale"])
+table.round(3)
 
 # %% [markdown]
-# All with 95 % intervals over the prompts. Right: positions whose probability is exactly 1.0, in the number format
-# named; at high scales float64 does not save the probability either.
+# Means over the prompts. Due to rounding: GOD less that of the exact ranking, with 95 % interval and the p of a paired
+# test, corrected over the scales; inexact: steps whose positions are not those of the exact order; same text: as by the
+# exact ranking. At high scales float64 does not save the probability either: that is the exact ranking's line in the
+# picture on the right.
 #
 # ## Conclusion
 #
 # Computed from the cells above:
 
 # %%
-first, last = SCALES[0], SCALES[-1]
-god = {name: [one.mean for one in means(name, "god_tokens")] for name in (*LOOK, "topk")}
-steps = {name: [one.mean for one in means(name, "steps")] for name in LOOK}
-(due,) = [row for row in found.rows if (row["ranking"], row["scale"]) == ("bfloat16", last)]
-low, high = due["god_tokens_due_low"], due["god_tokens_due_high"]
+lowest, highest = SCALES[0], SCALES[-1]
+god, steps = frame.groupby(["ranking", "scale"])["GOD"].mean(), frame.groupby(["ranking", "scale"])["inexact"].mean()
+due = table.loc[("bfloat16", highest)]
 printed = {row["scale"]: row["god"] for row in printed_in("table8_temperature")["rows"]}
-exact_now, rounded_now = (ranked(8.0, name)[1] for name in ("exact", "bfloat16"))
+at_8 = {
+    name: np.flatnonzero(first[name][grid.index(min(grid, key=lambda c: abs(c - 8)))][0]).tolist() for name in RANKINGS
+}
 Markdown(
     f"- The probability is exactly 1.0 from log-odds of **{ones['bfloat16']:.1f}** in bfloat16, {ones['float32']:.1f} "
     f"in float32, {ones['float64']:.1f} in float64. Log-odds themselves go on.\n"
-    f"- At the step looked at, at scale 8, the exact order commits {exact_now}, bfloat16 {rounded_now}: "
-    f"**{len(set(exact_now) & set(rounded_now))} of {chosen_now}** in common.\n"
-    f"- From scale {first:g} to {last:g} GOD changes by **{god['exact'][-1] - god['exact'][0]:+.2f}** tokens in the "
-    f"exact order and by **{god['bfloat16'][-1] - god['bfloat16'][0]:+.2f}** in bfloat16 with ties leftmost. At scale "
-    f"{last:g} rounding makes the text **{'more' if due['god_tokens_due'] < 0 else 'less'}** left to right, by "
-    f"{abs(due['god_tokens_due']):.2f} tokens (change of GOD {due['god_tokens_due']:+.2f} [{low:+.2f}, {high:+.2f}]; "
-    f"{'the interval leaves out 0' if low > 0 or high < 0 else 'the interval holds 0'}).\n"
-    f"- bfloat16 commits other positions than the exact order in {steps['bfloat16'][0]:.1f} % of the steps at scale "
-    f"{first:g} and in **{steps['bfloat16'][-1]:.1f} %** at {last:g}; float32 in {steps['float32'][0]:.1f} % and "
-    f"{steps['float32'][-1]:.1f} %.\n"
-    f"- Nothing but the rule for ties lies between GOD {god['bfloat16'][-1]:.2f} (leftmost) and {god['topk'][-1]:.2f} "
-    f"(`torch.topk`) at scale {last:g}, both in bfloat16; the exact order has {god['exact'][-1]:.2f}.\n"
-    f"- The paper prints GOD {printed[first]:.2f} at scale {first:g}, {printed[16.0]:.2f} at 16 and "
-    f"{printed[last]:.2f} at {last:g}, for another model and other prompts, and does not say how ties fall. How much "
-    "of that is rounding only a run with the exact ranking can tell; levels here and there cannot be compared."
+    f"- At the step looked at, at scale 8, the exact order commits {at_8['exact']}, bfloat16 {at_8['bfloat16']}: "
+    f"**{len(set(at_8['exact']) & set(at_8['bfloat16']))} of {len(at_8['exact'])}** in common.\n"
+    f"- From scale {lowest:g} to {highest:g} GOD changes by **{god['exact', highest] - god['exact', lowest]:+.2f}** "
+    f"tokens in the exact order and by **{god['bfloat16', highest] - god['bfloat16', lowest]:+.2f}** in bfloat16 with "
+    f"ties leftmost. At scale {highest:g} rounding makes the text "
+    f"**{'more' if due['due to rounding'] < 0 else 'less'}** left to right, by {abs(due['due to rounding']):.2f} "
+    f"tokens (change of GOD {due['due to rounding']:+.2f} [{due['low']:+.2f}, {due['high']:+.2f}]; "
+    f"{'the interval leaves out 0' if due['low'] > 0 or due['high'] < 0 else 'the interval holds 0'}).\n"
+    f"- bfloat16 commits other positions than the exact order in {steps['bfloat16', lowest]:.1f} % of the steps at "
+    f"scale {lowest:g} and in **{steps['bfloat16', highest]:.1f} %** at {highest:g}; float32 in "
+    f"{steps['float32', lowest]:.1f} % and {steps['float32', highest]:.1f} %.\n"
+    f"- Nothing but the rule for ties lies between GOD {god['bfloat16', highest]:.2f} (leftmost) and "
+    f"{god['bfloat16, torch.topk', highest]:.2f} (`torch.topk`) at scale {highest:g}, both in bfloat16; the exact "
+    f"order has {god['exact', highest]:.2f}.\n"
+    f"- The paper prints GOD {printed[lowest]:.2f} at scale {lowest:g}, {printed[16.0]:.2f} at 16 and "
+    f"{printed[highest]:.2f} at {highest:g}, for another model and other prompts, and does not say how ties fall. How "
+    "much of that is rounding only a run with the exact ranking can tell; levels here and there cannot be compared."
 )

@@ -39,8 +39,7 @@
 #     export RWS_TRACE=$PWD/traces/rws/trace.parquet RWS_TRACE_BESIDE=$PWD/traces/default/trace.parquet
 #     jupyter lab notebooks
 #
-# Token ids are shown as words if `RWS_TOKENIZER` names the checkpoint's directory or hub id. Without these variables
-# the notebook makes two traces with the shipped model `mini`: that is what you see here.
+# Without these variables the notebook makes two traces with the shipped model `mini`: that is what you see here.
 
 # %%
 import json
@@ -49,99 +48,54 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-import ipywidgets as widgets
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-import torch
 from IPython.display import Markdown, display
+from ipywidgets import interact
 
-from paper_figures.exhibits.style import GREY, LINES
-from rws_decode import RWS, Confidence, Shape, load_predictor, load_reward, replay_with
+from rws_decode import Shape, compare, diff, load_predictor, load_reward, load_trace, plots, replay, replay_with
 from rws_decode.checkpoints.files import shipped
-from rws_decode.decode import decode
-from rws_decode.replay.diff import diff
-from rws_decode.replay.replay import replay
-from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
-from rws_decode.trace.trace import load
 
-torch.set_num_threads(1)
-EXAMPLE = 6
-
-
-def make(folder):
-    """Decode one prompt with `mini`, with the reward and without, and keep both traces."""
-    predictor, reward = load_predictor("mini", progress=False), load_reward("mini", progress=False)
-    prompt, shape = [predictor.examples[EXAMPLE]["prompt"]], Shape(length=64, steps=32, block=32)
-    (rws,) = decode(predictor, prompt, RWS(8.0), shape, reward=reward)
-    (default,) = decode(predictor, prompt, Confidence(), shape)
-    return rws.save(folder / "rws" / "trace.parquet"), default.save(folder / "default" / "trace.parquet")
-
-
-made = tempfile.TemporaryDirectory()
+folder = tempfile.TemporaryDirectory()
 if "RWS_TRACE" in os.environ:
     path, beside = Path(os.environ["RWS_TRACE"]), os.environ.get("RWS_TRACE_BESIDE")
 else:
-    path, beside = make(Path(made.name))
+    mini, shape = load_predictor("mini"), Shape(length=64, steps=32, block=32)
+    runs = compare(mini, mini.examples[6]["prompt"], ["rws:8", "default"], shape, reward=load_reward("mini"))
+    path, beside = (run[0].save(f"{folder.name}/{name}.parquet") for name, run in runs.items())
 
 # %% [markdown]
 # ## One line
 #
 # No package of ours is needed: the trace is a table. Each row is a position at a step: those committed (`committed`),
-# the best that were passed over, and those whose candidate changed. The first step, best value first:
+# the best that were passed over, and those whose candidate changed. The file's metadata hold the settings, and the text
+# of each token. The first step, best value first:
 
 # %%
 frame = pd.read_parquet(path)
+metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace"])
+settings = metadata["trace"]
+frame.insert(3, "word", frame["candidate"].astype(str).map(settings["pieces"]))
 frame[frame["step"] == 0].sort_values("value", ascending=False, kind="stable").head(6).round(3)
 
 # %% [markdown]
-# What the columns are, and what they hold here. `docs/trace-format.md` has the exact definitions.
+# What the columns hold here; `docs/trace-format.md` has their definitions. `unscaled` are the positions that confidence
+# at factor 1 would have committed.
 
 # %%
-MEANING = {
-    "step": "step, from 0",
-    "position": "position in the answer, from 0",
-    "committed": "this step committed it",
-    "candidate": "token id that would be, or is, committed there",
-    "value": "what positions are ranked by, largest first (log-odds in nats, as a rule)",
-    "factor": "what all logits of the step were multiplied by",
-    "reward_use": "0 not asked, 1 scored, 2 scored before, 3 not needed",
-    "reward_raw": "score of the completed text, in the reward model's unit",
-    "reward_normalised": "the same in deviations from the reward model's mean",
-    "ties": "positions level with the last one committed, and left out",
-    "saturated": "positions whose probability rounds to 1.0 at this factor; -1 unknown",
-    "inexact": "rounding chose another set than exact confidences do",
-    "near_ties": "positions within rounding of the cut",
-    "near_tokens": "positions whose two best tokens are within rounding of each other",
-}
-
-
-def held(column):
-    """Smallest and largest value of a column, and how many are missing."""
-    if column.dtype == bool:
-        return f"true in {int(column.sum())} of {len(column)}"
-    digits = "d" if column.dtype.kind == "i" else ".4g"
-    span = f"{column.min():{digits}} to {column.max():{digits}}" if column.notna().any() else "nothing"
-    return span + (f", {int(column.isna().sum())} empty" if column.isna().any() else "")
-
-
-metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace"])
-settings = metadata["trace"]
+display(frame.drop(columns="word").astype(float).describe().loc[["count", "min", "max"]].T)
 described = ("predictor", "reward_model", "strategy", "length", "steps", "block", "ranking", "precision", "forwards")
-lines = ["| column | meaning | here |", "|---|---|---|"]
-lines += [f"| `{name}` | {MEANING.get(name, '')} | {held(frame[name])} |" for name in frame.columns]
-display(Markdown("\n".join(lines)))
-display(Markdown("Settings, from the file's metadata: " + ", ".join(f"{name} {settings[name]}" for name in described)))
+Markdown("Settings, from the file's metadata: " + ", ".join(f"{name} {settings[name]}" for name in described))
 
 # %% [markdown]
 # ## Text, canvas and completion of every step, from the table
 #
 # What was committed up to a step is the canvas; what stood at the masked positions in the last row before it is the
-# completion that the reward model read. `rws_decode.trace.trace.load` checks the file and gives the same as arrays.
+# completion that the reward model read. `load_trace` checks the file and gives the same as arrays.
 
 # %%
-trace = load(path)
+trace = load_trace(path)
 committed = frame[frame["committed"]].set_index("position")
 everywhere = np.arange(settings["length"])
 tokens = committed["candidate"].reindex(everywhere, fill_value=metadata["uncommitted_token"]).to_numpy()
@@ -165,36 +119,12 @@ checks = {
     "completion": trace.whole_candidates
     and all(np.array_equal(completion_at(step), trace.candidate[step]) for step in steps),
 }
-
-
-predictor = load_predictor(trace.predictor, progress=False) if trace.predictor in shipped("ForMaskedLM") else None
-
-
-def tokenizer_of():
-    """The tokenizer that shows ids as words: of the shipped model, or the one that the reader names."""
-    if predictor is not None:
-        return predictor.tokenizer
-    if "RWS_TOKENIZER" in os.environ:
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(os.environ["RWS_TOKENIZER"])
-    return None
-
-
-tokenizer = tokenizer_of()
-
-
-def words(ids):
-    """Ids as words, masks as underscores; as numbers without a tokenizer."""
-    shown = [str(i) if tokenizer is None else tokenizer.decode([int(i)]).strip() for i in ids]
-    return ["____" if int(i) == trace.mask_id else word for i, word in zip(ids, shown, strict=True)]
-
-
 print("prompt:", trace.prompt_text)
 for step in (0, trace.steps_run // 3, 2 * trace.steps_run // 3):
+    candidates = trace.words(trace.candidate[step])
     print(f"\nbefore step {step}, the text so far, and the completion that was read:")
-    print(textwrap.fill(" ".join(words(canvas_at(step))), 110))
-    print(textwrap.fill(" ".join(words(trace.candidate[step])), 110) if checks["completion"] else "(not kept)")
+    print(textwrap.fill(" ".join(np.where(trace.masked[step], "____", candidates)), 110))
+    print(textwrap.fill(" ".join(candidates), 110) if checks["completion"] else "(not kept)")
 
 # %% [markdown]
 # ## In which order was it written?
@@ -204,46 +134,29 @@ for step in (0, trace.steps_run // 3, 2 * trace.steps_run // 3):
 # deviation (GOD) measures the distance: 0 is left to right.
 
 # %%
-figure, axes = plt.subplots(figsize=(9, 4.2), layout="constrained")
-if trace.whole_candidates and trace.steps_run > 1:
-    changed = (trace.candidate[1:] != trace.candidate[:-1]) & trace.masked[1:]
-    at, where = np.nonzero(changed)
-    axes.plot(where, at + 1, "x", color=GREY, markersize=4, label="candidate changed")
-for block in range(-(-trace.length // trace.block)):
-    inside = (everywhere // trace.block == block) & (commit_step >= 0)
-    look = LINES["temperature" if block % 2 == 0 else "rws"]
-    label = f"committed, block {block}" if block < 4 else None
-    axes.plot(everywhere[inside], commit_step[inside], look.marker, color=look.color, markersize=5.5, label=label)
-axes.plot(everywhere, np.sort(commit_step), color="black", linestyle=":", label="left to right")
-axes.set_xlabel("position in the answer [tokens, from 0]")
-axes.set_ylabel("step, from 0")
-axes.set_title(f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps", loc="left", fontsize=10)
-axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=9)
-plt.show()
+plots.order(trace, changes=trace.whole_candidates)
 
 # %% [markdown]
 # ## Reward and factor, step by step
 #
 # The factor is $s_R \sqrt{\sigma(r) + \epsilon}$ of the normalised reward $r$: it says nothing that the reward does
-# not, but it is what acts.
+# not, but it is what acts. Bands mark the steps at which it changed what was committed: at factor 1 confidence would
+# have committed other positions.
 
 # %%
-USES = {NOT_ASKED: "not asked", SCORED: "scored", REUSED: "scored before", NOT_NEEDED: "not needed"}
-by_step = frame.groupby("step")[["factor", "reward_use", "reward_normalised"]].first()
-figure, panels = plt.subplots(2, 1, figsize=(9, 4.4), sharex=True, layout="constrained")
-for axes, name, label in zip(panels, ("reward_normalised", "factor"), ("reward\n[deviations]", "factor"), strict=True):
-    axes.plot(by_step.index, by_step[name], color=GREY, linewidth=1)
-    for use, look in zip(USES, ("default", "rws", "temperature", "constant"), strict=True):
-        rows = by_step[by_step["reward_use"] == use]
-        if len(rows) and rows[name].notna().any():
-            axes.plot(rows.index, rows[name], LINES[look].marker, color=LINES[look].color, label=USES[use])
-    axes.set_ylabel(label)
-    axes.grid(color="#e2e2e2", linewidth=0.6)
-panels[1].set_xlabel("step, from 0")
-panels[1].legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=9)
-plt.show()
-uses = {name: int((by_step["reward_use"] == use).sum()) for use, name in USES.items()}
-Markdown("Steps by use of the reward: " + ", ".join(f"{name} {count}" for name, count in uses.items() if count) + ".")
+plots.steps(trace)
+
+# %% [markdown]
+# ## One step
+#
+# What a step ranked its positions by, and what it committed. Drag the step. (The slider needs a running notebook;
+# without one, call `plots.step(trace, 5)`.)
+
+# %%
+plots.step(trace, int(np.flatnonzero(trace.changed)[0]) if trace.changed.any() else 0)
+
+# %%
+controls = interact(lambda step: plots.step(trace, step), step=(0, trace.steps_run - 1))
 
 # %% [markdown]
 # ## Replay
@@ -253,6 +166,7 @@ Markdown("Steps by use of the reward: " + ", ".join(f"{name} {count}" for name, 
 # does the first, with `--model NAME` the second.)
 
 # %%
+predictor = load_predictor(trace.predictor) if trace.predictor in shipped("ForMaskedLM") else None
 selected = replay(trace)
 again = None if predictor is None else replay_with(trace, predictor)
 parts = "agrees at every step" if selected.parted_at is None else f"parts at step {selected.parted_at}"
@@ -270,7 +184,7 @@ Markdown(f"Selection from the recorded values: {parts}. Decode with the recorded
 # the crossings of their confidence curves are proved. (`python -m rws_decode diff A B --model NAME`.)
 
 # %%
-other = None if beside is None else load(beside)
+other = None if beside is None else load_trace(beside)
 found = None if other is None else diff(other, trace)
 print("no second trace was given" if found is None else found)
 
@@ -281,58 +195,8 @@ print("no second trace was given" if found is None else found)
 certain = None if other is None or predictor is None else diff(other, trace, predictor)
 print("no second trace was given, or the model is not at hand" if certain is None else certain)
 
-# %% [markdown]
-# ## Drag the step
-#
-# The canvas at every step: what stands, what is committed, what is masked. (Sliders need a running notebook; without
-# one, call `show(5)`.)
-
-
 # %%
-def show(step):
-    """Print a step's canvas and what it commits, and draw the recorded values of its positions."""
-    place = np.flatnonzero(trace.chosen[step])
-    print(textwrap.fill(" ".join(words(trace.canvas[step])), 110))
-    written = ", ".join(f"{i}: {word}" for i, word in zip(place, words(trace.candidate[step, place]), strict=True))
-    print(f"\nstep {step} commits  {written}")
-    kept = np.flatnonzero(~np.isnan(trace.value[step]))
-    chosen = trace.chosen[step, kept]
-    _, axes = plt.subplots(figsize=(9, 2.8), layout="constrained")
-    colors = np.where(chosen, LINES["rws"].color, "#c8c8c8")
-    edges = np.where(chosen, "black", GREY)
-    bars = axes.bar(kept, trace.value[step, kept], color=colors, edgecolor=edges)
-    for bar, hit in zip(bars, chosen, strict=True):
-        bar.set_hatch("//" if hit else "")
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.set_xlim(-1, trace.length)
-    axes.set_xlabel("position in the answer [tokens, from 0]")
-    axes.set_ylabel(f"{trace.ranking} [nats]" if trace.ranking == "log-odds" else trace.ranking)
-    factor = trace.factor[step]
-    title = f"step {step}, committed hatched; factor {'not needed' if np.isnan(factor) else f'{factor:.2f}'}"
-    axes.set_title(title, loc="left", fontsize=10)
-    plt.show()
-
-
-show(min(5, trace.steps_run - 1))
-
-
-# %%
-def panel():
-    """A slider over the steps, and a picture that follows it."""
-    step = widgets.IntSlider(0, 0, trace.steps_run - 1, description="step", continuous_update=False)
-    picture = widgets.Output()
-
-    def redraw(_=None):
-        with picture:
-            picture.clear_output(wait=True)
-            show(step.value)
-
-    step.observe(redraw, "value")
-    redraw()
-    return widgets.VBox([step, picture])
-
-
-display(panel())
+None if other is None else plots.order(other, trace)
 
 # %% [markdown]
 # ## Conclusion

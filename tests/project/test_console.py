@@ -73,7 +73,7 @@ def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: p
 @pytest.mark.parametrize(
     ("main", "words"),
     [
-        (decoding, ["generate", "--prompt", "a", "--length", "7"]),
+        (decoding, ["generate", "--prompt", "a", "--length", "7", "--block", "2"]),
         (theory, ["crossings", "[1]", "[]"]),
         (figures, ["figures", "table1"]),
         (figures, ["experiment", "controls"]),
@@ -159,7 +159,8 @@ for words in {words!r}:
         rws(words)
     except SystemExit as stop:
         assert stop.code == 0
-    large = {{"torch", "transformers", "numpy", "scipy", "pandas", "matplotlib"}} & set(sys.modules)
+    large = {{"torch", "transformers", "tokenizers", "numpy", "scipy", "flint", "pandas", "matplotlib", "pyarrow"}}
+    large &= set(sys.modules)
     assert not large, (words, large)
 """
     subprocess.run([sys.executable, "-c", code.format(words=words)], cwd=ROOT, check=True, capture_output=True)

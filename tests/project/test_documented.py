@@ -28,11 +28,10 @@ import pytest
 from documented_commands import ROOT, documented, words_of
 from figure_runs import TINY
 from judge_server import JudgeServer, longer
-from tiny_checkpoints import write_llada
-from tiny_models import save_published
 
 from paper_figures.__main__ import rws
 from rws_decode.rewards.registry import PUBLISHED
+from rws_decode.testing import tiny_checkpoint
 
 LLADA = "GSAI-ML/LLaDA-8B-Instruct"
 SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
@@ -55,7 +54,7 @@ class Here:
 
 
 GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
-UNGUIDED = "python -m rws_decode generate --model mini --strategy default .* --trace out/default"
+UNGUIDED = "python -m rws_decode generate --model mini --example 3 --trace out/default"
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
 RANDOM_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
@@ -79,12 +78,15 @@ HERE: dict[str, Here] = {
         more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")
     ),
     # Decodes of the shipped model, as they stand.
-    "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
+    "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
     "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
+    "python -m rws_decode compare .*": Here(says=("rws:8: ", "rules broken", "GOD [steps]")),
+    "python -m rws_decode view .*": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
+    "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
     "python -m rws_decode replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
     "python -m rws_decode diff out/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
@@ -93,7 +95,7 @@ HERE: dict[str, Here] = {
         stands={"A": "out/rws/trace.parquet", "B": "out/default/trace.parquet", "NAME": "mini"},
     ),
     "python -m rws_decode scale-path .* --scale-max 32": Here(
-        more="--length 16 --steps 8 --block 16", says=("certified", "for a grid of as many points; reward calls: 0")
+        more=SHORT, says=("certified", "a grid of as many points would take", "reward calls: 0")
     ),
     "python -m rws_decode scale-path .* --over reward-scale .*": Here(
         more="--length 16 --steps 8 --block 16", says=("certified",)
@@ -118,7 +120,7 @@ HERE: dict[str, Here] = {
     ),
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
-    "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "| rws |")),
+    "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
     "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
         more=SMALL, leaves=("out/runs/reach/results.json",)
     ),
@@ -293,7 +295,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
         (checkpoint / "refs").mkdir(parents=True)
         (checkpoint / "refs" / "main").write_text(str(commit))
         snapshot = checkpoint / "snapshots" / str(commit)
-        write_llada(snapshot) if name is None else save_published(snapshot, name)
+        tiny_checkpoint("llada", snapshot) if name is None else tiny_checkpoint(name, snapshot)
     texts = ["the cat ?", "a dog ?", "red or blue ?", "why ?", "a small bird ?", "the hill ?", "then ?", "it was ?"]
     rows = [
         {"id": number, "subset": "alpacaeval-easy", "prompt": text, "chosen": "it was red", "rejected": "a cat"}

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import strategies
 from hypothesis import given
 
 from rws_decode.decode import decode
@@ -18,17 +17,19 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
-from rws_theory import max_probability
+from rws_theory import max_probability, testing
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-# What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts and checks.
+# What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts, checks, and
+# what the final text is worth.
 BESIDE = {
     *("rws_decode/canvas/batches.py", "rws_decode/text/dialogue.py", "rws_decode/canvas/end_of_text.py"),
     *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
     *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/thinning.py"),
-    *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py"),
+    *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py", "rws_decode/job.py", "rws_decode/trace/checks.py"),
+    *("rws_decode/strategies/table.py", "rws_decode/step/final_text.py"),
 }
 
 
@@ -72,7 +73,7 @@ def test_a_strategy_is_one_file_and_one_line(tmp_path: Path) -> None:
 
 def test_a_property_is_a_test_with_the_shared_inputs() -> None:
     *_, property_ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
-    names = {"given": given, "np": np, "strategies": strategies, "max_probability": max_probability}
+    names = {"given": given, "np": np, "testing": testing, "max_probability": max_probability}
     exec(compile(property_, "CONTRIBUTING.md", "exec"), names)
     names["test_no_position_is_less_sure_than_chance"]()
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import bert_predictor, save_predictor, save_reward
+from tiny_models import bert_predictor
 
 import rws_decode as rws
 import rws_theory as theory
@@ -37,6 +37,7 @@ from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.scales.path import scale_path
 from rws_decode.settings import Savings, Shape
+from rws_decode.testing import tiny_checkpoint
 from rws_decode.text.dialogue import check_text
 from rws_decode.trace.trace import load
 from rws_theory.claims import claims
@@ -80,9 +81,9 @@ def guided(reward: Any = None, **options: Any) -> Any:
     return decoded(strategy=rws.RWS(2.0), reward=scored(1.0) if reward is None else reward, **options)
 
 
-def pathed(c_min: Any = 0.5, c_max: Any = 2.0, **options: Any) -> Any:
+def pathed(scale_min: Any = 0.5, scale_max: Any = 2.0, **options: Any) -> Any:
     return scale_path(
-        tiny(), options.pop("prompt", "the cat"), c_min, c_max, **grouped(length=4, steps=2, block=4, **options)
+        tiny(), options.pop("prompt", "the cat"), scale_min, scale_max, **grouped(length=4, steps=2, block=4, **options)
     )
 
 
@@ -171,7 +172,8 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "no block": (lambda: block_plan(4, 2, 0), "^block "),
     # Decoding: prompts.
     "no prompts": (lambda: decoded([]), "^prompts "),
-    "a text for prompts": (lambda: decoded("the cat"), "^prompts "),
+    "ids for prompts": (lambda: decoded([7, 8]), r"^prompts\[0\] is 7: text or a list of token ids is needed$"),
+    "a number for prompts": (lambda: decoded(3), "^prompts is 3: "),  # type: ignore[arg-type]
     "prompts of None": (lambda: decoded([None]), r"^prompts\[0\] "),
     "prompts of numbers": (lambda: decoded([3]), r"^prompts\[0\] "),
     "ids below zero": (lambda: decoded([[7, -1]]), r"^prompts\[0\] holds the id -1"),
@@ -189,7 +191,9 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "a dialogue of bytes": (lambda: rws.Dialogue((b"a",)), r"^turns\[0\] is b'a'"),  # type: ignore[arg-type]
     "text that is None": (lambda: check_text("answer", None), "^answer is None"),
     # Decoding: strategy, guidance, what is returned to it.
-    "a name for a strategy": (lambda: decoded(strategy="rws"), "^strategy is 'rws'"),
+    "a name without its number": (lambda: decoded(strategy="rws"), "^reward_scale is None: strategy rws needs "),
+    "a name of no strategy": (lambda: decoded(strategy="rsw:8"), "^strategy is 'rsw:8'"),
+    "a function of nothing": (lambda: guided(lambda: 1.0), "^reward is lambda: a function of "),
     "a class for a strategy": (lambda: decoded(strategy=rws.RWS), "^strategy is "),
     "a name for a predictor": (lambda: decode("mini", ["a"], rws.Confidence()), "^predictor is 'mini'"),  # type: ignore[arg-type]
     "a name for a reward": (lambda: guided("mini"), "^reward is 'mini'"),
@@ -234,9 +238,9 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "savings of no memory": (lambda: Savings(memory=0), "^memory "),
     "savings spread nan": (lambda: Savings(spread=NAN), "^spread "),
     # The scale path.
-    "path from nan": (lambda: pathed(NAN), "^c_min "),
-    "path to infinity": (lambda: pathed(1.0, INF), "^c_m"),
-    "path backwards": (lambda: pathed(2.0, 1.0), "^c_m"),
+    "path from nan": (lambda: pathed(NAN), "^scale_min "),
+    "path to infinity": (lambda: pathed(1.0, INF), "^scale_m"),
+    "path backwards": (lambda: pathed(2.0, 1.0), "^scale_m"),
     "path of no budget": (lambda: pathed(budget=0), "^budget "),
     "path of no batch": (lambda: pathed(batch=0), "^batch "),
     "path over nothing": (lambda: pathed(over="noise"), "^over "),
@@ -385,8 +389,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.symlink(folder / "loop.parquet", folder / "loop.parquet")
     os.symlink(folder / "gone", folder / "dangling.parquet")
     os.symlink(folder / "folder", folder / "linked.npy")
-    save_predictor(folder / "predictor")
-    save_reward(folder / "reward", {"mean": 0.0, "std": 1.0})
+    tiny_checkpoint("bert", folder / "predictor")
+    tiny_checkpoint("classifier", folder / "reward")
     before = Path.cwd()
     os.chdir(folder)
     yield folder
@@ -501,9 +505,9 @@ COMMANDS: dict[str, str] = {
         }.items()
     },
     # The scale path.
-    f"{PATH} 0": "c_min",
-    f"{PATH} nan": "c_min",
-    f"{PATH} 3": "c_m",
+    f"{PATH} 0": "scale_min",
+    f"{PATH} nan": "scale_min",
+    f"{PATH} 3": "scale_m",
     f"{PATH} 1 --over noise": "'noise'",
     f"{PATH} 1 --over reward-scale": "--reward is missing",
     f"{PATH} 1 --budget 0": "budget is 0",
@@ -574,11 +578,11 @@ COMMANDS: dict[str, str] = {
     f"{STUDY} --data reward-bench:deep.jsonl": "nested too deep",
     f"{STUDY} --data reward-bench:half.jsonl": "half.jsonl",
     f"{STUDY} --data mt-bench:surrogate-turn.jsonl": "surrogate",
-    f"{REACH} --prompts -1": "prompts is -1: at least 1 is needed",
+    f"{REACH} --prompts -1": "--prompts is -1: at least 0 is needed",
     f"{REACH} --scale-min nan": "scale",
     f"{REACH} --budget 0": "budget",
-    "paper_figures experiment scale-path --out out --prompts -1": "prompts is -1: at least 1 is needed",
-    "paper_figures experiment regimes --out out --prompts -1": "prompts is -1: at least 1 is needed",
+    "paper_figures experiment scale-path --out out --prompts -1": "--prompts is -1: at least 0 is needed",
+    "paper_figures experiment regimes --out out --prompts -1": "--prompts is -1: at least 0 is needed",
     "paper_figures experiment commit-order --out out --examples -1": "examples",
 }
 

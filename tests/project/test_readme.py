@@ -52,10 +52,16 @@ def test_every_snippet_is_executed_below() -> None:
     )
 
 
-def test_a_run_repeats_from_its_recorded_factors(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_example_is_as_the_text_says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     _, names = ran("Decode something")
-    assert len(names["guided"].traces) == 4 and names["guided"].texts == names["again"].texts
-    assert capsys.readouterr().out.startswith(names["guided"][0].text)
+    assert len(names["guided"].rules_broken) == 3 and names["usual"].rules_broken == []
+    assert "RWS breaks three rules, where the default breaks none" in section("Decode something").replace("\n", " ")
+    assert "'the' at 0 overtakes 'worked' at 4 at c = 1.794" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.png", "decodes.html", "order.png"]
+    assert 40_000 < (tmp_path / "decodes.html").stat().st_size < 80_000  # "some 60 KB"
 
 
 def test_a_strategy_of_ones_own_runs() -> None:

@@ -1,0 +1,126 @@
+"""What does not wait for what: no large library is imported before something needs it.
+
+Seconds are not measured here, since machines are busy; what is imported is what takes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rws_theory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What takes a quarter of a second or more, what comes with transformers, and the rooms of ours that few decodes enter.
+SCIPY = {"scipy", "sympy", "mpmath"}
+FRAMES = {"pandas", "matplotlib", "pyarrow"}
+NETWORKS = {"torch", "transformers", "tokenizers", "safetensors"}
+COMPILERS = {"torch._dynamo", "torch.distributed.tensor", "triton", "sympy", "mpmath"}
+ROOMS = {"rws_decode.gpu", "rws_decode.adapters", "rws_decode.scales", "rws_decode.replay", "paper_figures"}
+WORLDS = {"rws_theory.worlds.ngram", "rws_theory.worlds.ensembles", "rws_theory.worlds.markov"}
+DECODE = SCIPY | FRAMES | COMPILERS | ROOMS | {"transformers", "huggingface_hub", "flint", "IPython", "ipywidgets"}
+
+MINI = ["generate", "--model", "mini", "--length", "32", "--steps", "16", "--block", "32"]
+ENGLISH = ["generate", "--model", "english", "--length", "8", "--steps", "4", "--block", "8"]
+
+
+def imported_by(code: str, *words: str) -> set[str]:
+    """Return the modules that Python has imported after some code; `words` are its command line."""
+    code += "\nimport json, sys\nprint('\\n' + json.dumps(sorted(sys.modules)))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def of_command(package: str, *words: str) -> set[str]:
+    """Return the modules that Python has imported after a command of a package."""
+    return imported_by(f"import sys\nfrom {package}.__main__ import main\nassert main(sys.argv[1:]) == 0", *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--example", "3"],
+        ["--example", "3", "--strategy", "temperature", "--scale", "0.5", "--json"],
+        ["--example", "3", "--strategy", "rws", "--reward", "mini", "--reward-scale", "8"],
+        ["--example", "3", "--strategy", "rws", "--reward", "mini-judge", "--reward-scale", "8", "--json"],
+        ["--prompt", "write a zzz story with [EOS]"],
+    ],
+    ids=["default", "temperature", "rws", "judge", "unknown words"],
+)
+def test_the_shipped_networks_decode_without_transformers(words: list[str]) -> None:
+    loaded = of_command("rws_decode", *MINI, *words)
+    assert "rws_decode.networks.modernbert" in loaded and not loaded & (DECODE | WORLDS)
+
+
+@pytest.mark.parametrize("words", [["--example", "3"], ["--prompt", "we must"]], ids=["example", "prompt"])
+def test_the_shipped_world_decodes_with_sparse_matrices_alone(words: list[str]) -> None:
+    loaded = of_command("rws_decode", *ENGLISH, *words)
+    large = {"scipy.special", "scipy.optimize", "scipy.stats"} | (DECODE - {"scipy"})
+    assert "scipy.sparse" in loaded and not loaded & (large | (WORLDS - {"rws_theory.worlds.ngram"}))
+
+
+def test_decoding_in_python_imports_no_more() -> None:
+    code = """
+import rws_decode as rws
+from rws_decode.decode import decode
+predictor, reward = rws.load_predictor("mini"), rws.load_reward("mini")
+prompts = [example["prompt"] for example in predictor.examples[:2]]
+decoding = decode(predictor, prompts, rws.RWS(8.0), rws.Shape(16, 4, 16), reward=reward)
+print(decoding.texts, repr(decoding), repr(decoding[0]), repr(predictor), repr(reward))
+"""
+    assert not imported_by(code) & (DECODE | WORLDS)
+
+
+def test_transformers_is_imported_when_its_objects_are_asked_for() -> None:
+    for asked in ("model", "tokenizer"):
+        assert "transformers" in imported_by(f"import rws_decode\nrws_decode.load_predictor('mini').{asked}")
+
+
+def test_no_name_of_the_theory_waits_for_scipy() -> None:
+    large = SCIPY | FRAMES | NETWORKS
+    loaded = imported_by("import rws_theory\nassert rws_theory.crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4]).count == 1")
+    assert "rws_theory.crossings" in loaded and not loaded & (large | WORLDS)
+    names = [name for name in rws_theory.__all__ if name != "__version__"]
+    assert not imported_by(f"from rws_theory import {', '.join(names)}") & large
+    code = "import rws_theory as t\nx = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]\n"
+    code += "t.selection_path(x, 1, 0.1, 9.0), t.classify_pairs(x[:1], x[1:])\n"
+    code += "t.max_probability(x, 2.0), t.reward_factor(0.5, 8.0)"
+    assert not imported_by(code) & large
+    assert not imported_by("import rws_theory") & {"numpy", *large}
+
+
+def test_a_package_of_names_on_demand_offers_all_of_them() -> None:
+    code = """
+import rws_theory.worlds as worlds
+assert "rws_theory.worlds.ngram" not in sys.modules and set(worlds.__all__) <= set(dir(worlds))
+import rws_theory.worlds.frontier, rws_theory.crossings
+from rws_theory.worlds.frontier import Frontier
+assert callable(worlds.frontier) and callable(rws_theory.crossings) and worlds.Frontier is Frontier
+from rws_theory.worlds import *
+assert frontier is worlds.frontier and NGram.__module__ == "rws_theory.worlds.ngram"
+try:
+    worlds.nothing
+except AttributeError as error:
+    assert str(error) == "module 'rws_theory.worlds' has no attribute 'nothing'"
+else:
+    raise AssertionError
+"""
+    imported_by(f"import sys{code}")
+
+
+def test_the_commands_of_the_theory_wait_for_no_scipy(tmp_path: Path) -> None:
+    np.save(tmp_path / "logits.npy", np.array([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]))
+    path = ["path", str(tmp_path / "logits.npy"), "--k", "1", "--scale-min", "0.1", "--scale-max", "9"]
+    for words in (["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"], path):
+        assert not of_command("rws_theory", *words) & (SCIPY | FRAMES | NETWORKS)
