@@ -23,6 +23,7 @@ __all__ = ["DECODER", "code_digest", "digest", "module_of", "modules_behind"]
 # Stands for the code of work whose own file cannot be found.
 DECODER = "rws_decode.decode"
 _PACKAGES = ("paper_figures", "rws_decode", "rws_theory")
+_DRAWN = ["rws_decode", "view"]
 
 
 def digest(value: Any) -> str:
@@ -56,7 +57,8 @@ def code_digest(root: str = DECODER) -> str:
 def modules_behind(root: str) -> dict[str, Path]:
     """Return every module of this project that a module reaches by imports, with its file.
 
-    The module itself is among them, wherever it is from. Modules that are named by strings at run time are not found,
+    The module itself is among them, wherever it is from. Pages and plots are not (`rws_decode.view`): results have
+    methods that draw them, and no result follows from a drawing. Modules that are named by strings at run time are not found,
     but for a package that imports its own modules by `import_module(f"{__package__}.NAME")`. ValueError for a module
     that has no source file.
 
@@ -74,7 +76,8 @@ def modules_behind(root: str) -> dict[str, Path]:
         if path is None:
             raise ValueError(f"root is {name!r}: a module with a source file is needed")
         files[name] = path
-        waiting += [module for module in _imported(name, path) if module.split(".")[0] in _PACKAGES]
+        imported = (module for module in _imported(name, path) if module.split(".")[0] in _PACKAGES)
+        waiting += [module for module in imported if module.split(".")[:2] != _DRAWN]
     return dict(sorted(files.items()))
 
 

@@ -12,7 +12,7 @@ from rws_decode.__main__ import main
 
 # A command, and what the line it ends with says.
 MISTAKES = {
-    "rws_decode genrate --example 3": "invalid choice: 'genrate' (is generate meant? choose from generate, scale-path",
+    "rws_decode genrate --example 3": "invalid choice: 'genrate' (is generate meant? choose from generate, compare",
     "rws_theory crossing [1] [1]": "(is crossings meant?",
     "paper_figures experimnt controls": "(is experiment meant?",
     "rws_decode generate": "one of the arguments --prompt --infill --input-ids --example is required",
@@ -24,7 +24,7 @@ MISTAKES = {
     "rws_decode generate --example 3 --strategy RWS": "invalid choice: 'RWS' (is rws meant? choose from default, ",
     "rws_decode generate --model mni --example 3": "model is 'mni': neither a shipped name (english, mini)",
     "rws_decode generate --example 999": "--example is 999: mini ships 112 examples, from 0",
-    "rws_decode generate --example 3 --length 50": "block is 32: it must divide length, which is 50",
+    "rws_decode generate --example 3 --length 50 --block 32": "block is 32: it must divide length, which is 50",
     "rws_decode generate --example 3 --device cuda:77": "device is 'cuda:77': not a device of this machine",
     "paper_figures experiment controls": "the following arguments are required: --out",
     "paper_figures experiment controls --ouut here": "unrecognized arguments: --ouut (is --out meant?)",

@@ -57,7 +57,7 @@ def named(name: str) -> MaskPredictor:
     if name in ("mini", "english"):
         return load_predictor(name)
     codec = {"word piece": word_piece, "byte level": byte_level}[name]()
-    return HFMaskPredictor(bert(vocabulary=len(codec)), codec, name=name)
+    return HFMaskPredictor(bert(vocab_size=len(codec)), codec, name=name)
 
 
 PROMPTS = {

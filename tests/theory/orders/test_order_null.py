@@ -172,8 +172,8 @@ def test_blocks_may_meet_in_one_step() -> None:
 
 
 def test_no_p_value_exceeds_one_by_rounding() -> None:
-    assert footrule_distribution(10).probabilities.sum() > 1  # by one unit in the last place
-    assert order_test(range(10), alternative="greater").p_value == 1.0
+    for n in range(2, 21):  # the sum of the probabilities exceeds 1 by rounding at some n; at which, the machine decides
+        assert 1 - 1e-12 < order_test(range(n), alternative="greater").p_value <= 1
 
 
 def test_what_a_test_does_unless_told() -> None:
