@@ -38,7 +38,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the executed lessons as files of HTML, as `jupyter nbconvert --to html` writes them."""
+    """Return the executed lessons as files of HTML, as nbconvert writes them."""
     folder, exporter = tmp_path_factory.mktemp("lessons"), HTMLExporter()
     written = {}
     for name in TITLES:
