@@ -49,7 +49,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def text_of(tab: Tab, page: str) -> str:
-    """Return what a reader sees on a page."""
+    """Return what a reader sees on a page: what is only spoken comes a moment later."""
+    tab.evaluate(f"{page}.querySelectorAll('.spoken').forEach(status => {{ status.hidden = true; }})")
     return tab.evaluate(f"{page}.querySelector('main').innerText")
 
 
