@@ -11,9 +11,9 @@ function shareScales(runs) {
     Object.assign(run, { across, valuesKnown: values, oneScale: common && runs.length > 1 });
     run.lines = [];
     if (rewards.length) {
-      const none = run.reward.every(value => value === null), name = "reward of the completed text, normalised";
-      run.lines.push({ name: none ? `${name}: none was asked` : name, values: run.reward, known: rewards, across,
-        hollow: step => run.reward_use[step] === 2 });
+      const asked = run.reward.some(value => value !== null), hollow = step => run.reward_use[step] === 2;
+      const name = asked ? "reward of the completed text, normalised" : "reward, normalised: none was asked";
+      run.lines.push({ name, values: run.reward, known: rewards, across, hollow });
     }
     if (new Set(factors).size > 1) {
       run.lines.push({ name: "factor of all logits", values: run.factor, known: factors, across, hollow: () => false });

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from rws_decode.scales.path import ScalePath, ScalePiece
 from rws_decode.view.plots.answers import Answer, Value, on_grid
 from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.spans import stretches
 
 __all__ = ["lines_of", "of_answers", "of_line"]
 
@@ -80,14 +81,9 @@ def of_line(paths: Sequence[ScalePath], label: str, value: Value) -> list[str]:
         if not finite:
             continue
         best = [piece for piece, height in zip(path.pieces, heights, strict=True) if height == max(finite)]
-        stretches = [[best[0].lower, best[0].upper]]
-        for piece in best[1:]:
-            if piece.lower == stretches[-1][1]:
-                stretches[-1][1] = piece.upper
-            else:
-                stretches.append([piece.lower, piece.upper])
+        highest = stretches((piece.lower, piece.upper) for piece in best)
         known = "" if len(finite) == len(heights) else ", where it is known"
-        where = joined([f"{number(low)} to {number(high)}" for low, high in stretches], 4)
+        where = joined([f"{number(low)} to {number(high)}" for low, high in highest], 4)
         spread = f"from {min(finite):.2f} to {max(finite):.2f}".replace("-", "\u2212")
         name = label.split("[")[0].strip()
         sentences.append(f"Over the {_AXIS[path.over]}: {name} {spread}, the highest at scales {where}{known}.")

@@ -18,8 +18,8 @@ from rws_decode.view.plots.axes import hatched_span, scale_axis
 from rws_decode.view.plots.crossed import of_pairs, of_selected
 from rws_decode.view.plots.decode_steps import foremost
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.plots.text import at_position, shown_word
-from rws_decode.view.sentences import joined, number
+from rws_decode.view.plots.text import shown_word
+from rws_decode.view.sentences import at_position, joined, number
 from rws_theory import Crossings, crossings, log_odds, max_probability, selection_path
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def confidence_curves(
 def _rows(logits: Any, k: int | None) -> _Rows:
     if isinstance(logits, StepLogits):
         words, place = logits.words, logits.positions.tolist()
-        names = [at_position(word, at) for word, at in zip(words, place, strict=True)]
+        names = [at_position(shown_word(word), at) for word, at in zip(words, place, strict=True)]
         labels = [f"{shown_word(word)} ({at})" for word, at in zip(words, place, strict=True)]
         committed = int(logits.chosen.sum()) if k is None else k
         return _Rows(names, labels, list(logits.logits), committed, None if isnan(logits.factor) else logits.factor)

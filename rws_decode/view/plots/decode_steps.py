@@ -12,8 +12,8 @@ from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import values_label, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.plots.text import at_position, shown_word
-from rws_decode.view.sentences import count, joined
+from rws_decode.view.plots.text import shown_word
+from rws_decode.view.sentences import at_position, count, joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +118,7 @@ def _sentences(trace: Trace, number: int, shown: int, unknown: bool) -> list[str
     def named(chosen: NDArray[np.bool_]) -> str:
         place = np.flatnonzero(chosen)
         words = trace.words(trace.candidate[number, place])
-        return joined([at_position(word, at) for word, at in zip(words, place.tolist(), strict=True)], 6)
+        return joined([at_position(shown_word(word), at) for word, at in zip(words, place.tolist(), strict=True)], 6)
 
     chosen, unscaled, eligible = trace.chosen[number], trace.unscaled[number], int(trace.eligible[number].sum())
     drawn_of = "" if shown == eligible else f" The {shown} foremost are drawn."

@@ -13,6 +13,7 @@ from rws_decode.view.plots.axes import hatched_span, scale_axis
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.spans import stretches
 from rws_theory import SelectionPath
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def selection(
     for lane, row in enumerate(rows):
         look: dict[str, Any] = {"facecolor": BLUE, "edgecolor": BLACK, "hatch": "////", "linewidth": 0.6}
         look = {"facecolor": PALE, "edgecolor": GREY, "linewidth": 0.6} if row in always else look
-        for begin, end in _stretches(path, row):
+        for begin, end in stretches((piece.lower, piece.upper) for piece in path.pieces if row in piece.selected):
             panel.barh(lane, end - begin, 0.66, begin, **look)
     for bracket in path.brackets:
         if not bracket.breakpoint or bracket.relative_width > _VISIBLE:
@@ -67,17 +68,6 @@ def selection(
     panel.set_ylabel("position" if words is None else "candidate and position")
     scale_axis(panel, low, high, "scale: factor of all logits")
     return finished(figure, axes, *_sentences(path, positions if words is None else words, low, high))
-
-
-def _stretches(path: SelectionPath, row: int) -> list[tuple[float, float]]:
-    """Return the scales at which a row is selected, neighbouring pieces joined."""
-    stretches: list[tuple[float, float]] = []
-    for piece in path.pieces:
-        if row in piece.selected:
-            joined = stretches and stretches[-1][1] == piece.lower
-            begin = stretches.pop()[0] if joined else piece.lower
-            stretches.append((begin, piece.upper))
-    return stretches
 
 
 def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
