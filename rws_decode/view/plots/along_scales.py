@@ -57,16 +57,17 @@ def of_answers(
         axis, given = _AXIS[path.over], path.answers
         ends = f"from {number(path.scale_min)} to {number(path.scale_max)}"
         gives = "the same answer" if len(given) == 1 else f"one of {len(given)} answers"
-        pieces = f"in {count(len(path.pieces), 'piece')} of the axis"
-        found = f"Every {axis} {ends} gives {gives}, {pieces}: proved"
-        if not path.certified:
-            found = f"The {axis} {ends} gives {count(len(given), 'answer')} or more, {pieces}; what is hatched is open"
+        pieces = f"in {count(len(path.pieces), 'piece')}"
+        sentences.append(
+            f"Every {axis} {ends} gives {gives}, {pieces}; this is proved."
+            if path.certified
+            else f"The {axis} {ends} gives {count(len(given), 'answer')} or more, {pieces}; what is hatched is open."
+        )
         if grid:
             at = on_grid(path, grid)
             missed = [str(answer.number) for answer in answers if answer.tokens in given.keys() - set(at.values())]
             named = f"answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}" if missed else "none"
-            found += f"; the grid of {len(at)} scales misses {named}"
-        sentences.append(f"{found}.")
+            sentences.append(f"The grid of {count(len(at), 'scale')} misses {named}.")
     if shown < len(answers):
         sentences.append(f"The {shown} answers with the largest shares of the axis are drawn.")
     return sentences
@@ -86,5 +87,6 @@ def of_line(paths: Sequence[ScalePath], label: str, value: Value) -> list[str]:
         where = joined([f"{number(low)} to {number(high)}" for low, high in highest], 4)
         spread = f"from {min(finite):.2f} to {max(finite):.2f}".replace("-", "\u2212")
         name = label.split("[")[0].strip()
-        sentences.append(f"Over the {_AXIS[path.over]}: {name} {spread}, the highest at scales {where}{known}.")
+        over = f"Over the {_AXIS[path.over]}, the {name} lies {spread}{known}"
+        sentences.append(f"{over}; it is highest at scales from {where}.")
     return sentences

@@ -94,7 +94,7 @@ def reward_against_scale(
         _line(panel, both, label, value)
     _scales(panels, both, grid)
     _legend(figure, panels[0], outside=axes is None)
-    return finished(figure, axes, *of_line(both, *next(iter(lines.items()))))
+    return finished(figure, axes, *of_line(both, *next(iter(lines.items()))), "The dotted line is scale 1.")
 
 
 def _check(paths: Sequence[ScalePath], grid: Sequence[float] | None) -> None:

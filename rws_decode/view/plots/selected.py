@@ -12,7 +12,7 @@ from rws_decode.common.palette import BLACK, BLUE, GREY, PALE
 from rws_decode.view.plots.axes import hatched_span, scale_axis
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.plots.text import shown_word
-from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.sentences import joined, number
 from rws_decode.view.spans import stretches
 from rws_theory import SelectionPath
 
@@ -77,9 +77,10 @@ def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
 
 def _sentences(path: SelectionPath, rows: Any, low: float, high: float) -> list[str]:
     of = "" if rows is None else f" of {len(rows)} positions"
-    who = f"The {path.k} most confident{of}" if path.k > 1 else f"The most confident{of}"
+    who, are = (f"The {path.k} most confident{of}", "are") if path.k > 1 else (f"The most confident{of}", "is")
     sets = len({piece.selected for piece in path.pieces})
     points = [number(bracket.upper) for bracket in path.brackets if bracket.breakpoint]
-    where = f"{count(len(points), 'breakpoint')}, at {joined(points, 6)}" if points else "no breakpoint"
-    proof = "proved" if path.certified else "not all proved (hatched)"
-    return [f"{who} at every scale from {number(low)} to {number(high)}: {count(sets, 'set')}, {where}, {proof}."]
+    same = "the same" if sets == 1 else f"one of {sets} sets"
+    changes = f"The set changes at {joined(points, 6)}" if points else "The set does not change"
+    proof = "this is proved" if path.certified else "what is hatched is not proved"
+    return [f"{who} {are} {same} at every scale from {number(low)} to {number(high)}.", f"{changes}; {proof}."]
