@@ -174,7 +174,7 @@ function answerText(host) {
 function answerTable(table, go) {
   const has = name => data.answers.some(answer => answer[name] !== null);
   const total = Math.log(data.high / data.low) || 1, width = part => Math.log(part.upper / part.lower);
-  const heads = ["answer", "share of the axis", ...(has("reward") ? ["reward"] : []), ...(has("log_prob") ? ["log p"] : []),
+  const heads = ["answer", "share of the axis", ...(has("reward") ? ["reward"] : []), ...(has("log_prob") ? ["log p [nats]"] : []),
     ...(has("rules") ? ["rules broken"] : []), "GOD [steps]", "grid"];
   table.append(make("thead", {}, make("tr", {}, ...heads.map(name => make("th", { scope: "col" }, name)), make("th", { class: "long", scope: "col" }, "text"))));
   const rows = data.answers.map((answer, number) => {

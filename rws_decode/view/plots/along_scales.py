@@ -12,7 +12,6 @@ from rws_decode.view.spans import stretches
 
 __all__ = ["lines_of", "of_answers", "of_line"]
 
-_AXIS = {"temperature": "temperature", "reward-scale": "reward scale"}
 _NAMED = 12  # answers that a sentence names
 
 
@@ -54,7 +53,7 @@ def of_answers(
     """Say how many answers each path gives, what is proved, and what a grid misses; so many answers are drawn."""
     sentences = []
     for path in paths:
-        axis, given = _AXIS[path.over], path.answers
+        axis, given = path.over.replace("-", " "), path.answers
         ends = f"from {number(path.scale_min)} to {number(path.scale_max)}"
         gives = "the same answer" if len(given) == 1 else f"one of {len(given)} answers"
         pieces = f"in {count(len(path.pieces), 'piece')}"
@@ -66,8 +65,8 @@ def of_answers(
         if grid:
             at = on_grid(path, grid)
             missed = [str(answer.number) for answer in answers if answer.tokens in given.keys() - set(at.values())]
-            named = f"answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}" if missed else "none"
-            sentences.append(f"The grid of {count(len(at), 'scale')} misses {named}.")
+            named = f"misses answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}"
+            sentences.append(f"The grid of {count(len(at), 'scale')} {named if missed else 'gives all of these'}.")
     if shown < len(answers):
         sentences.append(f"The {shown} answers with the largest shares of the axis are drawn.")
     return sentences
@@ -87,6 +86,6 @@ def of_line(paths: Sequence[ScalePath], label: str, value: Value) -> list[str]:
         where = joined([f"{number(low)} to {number(high)}" for low, high in highest], 4)
         spread = f"from {min(finite):.2f} to {max(finite):.2f}".replace("-", "\u2212")
         name = label.split("[")[0].strip()
-        over = f"Over the {_AXIS[path.over]}, the {name} lies {spread}{known}"
+        over = f"Over the {path.over.replace('-', ' ')}, the {name} lies {spread}{known}"
         sentences.append(f"{over}; it is highest at scales from {where}.")
     return sentences

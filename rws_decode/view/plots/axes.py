@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_TICKS",
+    "VISIBLE",
     "hatched_span",
     "names_at_ends",
     "scale_axis",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 MOST_TICKS = 9
+VISIBLE = 1e-3  # a relative width of scales that can be seen
 _LINE = 17  # points from one line of text to the next, in axes that captions will make lower
 _ROUNDS = 200
 

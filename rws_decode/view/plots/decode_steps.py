@@ -11,7 +11,7 @@ from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VER
 from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import values_label, whole_ticks
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import at_position, count, joined
 
@@ -54,10 +54,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
         over = np.maximum(np.nan_to_num(known[marks]), 0)
         label = "factor 1 would commit"
         panel.plot(marks, over, "v", color=BLACK, markersize=7, label=label, clip_on=False, zorder=4)
-        if axes is None:
-            figure.legend(*panel.get_legend_handles_labels(), loc="outside upper right")
-        else:
-            panel.legend()
+        legend(figure, panel, axes)
     names = [f"{shown_word(word)}  {at}" for word, at in zip(words, place.tolist(), strict=True)]
     panel.set_xticks(range(len(place)), names, rotation=90, parse_math=False)
     panel.tick_params(axis="x", length=0)
@@ -185,11 +182,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
             panel.set_ylim(min(0, 2 * known[0]), max(0, 2 * known[0]) or 1)
     whole_ticks(panels[-1])
     panels[-1].set_xlabel("step, from 0")
-    handles, labels = panels[-1].get_legend_handles_labels()
-    if axes is None:
-        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
-    else:
-        panels[-1].legend(handles, labels)
+    legend(figure, panels[-1], axes)
     return finished(figure, axes, *_sentences_of_steps(trace))
 
 

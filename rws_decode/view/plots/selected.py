@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, PALE
-from rws_decode.view.plots.axes import hatched_span, scale_axis
+from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import joined, number
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["selection"]
-
-_VISIBLE = 1e-3  # a relative width that can be seen
 
 
 @drawn
@@ -57,7 +55,7 @@ def selection(
         for begin, end in stretches((piece.lower, piece.upper) for piece in path.pieces if row in piece.selected):
             panel.barh(lane, end - begin, 0.66, begin, **look)
     for bracket in path.brackets:
-        if not bracket.breakpoint or bracket.relative_width > _VISIBLE:
+        if not bracket.breakpoint or bracket.relative_width > VISIBLE:
             hatched_span(panel, bracket.lower, bracket.upper, zorder=3)
         if bracket.breakpoint:
             panel.axvline(bracket.upper, color=BLACK, linewidth=0.8)

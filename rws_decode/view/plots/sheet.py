@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panels", "caption", "drawn", "finished", "house_style", "panels_of"]
+__all__ = ["Panels", "caption", "drawn", "finished", "house_style", "legend", "panels_of"]
 
 Panels: TypeAlias = "Axes | Sequence[Axes] | None"
 P = ParamSpec("P")
@@ -99,6 +99,15 @@ def _sheet() -> type[Figure]:
             return picture.getvalue()
 
     return Sheet
+
+
+def legend(figure: Figure, panel: Axes, axes: Panels, side: str = "right") -> None:
+    """Write the legend of a panel above a figure of ours, in a row; inside the panel where axes were given."""
+    handles, labels = panel.get_legend_handles_labels()
+    if axes is None:
+        figure.legend(handles, labels, loc=f"outside upper {side}", ncols=len(labels))
+    else:
+        panel.legend(handles, labels, loc="best")
 
 
 def finished(figure: Figure, axes: Panels, *sentences: str) -> Figure:

@@ -54,6 +54,47 @@ def opened(browser: Chromium, page: Page, folder: Path, width: int = 1200) -> An
     return browser.open(page.save(folder / "page.html").as_uri(), width=width)
 
 
+# --- any words --------------------------------------------------------------------------------------------------------
+
+LONG = ("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft", "of", "a b", "[EOS]")
+SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisibility() && !one.closest(".spoken"))
+  .filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+    || (one.matches(".wide") && one.scrollWidth > one.clientWidth))
+  .map(one => one.outerHTML.slice(0, 90))"""
+
+
+def speaker(words: tuple[str, ...] | None) -> CallablePredictor:
+    """A predictor of words by chance, or of ids alone."""
+    table = torch.randn(8, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+    def encode(text: str) -> list[int]:
+        return [1 for _ in text.split()]
+
+    def decoded(ids: list[int]) -> str:
+        assert words is not None
+        return " ".join((*words, "?")[token] for token in ids)
+
+    spelling: dict[str, Any] = {} if words is None else {"encode": encode, "decode": decoded}
+    return CallablePredictor(
+        lambda canvas: table[torch.arange(canvas.shape[1]) % 8].expand(len(canvas), -1, -1), mask_id=4, **spelling
+    )
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("kind", ["long", "infill", "ids"])
+def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, kind: str, width: int) -> None:
+    predictor = speaker(None if kind == "ids" else LONG)
+    prompt: Any = {"long": "", "infill": "of [MASK:3] of of [MASK:5] of", "ids": [1]}[kind]
+    first, second = (decode(predictor, [prompt], each, SHAPE)[0] for each in ("default", "temperature:9"))
+    path = scale_path(predictor, prompt, 0.1, 20.0, SHAPE)
+    for page in (first.view(second, predictor), step_logits(first, predictor, 0).view(), path.view()):
+        tab = opened(browser, page, tmp_path, width)
+        for key in ("Home", "End"):
+            tab.press(key)
+            assert tab.evaluate(SPILT) == [] and tab.messages == []
+            assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 # --- two runs ---------------------------------------------------------------------------------------------------------
 
 
