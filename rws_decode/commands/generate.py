@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.shown import answer_text, as_json, marked, marker, run_text
+from rws_decode.common.files import check_trace_file
 from rws_decode.strategies.table import OFFERED, STRATEGIES, check_text, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 
@@ -67,6 +68,8 @@ class GenerateOptions(DecodeOptions):
                 f"{' and '.join(missing)} {'are' if several else 'is'} missing: "
                 f"--strategy {name} needs {'them' if several else 'it'}"
             )
+        if self.strategy.run is not None and "run" in STRATEGIES[name].reads:
+            check_trace_file(self.strategy.run)
         if self.compare is not None:
             check_text(self.compare, "--compare")
         if self.trace is not None and self.trace.exists() and not self.trace.is_dir():

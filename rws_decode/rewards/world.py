@@ -16,9 +16,7 @@ from rws_decode.text.words import Words
 from rws_theory.show import figures
 from rws_theory.worlds.automaton import Automaton, keywords
 
-__all__ = ["NAMES", "WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
-
-NAMES = ("era", "keywords")
+__all__ = ["WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
 
 _WORLD = "english"
 _WORDS = 32  # of the answers that a keyword reward is normalised for
