@@ -97,7 +97,8 @@ def answer_html(trace: Trace) -> str:
 def _committed_by_scale(trace: Trace) -> list[bool]:
     """Return the positions whose commit the scale, or the strategy's own order, brought about."""
     known = trace.unscaled.any(axis=1)
-    return (trace.chosen & ~trace.unscaled)[known].any(axis=0).tolist()
+    earlier: list[bool] = (trace.chosen & ~trace.unscaled)[known].any(axis=0).tolist()
+    return earlier
 
 
 def _explained(trace: Trace) -> str:

@@ -53,7 +53,7 @@ def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixtu
     first, beside = re.findall(r"^answer: (.*)$", out, re.MULTILINE)
     assert first == marked(result["text"], alone["text"]) and beside == marked(alone["text"], result["text"])
     assert "[" in first and "\nbeside it, default\n" in out
-    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at c = [\d.]+; their values are ", out, re.MULTILINE)
+    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at factor [\d.]+\n    the two are ranked by ", out, re.MULTILINE)
     assert re.match(r"\d+ of the \d+ later steps commit other positions", out.rstrip().splitlines()[-1])
 
 
