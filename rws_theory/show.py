@@ -8,7 +8,7 @@ from html import escape
 from numbers import Real
 from typing import Any
 
-__all__ = ["facts_html", "figures", "one_line", "shortened", "table_html"]
+__all__ = ["clipped", "facts_html", "figures", "one_line", "quoted", "shortened", "table_html"]
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
@@ -57,6 +57,25 @@ def facts_html(caption: str, facts: Mapping[str, object]) -> str:
     return table_html((), [(name, _text(fact)) for name, fact in facts.items() if fact not in (None, "")], caption)
 
 
+def clipped(line: str, most: int = 120) -> str:
+    """Return a one-line text that ends in a bracket, cut before it where it has more than `most` characters.
+
+    >>> clipped("Comparison(default, rws:8)"), clipped("Comparison(default, rws:8)", 20)
+    ('Comparison(default, rws:8)', 'Comparison(defau...)')
+    """
+    line = " ".join(line.split())
+    return line if len(line) <= most else f"{line[: most - 4]}...)"
+
+
+def quoted(text: str, most: int = 40) -> str:
+    """Return a text in quotes, in one line, cut where it has more than `most` characters.
+
+    >>> quoted("owner/name"), quoted("a" * 60, 8)
+    ("'owner/name'", "'aaaaa...'")
+    """
+    return repr(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
 def one_line(value: Any, most: int = 120) -> str:
     """Return a dataclass, or a named tuple, in one line: whole where it fits into `most` characters, or else its gist.
 
@@ -76,7 +95,7 @@ def one_line(value: Any, most: int = 120) -> str:
         return whole
     given = {name: getattr(value, name) for name in defaults}
     line = _call(value, {name: _gist(part) for name, part in given.items() if not _same(part, defaults[name])})
-    return line if len(line) <= most else f"{line[: most - 4]}...)"
+    return clipped(line, most)
 
 
 def _defaults(value: Any) -> dict[str, Any]:
@@ -105,7 +124,7 @@ def _gist(part: Any) -> str:
     if hasattr(part, "shape"):
         return f"array of {' x '.join(map(str, part.shape)) or 'no axes'}"
     if isinstance(part, str):
-        return repr(part if len(part) <= 36 else f"{part[:33]}...")
+        return quoted(part, 36)
     if type(part) in (tuple, list):
         return f"({shortened(map(_gist, part), 4)})"
     return _text(part) if isinstance(part, float) else " ".join(repr(part).split())

@@ -60,7 +60,7 @@ def difference_html(difference: TraceDiff) -> str:
     parting = difference.parting
     if parting is None:
         return table_html(("", "first run", "second run"), rows, "The runs commit the same tokens at the same steps")
-    rows.append(("factor", *map(known, parting.factors)))
+    rows.append(("factor", known(parting.factors[0]), known(parting.factors[1])))
     rows += [(f"word at {c.position}", repr(c.words[0]), repr(c.words[1])) for c in parting.candidates]
     for pair in parting.reversals:
         for number, position in enumerate((pair.earlier, pair.later)):
@@ -129,7 +129,7 @@ def _begun(difference: TraceDiff) -> str:
     """Say at which step the runs part, why, and at which factors."""
     assert difference.parting is not None
     step, why = difference.parting.step, difference.parting.why
-    first, second = map(known, difference.parting.factors)
+    first, second = (known(factor) for factor in difference.parting.factors)
     factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
     return f"the runs part at step {step}, where {WHY[why]}; the factor is {factors}"
 

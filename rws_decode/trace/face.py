@@ -11,7 +11,7 @@ import numpy as np
 
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.mini.stories import answers as stories
-from rws_theory.show import table_html
+from rws_theory.show import clipped, table_html
 
 if TYPE_CHECKING:
     from rws_decode.trace.decoding import Decoding
@@ -75,7 +75,7 @@ def trace_line(trace: Trace, width: int = 118) -> str:
     room = width - len(line) - 5
     if text and room > 12:
         line += f', "{text}"' if len(text) <= room else f', "{text[: room - 3]}..."'
-    return line + ")"
+    return clipped(line + ")", width)
 
 
 def trace_html(trace: Trace) -> str:
@@ -109,8 +109,7 @@ def answer_html(trace: Trace) -> str:
 def _committed_by_scale(trace: Trace) -> list[bool]:
     """Return the positions whose commit the scale, or the strategy's own order, brought about."""
     known = trace.unscaled.any(axis=1)
-    earlier: list[bool] = (trace.chosen & ~trace.unscaled)[known].any(axis=0).tolist()
-    return earlier
+    return np.logical_or.reduce((trace.chosen & ~trace.unscaled)[known], axis=0).tolist()
 
 
 def _explained(trace: Trace) -> str:

@@ -31,6 +31,11 @@ class ExactReward:
     def __repr__(self) -> str:
         return f"ExactReward(mean={figures(self.mean)}, std={figures(self.std)})"
 
+    def _repr_html_(self) -> str:
+        from rws_decode.rewards.face import reward_html
+
+        return reward_html(self, "prompt and answer, by the rules of the story language")
+
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return minus the number of violations of each answer."""
         texts = [as_dialogue(prompt).text for prompt in prompts]
