@@ -57,18 +57,19 @@ def difference_text(difference: TraceDiff) -> str:
 def difference_html(difference: TraceDiff) -> str:
     """Return a difference as a table of what is not the same in both runs; its caption says where they part."""
     rows = [setting_words(change) for change in _settings(difference)]
-    parting = difference.parting
+    head, parting = ("", "first run", "second run"), difference.parting
     if parting is None:
-        return table_html(("", "first run", "second run"), rows, "The runs commit the same tokens at the same steps")
+        return table_html(head if rows else (), rows, "The runs commit the same tokens at the same steps")
     rows.append(("factor", known(parting.factors[0]), known(parting.factors[1])))
     rows += [(f"word at {c.position}", repr(c.words[0]), repr(c.words[1])) for c in parting.candidates]
     for pair in parting.reversals:
         for number, position in enumerate((pair.earlier, pair.later)):
             name = f"{pair.words[number]!r} at {position} is ranked by"
             rows.append((name, known(pair.in_first[number]), known(pair.in_second[number])))
-    begun = _begun(difference)
-    caption = f"{begun[:1].upper()}{begun[1:]}; {_later(difference)}"
-    return table_html(("counted from 0", "first run", "second run"), rows, caption)
+    commits, count = _later_commits(difference)
+    rows.append((f"later steps that commit other positions: {commits} of {count}", "", ""))
+    caption = f"The runs part at step {parting.step}, where {WHY[parting.why]} (steps and positions count from 0)"
+    return table_html(head, rows, caption)
 
 
 def step_html(logits: StepLogits) -> str:
@@ -76,7 +77,7 @@ def step_html(logits: StepLogits) -> str:
     rows, candidate = torch.tensor(logits.logits), torch.tensor(logits.candidate)
     factors = dict.fromkeys([1.0] if math.isnan(logits.factor) else [1.0, logits.factor])
     odds = [[f"{value:.2f}" for value in rank_values(rows, candidate, factor).tolist()] for factor in factors]
-    head = ["position", "word", *(f"log-odds at factor {figures(factor)}" for factor in factors), "committed"]
+    head = ["position (from 0)", "word", *(f"log-odds at factor {figures(factor)}" for factor in factors), "committed"]
     committed = ["yes" if chosen else "" for chosen in logits.chosen.tolist()]
     columns = zip(map(str, logits.positions.tolist()), map(repr, logits.words), *odds, committed, strict=True)
     return known_columns(head, [list(row) for row in columns], repr(logits))
@@ -134,16 +135,20 @@ def _begun(difference: TraceDiff) -> str:
     return f"the runs part at step {step}, where {WHY[why]}; the factor is {factors}"
 
 
+def _later_commits(difference: TraceDiff) -> tuple[int, int]:
+    """Return how many steps after the parting commit other positions, and how many there are."""
+    parted = -1 if difference.parting is None else difference.parting.step
+    later = [change for change in difference.steps if change.step > parted]
+    return sum(bool(change.only_first or change.only_second) for change in later), difference.steps_run - parted - 1
+
+
 def _later(difference: TraceDiff) -> str:
     """Say which steps after the parting differ."""
     assert difference.parting is not None
-    parted = difference.parting.step
-    count = difference.steps_run - parted - 1
-    differing = [change for change in difference.steps if change.step > parted]
+    differing = [change.step for change in difference.steps if change.step > difference.parting.step]
     if not differing:
         return "no later step differs"
-    commits = sum(bool(change.only_first or change.only_second) for change in differing)
-    every = len(differing) == count
-    where = "this and every later step" if every else f"steps {shortened((c.step for c in differing), 10)}"
+    commits, count = _later_commits(difference)
+    where = "this and every later step" if len(differing) == count else f"steps {shortened(differing, 10)}"
     said = f"{commits} of the {count} later steps commit other positions"
     return f"{said}; factors, rewards or candidates differ at {where}"
