@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rws_decode.common.reward_face import reward_html
 from rws_decode.networks.size import parameters_of
 from rws_decode.networks.stand_in import StandIn
 from rws_decode.rewards.base import check_statistics
-from rws_decode.rewards.face import reward_html
 from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.show import clipped, figures, quoted

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rws_decode.checkpoints.files import models_directory
+from rws_decode.common.reward_face import reward_html
 from rws_decode.rewards.base import check_statistics
-from rws_decode.rewards.face import reward_html
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.words import Words
 from rws_theory.show import figures, quoted

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from rws_decode.rewards.base import Bounded
 from rws_theory.show import facts_html, figures, quoted
 
 __all__ = ["Normalised", "reward_html"]
@@ -31,7 +30,7 @@ def reward_html(reward: Normalised, reads: str, **more: object) -> str:
     >>> "prompt and answer" in reward_html(CallableReward(len), "prompt and answer")
     True
     """
-    low, high = (reward.bounds if isinstance(reward, Bounded) else None) or (-math.inf, math.inf)
+    low, high = getattr(reward, "bounds", None) or (-math.inf, math.inf)
     facts: dict[str, object] = {
         "reads": reads,
         "mean": figures(reward.mean),
