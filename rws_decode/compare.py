@@ -17,6 +17,7 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.face import comparison_html, strategy_label
 from rws_decode.trace.trace import Trace
+from rws_theory.show import clipped, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +47,7 @@ class Comparison(Mapping[str, Decoding]):
 
     def __repr__(self) -> str:
         prompts = len(next(iter(self.decodings.values())))
-        return f"Comparison({', '.join(self.decodings)} on {prompts} prompt{'s' if prompts > 1 else ''})"
+        return clipped(f"Comparison({shortened(self.decodings)} on {prompts} prompt{'s' if prompts > 1 else ''})")
 
     def _repr_html_(self) -> str:
         return comparison_html(self.decodings)

@@ -9,6 +9,7 @@ from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan, usual_block, usual_steps
+from rws_theory.show import one_line
 
 __all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
 
@@ -76,6 +77,9 @@ class Options:
     end_ids: Sequence[int] | None = None
     padding: Padding = "right"
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def __post_init__(self) -> None:
         check_ranking(self.ranking, self.precision)
         check_cfg(self.cfg)
@@ -124,6 +128,9 @@ class Savings:
     settled: bool = False
     spread: float | None = None
     memory: int = 2**30
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         if self.memory < 1:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.show import one_line
+
 __all__ = ["GapStatistics", "gap_statistics", "gaps", "log_odds", "max_probability"]
 
 
@@ -29,6 +31,9 @@ class GapStatistics:
     total: Any
     smallest: Any
     multiplicity: Any
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from html import escape
 from numbers import Real
+from typing import Any
 
-__all__ = ["figures", "shortened", "table_html"]
+__all__ = ["clipped", "facts_html", "figures", "one_line", "quoted", "shortened", "table_html"]
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
@@ -44,6 +46,88 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: s
         + (f"<thead>{line(head, 'th', _RULE)}</thead>" if head else "")
         + f"<tbody>{''.join(body)}</tbody></table>"
     )
+
+
+def facts_html(caption: str, facts: Mapping[str, object]) -> str:
+    """Return what is known of one object as a table of two columns; facts that are None or "" are left out.
+
+    >>> facts_html("Loaded('mini')", {"tokens": 1616, "device": None}).count("<tr>")
+    1
+    """
+    return table_html((), [(name, _text(fact)) for name, fact in facts.items() if fact not in (None, "")], caption)
+
+
+def clipped(line: str, most: int = 120) -> str:
+    """Return a one-line text that ends in a bracket, cut before it where it has more than `most` characters.
+
+    >>> clipped("Comparison(default, rws:8)"), clipped("Comparison(default, rws:8)", 20)
+    ('Comparison(default, rws:8)', 'Comparison(defau...)')
+    """
+    line = " ".join(line.split())
+    return line if len(line) <= most else f"{line[: most - 4]}...)"
+
+
+def quoted(text: str, most: int = 40) -> str:
+    """Return a text in quotes, in one line, cut where it has more than `most` characters.
+
+    >>> quoted("owner/name"), quoted("a" * 60, 8)
+    ("'owner/name'", "'aaaaa...'")
+    """
+    return repr(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
+def one_line(value: Any, most: int = 120) -> str:
+    """Return a dataclass, or a named tuple, in one line: whole where it fits into `most` characters, or else its gist.
+
+    Then fields at their defaults are left out, sequences shortened, arrays told by their shapes, and the line is cut.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Job:
+    ...     factors: tuple
+    ...     note: str = ""
+    >>> one_line(Job((1.0,))), one_line(Job(tuple(range(100))))
+    ("Job(factors=(1.0,), note='')", 'Job(factors=(0, 1, 2, 3, ... (100 in all)))')
+    """
+    defaults = _defaults(value)
+    whole = _call(value, {name: repr(getattr(value, name)) for name in defaults})
+    if len(whole) <= most and "\n" not in whole:
+        return whole
+    given = {name: getattr(value, name) for name in defaults}
+    line = _call(value, {name: _gist(part) for name, part in given.items() if not _same(part, defaults[name])})
+    return clipped(line, most)
+
+
+def _defaults(value: Any) -> dict[str, Any]:
+    """Return the default of every field by name, MISSING where there is none."""
+    if isinstance(value, tuple):
+        return {name: value._field_defaults.get(name, MISSING) for name in value._fields}  # type: ignore[attr-defined]
+    made = {each.name: each.default_factory for each in fields(value) if each.repr}
+    plain = {each.name: each.default for each in fields(value) if each.repr}
+    return {name: plain[name] if made[name] is MISSING else made[name]() for name in plain}  # type: ignore[operator]
+
+
+def _call(value: Any, shown: Mapping[str, str]) -> str:
+    return f"{type(value).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
+
+
+def _same(part: object, default: object) -> bool:
+    return part is default or (not hasattr(part, "shape") and part == default)
+
+
+def _gist(part: Any) -> str:
+    """Return a value in a few words.
+
+    >>> _gist((0.25, (1, 2))), _gist("a" * 60)
+    ('(0.25, (1, 2))', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'")
+    """
+    if hasattr(part, "shape"):
+        return f"array of {' x '.join(map(str, part.shape)) or 'no axes'}"
+    if isinstance(part, str):
+        return quoted(part, 36)
+    if type(part) in (tuple, list):
+        return f"({shortened(map(_gist, part), 4)})"
+    return _text(part) if isinstance(part, float) else " ".join(repr(part).split())
 
 
 def figures(value: float) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from paper_figures.runner.digests import DECODER, code_digest
 from rws_decode.checkpoints.files import locate, models_directory, split_revision
+from rws_decode.rewards.names import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import published_reward
-from rws_decode.rewards.world import NAMES as WORLD_REWARDS
 
 __all__ = ["sources"]
 

@@ -17,6 +17,7 @@ from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load
+from rws_theory.show import one_line
 
 __all__ = ["CONFIG_NAME", "RWSGenerationConfig"]
 
@@ -103,6 +104,9 @@ class RWSGenerationConfig:
     precision: Precision = "float64"
     padding: Padding = "right"
     savings: Savings = field(default_factory=Savings)
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         self.validate()

@@ -19,6 +19,7 @@ from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.trace import Trace
 from rws_decode.view.drafts import Feed, Streamer, text_tokens
+from rws_theory.show import one_line
 
 __all__ = ["RWSGenerationConfig", "RWSGenerationOutput", "generate"]
 
@@ -39,6 +40,9 @@ class RWSGenerationOutput:
     forwards: int
     reward_calls: int
     tokens_per_forward: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 def generate(

@@ -23,6 +23,7 @@ __all__ = [
     "fetch",
     "has_tokenizer",
     "locate",
+    "locate_model",
     "models_directory",
     "quiet",
     "refuse_vocabulary",
@@ -107,6 +108,15 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
     raise ValueError(
         f"{argument} is {name!r}: neither a shipped name ({names}), nor a directory, nor a hub id owner/name"
     )
+
+
+def locate_model(name: str) -> Checkpoint:
+    """Find a mask predictor as `locate` does, without PyTorch; ValueError lists the shipped ones.
+
+    >>> locate_model("mini").name
+    'mini'
+    """
+    return locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
 
 
 def split_revision(name: str) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.shown import answer_text, as_json, marked, marker, table
+from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, table
 from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import each
@@ -50,14 +50,18 @@ def run(args: argparse.Namespace) -> int:
         results = [{"strategy": text} | as_json(trace, decodes.completed(trace)) for text, trace in traces.items()]
         print(json.dumps(results, allow_nan=False))
         return 0
+
+    from rws_decode.trace.face import CUT_OFF, cut_off
+
     answers = {text: answer_text(trace, decodes.completed(trace)) for text, trace in traces.items()}
-    first, mark = answers[options.strategies[0]], marker()
-    prompt = traces[options.strategies[0]].prompt_text
-    if prompt is not None:
-        print(f"prompt: {' '.join(prompt.split())}\n")
-    for text, answer in answers.items():
-        same = text != options.strategies[0] and answer == first
-        print(f"{text}: {f'the answer of {options.strategies[0]}' if same else marked(answer, first, mark)}\n")
+    usual, mark = options.strategies[0], marker()
+    shown = {text: marked(answer, answers[usual], mark) for text, answer in answers.items()}
+    print(f"{prompt_line(traces[usual])}\n")
+    for number, (text, answer) in enumerate(shown.items()):
+        same = next(other for other in options.strategies if answers[other] == answers[text])
+        print(f"{text}: {answer if options.strategies.index(same) == number else f'the answer of {same}'}\n")
+    for line in legend(mark, f"words that the answer of {usual} does not have there", answers.values(), shown.values()):
+        print(f"{line}\n")
     head = ["", "reward", "log p", "rules broken", "GOD [steps]", "forwards", "reward calls"]
     rows = [
         [
@@ -73,4 +77,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     known = [i for i in range(len(head)) if i == 0 or any(row[i] != "-" for row in rows)]
     print(table([head[i] for i in known], [[row[i] for i in known] for row in rows]))
+    print("\nGOD: generation order deviation, 0 where words are committed from left to right")
+    if cut := [text for text, trace in traces.items() if cut_off(trace.rules_broken, trace.text, trace.length)]:
+        print(f"{', '.join(cut)}: {CUT_OFF}")
     return 0

@@ -6,7 +6,9 @@ import argparse
 import json
 from dataclasses import dataclass
 
+from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions
+from rws_decode.common.files import check_trace_file
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading
 
@@ -22,6 +24,12 @@ class DiffOptions:
     model: str | None = option(None, "mask predictor of both runs: proves where the confidences cross", metavar="NAME")
     loading: LoadingOptions = group(LoadingOptions)
     json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        for trace in (self.first, self.second):
+            check_trace_file(trace)
+        if self.model is not None:
+            locate_model(self.model)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

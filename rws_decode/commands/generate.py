@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.shown import answer_text, as_json, marked, marker, run_text
+from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
+from rws_decode.common.files import check_trace_file
 from rws_decode.strategies.table import OFFERED, STRATEGIES, check_text, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 
@@ -67,8 +68,12 @@ class GenerateOptions(DecodeOptions):
                 f"{' and '.join(missing)} {'are' if several else 'is'} missing: "
                 f"--strategy {name} needs {'them' if several else 'it'}"
             )
+        if self.strategy.run is not None and "run" in STRATEGIES[name].reads:
+            check_trace_file(self.strategy.run)
         if self.compare is not None:
-            check_text(self.compare, "--compare")
+            reads = check_text(self.compare, "--compare")
+            if "reward" in reads and self.reward.reward is None:
+                raise ValueError(f"--reward is missing: --compare {self.compare} needs it")
         if self.trace is not None and self.trace.exists() and not self.trace.is_dir():
             raise ValueError(f"--trace is {self.trace}: a file; a directory is needed")
 
@@ -109,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(result, allow_nan=False))
         return 0
     text = answer_text(trace, decodes.completed(trace))
+    print(prompt_line(trace))
     if beside is None:
         print(run_text(trace, text))
         return 0
@@ -116,7 +122,10 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.replay.diff import diff
 
     other, mark = answer_text(beside, decodes.completed(beside)), marker()
-    print(run_text(trace, marked(text, other, mark)))
-    print(f"\nbeside it, {options.compare}\n{run_text(beside, marked(other, text, mark))}\n")
+    same, first, second = other == text, marked(text, other, mark), marked(other, text, mark)
+    print(run_text(trace, first))
+    print(f"\nbeside it, {options.compare}\n{run_text(beside, 'the same' if same else second, rules=not same)}\n")
+    for line in legend(mark, "words that the other answer does not have there", [text, other], [first, second]):
+        print(f"{line}\n")
     print(diff(beside, trace, decodes.predictor))
     return 0

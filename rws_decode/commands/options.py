@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.common.files import parse_json
+from rws_decode.rewards.names import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import masks_in, without_gaps
 from rws_theory.commands.options import group, option
@@ -85,6 +87,9 @@ class PredictorOptions:
     mask_id: int | None = option(None, "mask token, for a model that does not name its own")
     loading: LoadingOptions = group(LoadingOptions)
 
+    def __post_init__(self) -> None:
+        locate_model(self.model)
+
     def load(self) -> LoadedPredictor:
         """Load the mask predictor."""
         return self.loading.load(self.model, self.mask_id)
@@ -100,6 +105,10 @@ class RewardOptions:
     reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
     reward_dtype: str = option("float32", "of the weights of the reward model", metavar="NAME")
     reward_revision: str | None = option(None, "of a reward model on the hub", metavar="COMMIT")
+
+    def __post_init__(self) -> None:
+        if self.reward is not None:
+            check_reward_name(self.reward)
 
     def load(self, device: str) -> RewardModel:
         """Load the reward model, onto `device` unless --reward-device names another; ValueError if none is named."""
@@ -189,9 +198,6 @@ class PromptOptions:
 
 def _is_large(name: str) -> bool:
     """Return whether a model may take long to load; the shipped ones do not."""
-    from rws_decode.checkpoints.files import shipped
-    from rws_decode.rewards.loading import SHIPPED
-
     return name not in {*shipped("ForMaskedLM"), *SHIPPED}
 
 

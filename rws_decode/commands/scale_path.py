@@ -22,7 +22,7 @@ from rws_decode.commands.options import (
     shape_help,
     threads_option,
 )
-from rws_decode.commands.shown import marked, marker
+from rws_decode.commands.shown import legend, marked, marker
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading, progress
 
@@ -150,13 +150,21 @@ def result(path: ScalePath) -> dict[str, Any]:
     }
 
 
+_AXES = {"temperature": "the constant factor c of all logits", "reward-scale": "the reward scale s_R"}
+
+
 def _text(path: ScalePath) -> str:
     """Return the different answers, each once and whole, with what differs from the answer at scale 1 marked."""
+    from rws_decode.trace.face import CUT_OFF, cut_off
+
     usual = path.at(1.0) if path.scale_min <= 1 <= path.scale_max else None
     usual = path.pieces[0] if usual is None and path.pieces else usual
-    mark, lines = marker(), []
+    mark, lines, cut = marker(), [], []
+    plain: list[str] = []
+    shown: list[str] = []
     if path.prompt_text is not None:
-        lines += [f"prompt: {' '.join(path.prompt_text.split())}", ""]
+        lines.append(f"prompt: {' '.join(path.prompt_text.split())}")
+    lines += [f"scale: {_AXES[path.over]}, from {path.scale_min:g} to {path.scale_max:g}", ""]
     for number, (tokens, pieces) in enumerate(path.answers.items(), start=1):
         first = pieces[0]
         scales = ", ".join(f"{lower:.6g} to {upper:.6g}" for lower, upper in _joined(pieces))
@@ -166,17 +174,22 @@ def _text(path: ScalePath) -> str:
         worth += [] if first.final_reward is None else [_reward(first.final_reward)]
         worth += [] if first.log_prob is None else [f"log-probability {first.log_prob:.2f} nats"]
         worth += [] if first.rules_broken is None else [f"rules broken: {len(first.rules_broken)}"]
+        cut += [str(number)] if cut_off(first.rules_broken, first.text, len(tokens)) else []
         text = json.dumps(list(tokens)) if first.text is None else " ".join(first.text.split())
+        plain.append(text)
         if usual is not None and usual.text is not None and tokens != usual.tokens:
             text = marked(text, usual.text, mark)
+        shown.append(text)
         here = ", where scale 1 is" if usual is not None and tokens == usual.tokens and usual.lower <= 1 else ""
         lines += [f"answer {number}, at {scales}{here}", f"  {'; '.join(worth)}", f"  {text}", ""]
-    if "[" in mark("") and len(path.answers) > 1:
-        lines.append(f"[ ]: not in the answer {'at scale 1' if path.scale_min <= 1 <= path.scale_max else '1'}")
-    lines += [f"unexplored: {gap.lower:.6g} to {gap.upper:.6g}" for gap in path.unexplored]
+    beside = "the answer at scale 1" if usual is not None and usual.lower <= 1 <= usual.upper else "answer 1"
+    lines += legend(mark, f"words that {beside} does not have there", plain, shown)
+    if cut:
+        lines.append(f"{'answer' if len(cut) == 1 else 'answers'} {', '.join(cut)}: {CUT_OFF}")
+    lines += [f"unexplored, as --budget is spent: {gap.lower:.6g} to {gap.upper:.6g}" for gap in path.unexplored]
     lines.append(
-        f"{len(path.pieces)} pieces, {len(path.answers)} different answers; "
-        f"{'certified' if path.certified else 'not certified'}\n"
+        f"{len(path.pieces)} pieces of the axis, {len(path.answers)} different answers; "
+        f"{'certified: nothing is left out, every breakpoint is proved' if path.certified else 'not certified'}\n"
         f"forwards: {path.forwards}; a grid of as many points would take {path.grid_forwards}; "
         f"reward calls: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
     )

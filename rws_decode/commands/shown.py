@@ -6,14 +6,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = ["answer_text", "as_json", "marked", "marker", "run_text", "table"]
+__all__ = ["answer_text", "as_json", "legend", "marked", "marker", "prompt_line", "run_text", "table"]
 
 Mark = Callable[[str], str]
 
@@ -51,14 +51,21 @@ def answer_text(trace: Trace, completed: str | None = None) -> str:
     return json.dumps(trace.tokens.tolist()) if text is None else " ".join(text.split())
 
 
-def run_text(trace: Trace, text: str) -> str:
-    """Return a run for people: its prompt, its text, what the text is worth, its order and its cost."""
-    from rws_decode.trace.face import worth
+def prompt_line(trace: Trace) -> str:
+    """Return a trace's prompt in one line, its ids without a tokenizer."""
+    text = json.dumps(trace.prompt.tolist()) if trace.prompt_text is None else " ".join(trace.prompt_text.split())
+    return f"prompt: {text}"
 
-    prompt = json.dumps(trace.prompt.tolist()) if trace.prompt_text is None else " ".join(trace.prompt_text.split())
-    lines = [f"prompt: {prompt}", f"answer: {text}", ""]
+
+def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
+    """Return a run for people: its text and what that is worth, its order and its cost; rules: name those broken."""
+    from rws_decode.trace.face import CUT_OFF, cut_off, worth
+
+    lines = [f"answer: {text}", ""]
     lines += [f"  {part}" for part in worth(trace)]
-    lines += [f"    {rule}" for rule in trace.rules_broken or ()]
+    if rules:
+        lines += [f"    {rule}" for rule in trace.rules_broken or ()]
+        lines += [f"    the text is {CUT_OFF}"] if cut_off(trace.rules_broken, trace.text, trace.length) else []
     lines.append(f"  generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps")
     if trace.unscaled.any() and trace.strategy["name"] != "default":
         changed = int(trace.changed.sum())
@@ -75,6 +82,15 @@ def marker(stream: TextIO | None = None) -> Mark:
     if looked_at and not os.environ.get("NO_COLOR"):
         return "\x1b[1;4m{}\x1b[0m".format
     return "[{}]".format
+
+
+def legend(mark: Mark, what: str, plain: Iterable[str], shown: Iterable[str]) -> list[str]:
+    """Return the line that says what marked words are; none where the texts shown are the plain ones.
+
+    >>> legend("[{}]".format, "not in the answer of default", ["a b c"], ["a [b] c"])
+    ['[so marked]: not in the answer of default']
+    """
+    return [] if list(plain) == list(shown) else [f"{mark('so marked')}: {what}"]
 
 
 def marked(text: str, beside: str, mark: Mark = "[{}]".format) -> str:

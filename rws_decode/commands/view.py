@@ -7,7 +7,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions
+from rws_decode.common.files import check_trace_file
 from rws_theory.commands.options import add_options, group, option, read_options
 
 __all__ = ["ViewOptions", "add_arguments", "run"]
@@ -33,6 +35,10 @@ class ViewOptions:
             raise ValueError("--model proves why two runs part: a second trace is missing")
         if any(self.out.resolve() == trace.resolve() for trace in self.traces):
             raise ValueError(f"--out is {self.out}, a trace: the page needs a file of its own")
+        for trace in self.traces:
+            check_trace_file(trace)
+        if self.model is not None:
+            locate_model(self.model)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

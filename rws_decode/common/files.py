@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["parse_json", "write_bytes", "write_changed", "write_json", "write_text"]
+__all__ = ["check_trace_file", "parse_json", "write_bytes", "write_changed", "write_json", "write_text"]
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -23,6 +23,12 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def check_trace_file(path: str | os.PathLike[str]) -> None:
+    """Raise FileNotFoundError where there is no file of a trace."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no trace at {path}")
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:

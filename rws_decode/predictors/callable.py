@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from rws_decode.predictors.base import before_end, ends_of, without_mask
+from rws_decode.predictors.face import predictor_html
 from rws_decode.text.gaps import gap_ids
+from rws_theory.show import quoted
 
 __all__ = ["CallablePredictor"]
 
@@ -56,7 +58,11 @@ class CallablePredictor:
 
     def __repr__(self) -> str:
         tokens = "" if self.vocab_size is None else f", {self.vocab_size:,} tokens"
-        return f"CallablePredictor({self.name!r}, mask {self.mask_id}{tokens})"
+        return f"CallablePredictor({quoted(self.name)}, mask {self.mask_id}{tokens})"
+
+    def _repr_html_(self) -> str:
+        text = "none" if self._decode is None else "by decode" if self._encode is None else "by encode and decode"
+        return predictor_html(self, text=text)
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the function's logits [B, L, V]; 0 on padding."""

@@ -13,10 +13,12 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.networks.size import parameters_of
 from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import before_end, without_mask
+from rws_decode.predictors.face import predictor_html
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import gap_ids, masks_in
 from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, without_specials
+from rws_theory.show import quoted
 
 __all__ = ["HFMaskPredictor"]
 
@@ -76,7 +78,11 @@ class HFMaskPredictor(StandIn):
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
         size = f"{parameters_of(self.network)}, {self.vocab_size:,} tokens"
-        return f"{type(self).__name__}({self.name!r}, {size}{examples})"
+        return f"{type(self).__name__}({quoted(self.name)}, {size}{examples})"
+
+    def _repr_html_(self) -> str:
+        text = "none, token ids alone" if self.codec is None else "a message of its chat" if self.chat else "plain"
+        return predictor_html(self, network=parameters_of(self.network), text=text)
 
     @property
     def prompts(self) -> list[str]:

@@ -16,10 +16,9 @@ from rws_decode.checkpoints.files import (
     device_named,
     dtype_named,
     fetch,
-    locate,
+    locate_model,
     quiet,
     refuse_vocabulary,
-    shipped,
 )
 from rws_decode.checkpoints.weights import (
     Stored,
@@ -77,8 +76,7 @@ def load_predictor(
     """
     device = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)
-    names = {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")}
-    checkpoint = fetch("model", locate("model", name, names), revision)
+    checkpoint = fetch("model", locate_model(name), revision)
     raw = config_of("model", checkpoint)
     if raw.get("model_type") == MODEL_TYPE:
         world = load_world(checkpoint, _examples(checkpoint))

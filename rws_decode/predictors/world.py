@@ -12,8 +12,10 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors.base import before_end
+from rws_decode.predictors.face import predictor_html
 from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
+from rws_theory.show import clipped, quoted
 from rws_theory.worlds.joint_table import MASK
 from rws_theory.worlds.part_memory import PartMemory
 
@@ -65,7 +67,10 @@ class WorldPredictor:
 
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
-        return f"{type(self).__name__}({self.name!r}, {self.world!r}{examples})"
+        return clipped(f"{type(self).__name__}({quoted(self.name)}, {self.world!r}{examples})")
+
+    def _repr_html_(self) -> str:
+        return predictor_html(self, world=repr(self.world), text="words, with exact conditionals")
 
     @property
     def prompts(self) -> list[str]:

@@ -51,9 +51,11 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     >>> from rws_decode.settings import Shape
     >>> runs = [decode(predictor, [[1]], rule, Shape(2, 2, 2))[0] for rule in (Confidence(), Temperature(8.0))]
     >>> print(diff(*runs, predictor))  # doctest: +ELLIPSIS
-    strategy: default | temperature:8
-    the runs part at step 0: other positions were committed; factors 1 | 8
-      '1' at 1 overtakes '1' at 0 at c = 4.812; their values are -0.09315 and -0.05436 in the first run, ...
+    strategy: default in the first run, temperature:8 in the second
+    the runs part at step 0, where other positions were committed; the factor is 1 in the first run, 8 in the second
+      (steps and positions count from 0)
+      '1' at 1 overtakes '1' at 0 at factor 4.812
+        the two are ranked by -0.09315 and -0.05436 in the first run, by ...
     1 of the 1 later steps commit other positions; factors, rewards or candidates differ at this and every later step
     """
     if predictor is not None:

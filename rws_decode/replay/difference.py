@@ -6,19 +6,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rws_decode.trace.face import strategy_label
+from rws_decode.replay.face import WHY, difference_html, difference_text, known, setting_words
 from rws_theory.crossings import Crossing
+from rws_theory.show import one_line
 
 __all__ = ["CandidateChange", "Pair", "Parting", "Reversal", "SettingChange", "StepChange", "TraceDiff"]
 
 Pair = tuple[float, float]
-
-_WHY = {
-    "prompt": "the prompts are not the same",
-    "plan": "they do not commit as many tokens in the same block",
-    "order": "other positions were committed",
-    "candidate": "the same positions took other tokens",
-}
 
 
 @dataclass(frozen=True)
@@ -29,10 +23,12 @@ class SettingChange:
     first: Any
     second: Any
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def __str__(self) -> str:
-        if self.name == "strategy":
-            return f"strategy: {strategy_label(self.first)} | {strategy_label(self.second)}"
-        return f"{self.name}: {self.first!r} | {self.second!r}"
+        name, first, second = setting_words(self)
+        return f"{name}: {first} in the first run, {second} in the second"
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,9 @@ class StepChange:
     factors: Pair | None
     rewards: Pair | None
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
 
 @dataclass(frozen=True)
 class Reversal:
@@ -81,14 +80,19 @@ class Reversal:
     certified: bool | None
     note: str
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def __str__(self) -> str:
+        """Say in two lines which word overtook which and where, and by which values each run ranked the two."""
         at = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
-        where = f" at c = {at}" if self.certified else f" ({self.note})" if self.note else ""
-        earlier, later = self.words
-        before, after = _values(self.in_first[::-1]), _values(self.in_second[::-1])
+        several = "s" if len(self.crossings) > 1 else ""
+        where = f" at factor{several} {at}" if self.certified else f" ({self.note})" if self.note else ""
+        (earlier, later), (a, b), (c, d) = self.words, self.in_first, self.in_second
         return (
-            f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}; "
-            f"their values are {before} in the first run, {after} in the second"
+            f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}\n"
+            f"  the two are ranked by {known(b)} and {known(a)} in the first run, "
+            f"by {known(d)} and {known(c)} in the second"
         )
 
 
@@ -106,6 +110,9 @@ class Parting:
     factors: Pair
     candidates: tuple[CandidateChange, ...]
     reversals: tuple[Reversal, ...]
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,44 +132,17 @@ class TraceDiff:
     def __repr__(self) -> str:
         if self.parting is None:
             return "TraceDiff(the same tokens at the same steps)"
-        return f"TraceDiff(parted at step {self.parting.step}: {_WHY[self.parting.why]}; print it for the rest)"
+        return f"TraceDiff(parted at step {self.parting.step}: {WHY[self.parting.why]}; print it for the rest)"
+
+    def _repr_html_(self) -> str:
+        return difference_html(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the difference as JSON-ready data, NaN as None."""
         return _plain(asdict(self))
 
     def __str__(self) -> str:
-        known = {change.name for change in self.settings}
-        # Another reward model has other settings.
-        hidden = {"reward_settings"} if "reward_model" in known else set()
-        lines = [str(change) for change in self.settings if change.name not in hidden]
-        if self.parting is None:
-            return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
-        parting = self.parting
-        lines.append(f"the runs part at step {parting.step}: {_WHY[parting.why]}; factors {_two(parting.factors)}")
-        lines += [f"  at {c.position} stands {c.words[0]!r} | {c.words[1]!r}" for c in parting.candidates]
-        lines += [f"  {pair}" for pair in parting.reversals]
-        return "\n".join([*lines, self._later(parting.step)])
-
-    def _later(self, parted: int) -> str:
-        """Say which steps after the parting differ."""
-        later = range(parted + 1, self.steps_run)
-        differing = [change for change in self.steps if change.step > parted]
-        if not differing:
-            return "no later step differs"
-        commits = sum(bool(change.only_first or change.only_second) for change in differing)
-        said = f"{commits} of the {len(later)} later steps commit other positions"
-        if len(differing) == len(later):
-            return f"{said}; factors, rewards or candidates differ at this and every later step"
-        return f"{said}; factors, rewards or candidates differ at {', '.join(str(change.step) for change in differing)}"
-
-
-def _values(pair: Pair) -> str:
-    return " and ".join("not known" if math.isnan(value) else f"{value:.4g}" for value in pair)
-
-
-def _two(pair: Pair) -> str:
-    return " | ".join("not known" if math.isnan(value) else f"{value:.6g}" for value in pair)
+        return difference_text(self)
 
 
 def _plain(value: Any) -> Any:

@@ -35,6 +35,9 @@ class Replay:
     tokens: NDArray[np.int64]
     parted_at: int | None
 
+    def __repr__(self) -> str:
+        return f"Replay({'the same tokens' if self.parted_at is None else f'parted at step {self.parted_at}'})"
+
 
 def replay(trace: Trace) -> Replay:
     """Select again from the recorded ranking values and candidates, step by step, and compare with the record.

@@ -13,6 +13,7 @@ from rws_decode.canvas.layout import forbidden_ids, lay_out
 from rws_decode.common.page import Page
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, pieces_of
+from rws_decode.replay.face import step_html
 from rws_decode.step.forward import masked_logits
 from rws_decode.trace.trace import Trace
 
@@ -40,6 +41,9 @@ class StepLogits:
     def __repr__(self) -> str:
         shape = f"{len(self.positions)} positions, {self.logits.shape[1]} tokens"
         return f"StepLogits(step {self.step}: {shape}, {int(self.chosen.sum())} committed, factor {self.factor:.4g})"
+
+    def _repr_html_(self) -> str:
+        return step_html(self)
 
     def view(self, k: int | None = None, scale_min: float = 0.1, scale_max: float = 32.0) -> Page:
         """Return an interactive page of the confidence curves, which a notebook shows by itself.

@@ -25,13 +25,29 @@ A reward model has the methods and attributes of `RewardModel`. It may have thes
 
 from __future__ import annotations
 
-from rws_decode.rewards.base import RewardModel, RewardSession, SessionReward
-from rws_decode.rewards.callable import CallableReward
-from rws_decode.rewards.causal import CausalReward
-from rws_decode.rewards.classifier import SequenceClassifierReward
-from rws_decode.rewards.loading import load_reward
-from rws_decode.rewards.quantile import QuantileReward
-from rws_decode.rewards.registry import PUBLISHED, PublishedReward, published_reward
+from typing import TYPE_CHECKING
+
+from rws_theory.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from rws_decode.rewards.base import RewardModel, RewardSession, SessionReward
+    from rws_decode.rewards.callable import CallableReward
+    from rws_decode.rewards.causal import CausalReward
+    from rws_decode.rewards.classifier import SequenceClassifierReward
+    from rws_decode.rewards.loading import load_reward
+    from rws_decode.rewards.quantile import QuantileReward
+    from rws_decode.rewards.registry import PUBLISHED, PublishedReward, published_reward
+
+# Names are imported when first used, so that a misspelt name of a reward model does not wait for PyTorch.
+_HOME = {
+    "base": ("RewardModel", "RewardSession", "SessionReward"),
+    "callable": ("CallableReward",),
+    "causal": ("CausalReward",),
+    "classifier": ("SequenceClassifierReward",),
+    "loading": ("load_reward",),
+    "quantile": ("QuantileReward",),
+    "registry": ("PUBLISHED", "PublishedReward", "published_reward"),
+}
 
 __all__ = [
     "PUBLISHED",
@@ -46,3 +62,5 @@ __all__ = [
     "load_reward",
     "published_reward",
 ]
+
+on_demand(__name__, _HOME)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
+from rws_decode.common.reward_face import reward_html
 from rws_decode.rewards.base import RewardModel, as_number, check_statistics
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_theory.show import figures
+from rws_theory.show import figures, quoted
 
 __all__ = ["CallableReward", "as_reward"]
 
@@ -45,7 +46,10 @@ class CallableReward:
 
     def __repr__(self) -> str:
         bounds = "" if self.bounds is None else f", bounds={self.bounds}"
-        return f"CallableReward({self.name!r}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
+        return f"CallableReward({quoted(self.name)}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
+
+    def _repr_html_(self) -> str:
+        return reward_html(self, "prompt and answer, as two texts")
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the function's value for each pair."""

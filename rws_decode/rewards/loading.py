@@ -18,8 +18,6 @@ from rws_decode.checkpoints.files import (
     dtype_named,
     fetch,
     has_tokenizer,
-    locate,
-    models_directory,
     quiet,
     refuse_vocabulary,
     without_panics,
@@ -32,14 +30,13 @@ from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_class
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.internlm2 import reward_token
 from rws_decode.rewards.layouts import load_network, load_tokenizer
+from rws_decode.rewards.names import is_of_world, locate_reward
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
+from rws_decode.rewards.registry import Layout, PublishedReward, layout_of
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
 
-__all__ = ["SHIPPED", "load_reward"]
-
-SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
+__all__ = ["load_reward"]
 
 _COMMIT = re.compile("[0-9a-f]{40}")
 _TEMPLATES: dict[Layout, Template] = {"plain": "pair", "internlm2": "chat", "eurus": "instruct", "quantile": "chat"}
@@ -84,7 +81,7 @@ def load_reward(
         from rws_decode.mini.stories.reward import exact_reward
 
         return exact_reward()
-    if name.partition(":")[0] in world.NAMES and not Path(name).is_dir():
+    if is_of_world(name):
         return world.world_reward_named(name, mean, std)
     device, kind = device_named(device), dtype_named(dtype)
     if device_map is not None:
@@ -173,17 +170,7 @@ def _classifier(loaded: Callable[[], tuple[Any, Any, Any]], device: torch.device
 
 
 def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, PublishedReward | None]:
-    entry = published_reward(name if published is None else published)
-    if published is not None and entry is None:
-        raise ValueError(f"published is {published!r}: one of {', '.join(PUBLISHED)} is needed")
-    root = models_directory()
-    present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
-    try:
-        checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
-    except ValueError as error:
-        message = str(error).replace("shipped name (", "shipped name (exact, era, keywords, ")
-        paper = f", nor the paper's ({', '.join(PUBLISHED)}), nor a dir"
-        raise ValueError(message.replace(", nor a dir", paper)) from error
+    checkpoint, entry = locate_reward(name, published)
     if entry is not None and checkpoint.directory is None:
         revision = entry.revision if revision is None else revision
         if revision is None or not _COMMIT.fullmatch(revision):

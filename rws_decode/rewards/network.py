@@ -8,14 +8,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rws_decode.common.reward_face import reward_html
 from rws_decode.networks.size import parameters_of
 from rws_decode.networks.stand_in import StandIn
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
-from rws_theory.show import figures
+from rws_theory.show import clipped, figures, quoted
 
 __all__ = ["NetworkReward", "check_one_output", "hidden_states"]
+
+
+_LAYOUTS: dict[Template, str] = {
+    "pair": "a pair of texts",
+    "chat": "messages of its chat",
+    "instruct": "an exchange in [INST]",
+}
 
 
 class NetworkReward(StandIn):
@@ -52,9 +60,13 @@ class NetworkReward(StandIn):
 
     def __repr__(self) -> str:
         statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
-        return (
-            f"{type(self).__name__}({self.name!r}, {parameters_of(self.network)}, {self.template} text, {statistics})"
-        )
+        about = f"{parameters_of(self.network)}, {self.template} text, {statistics}"
+        return clipped(f"{type(self).__name__}({quoted(self.name)}, {about})")
+
+    def _repr_html_(self) -> str:
+        reads = f"prompt and answer as {_LAYOUTS[self.template]}, at most {self.max_length:,} tokens"
+        device = str(next(self.network.parameters()).device)
+        return reward_html(self, reads, network=parameters_of(self.network), device=device)
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for none, or more than the model reads: nothing is cut off."""

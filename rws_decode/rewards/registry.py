@@ -10,10 +10,12 @@ does this package.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rws_decode.rewards.templates import Template
 from rws_theory.printed import printed_in
+
+if TYPE_CHECKING:
+    from rws_decode.rewards.templates import Template
 
 __all__ = ["PUBLISHED", "STATISTICS", "Layout", "PublishedReward", "layout_of", "published_reward"]
 

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from rws_decode.checkpoints.files import models_directory
+from rws_decode.common.reward_face import reward_html
 from rws_decode.rewards.base import check_statistics
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.words import Words
-from rws_theory.show import figures
+from rws_theory.show import figures, quoted
 from rws_theory.worlds.automaton import Automaton, keywords
 
-__all__ = ["NAMES", "WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
-
-NAMES = ("era", "keywords")
+__all__ = ["WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
 
 _WORLD = "english"
 _WORDS = 32  # of the answers that a keyword reward is normalised for
@@ -58,7 +57,10 @@ class WorldReward:
 
     def __repr__(self) -> str:
         bounds = "" if self.bounds is None else f", bounds={self.bounds}"
-        return f"WorldReward({self.name!r}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
+        return f"WorldReward({quoted(self.name)}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
+
+    def _repr_html_(self) -> str:
+        return reward_html(self, "the words of the answer, up to its end")
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the reward of each answer; it does not depend on the prompt.

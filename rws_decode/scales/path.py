@@ -25,6 +25,7 @@ from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.orders.deviation import generation_order_deviation
+from rws_theory.show import figures, quoted, shortened
 
 __all__ = ["Breakpoint", "Level", "Over", "ScalePath", "ScalePiece", "Unexplored", "scale_path"]
 
@@ -50,6 +51,10 @@ class ScalePiece:
     final_reward: FinalReward | None = None
     log_prob: float | None = None
     rules_broken: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        text = shortened(self.tokens) if self.text is None else quoted(self.text, 72)
+        return f"ScalePiece({figures(self.lower)} to {figures(self.upper)}: {text})"
 
     @property
     def god_steps(self) -> float:

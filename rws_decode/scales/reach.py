@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from rws_decode.scales.path import ScalePath
+from rws_theory.show import quoted, shortened
 
 __all__ = ["Output", "Reach", "compare_reach"]
 
@@ -26,6 +27,12 @@ class Output:
     temperature_width: float
     reward_width: float
 
+    def __repr__(self) -> str:
+        axes = (("temperature", self.by_temperature), ("reward scale", self.by_reward_scale))
+        reached = " and ".join(name for name, by in axes if by)
+        text = shortened(self.tokens) if self.text is None else quoted(self.text, 64)
+        return f"Output(by {reached or 'neither'}: {text})"
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -44,6 +51,13 @@ class Reach:
     reward_unexplored: float
     temperature_certified: bool
     reward_certified: bool
+
+    def __repr__(self) -> str:
+        alone = (
+            f"{len(self.only_temperature)} by temperature alone, {len(self.only_reward_scale)} by reward scale alone"
+        )
+        open_ = f", {len(self.open)} open" if self.open else ""
+        return f"Reach({len(self.outputs)} answers: {len(self.shared)} by both, {alone}{open_})"
 
     @property
     def temperature(self) -> tuple[Output, ...]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from rws_decode.common.arguments import check_positive, per_row
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.gain import factor_range, reward_factor
+from rws_theory.show import one_line
 
 __all__ = [
     "RWS",
@@ -53,6 +54,9 @@ class Temperature:
     scale: float | tuple[float, ...]
     name = "temperature"
     needs_reward = False
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         for value in self.scale if isinstance(self.scale, tuple) else (self.scale,):

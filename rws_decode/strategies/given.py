@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rws_decode.common.arguments import at_step, check_positive, check_table
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.gain import reward_factor
+from rws_theory.show import one_line
 
 __all__ = ["RewardReplay", "Schedule"]
 
@@ -30,6 +31,9 @@ class Schedule:
     factors: tuple[float, ...] | tuple[tuple[float, ...], ...]
     name = "schedule"
     needs_reward = False
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         check_table("factors", self.factors, positive=True)
@@ -55,6 +59,9 @@ class RewardReplay:
     eps: float = 1e-5
     name = "reward-replay"
     needs_reward = False
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         check_positive("reward_scale", self.reward_scale)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.show import one_line
 
 __all__ = ["Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"]
 
@@ -88,6 +89,9 @@ class RandomOrder:
     needs_reward = False
     sensitivity = 0.0
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def __post_init__(self) -> None:
         check_seeds("seed", self.seed)
 
@@ -132,6 +136,9 @@ class RecordedOrder:
     name = "recorded-order"
     needs_reward = False
     sensitivity = 0.0
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 3 or bool(np.isnan(self.values).any()):

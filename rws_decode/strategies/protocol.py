@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rws_theory.show import one_line
+
 __all__ = [
     "AsksAtSteps",
     "BoundedFactor",
@@ -47,6 +49,9 @@ class MaskedPositions(NamedTuple):
     logits: Tensor = torch.empty(0, 0)
     candidate: Tensor = _NONE
     reward: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 @runtime_checkable

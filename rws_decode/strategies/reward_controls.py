@@ -11,6 +11,7 @@ from torch import Tensor
 from rws_decode.common.arguments import check_positive, check_seeds, per_row
 from rws_decode.strategies.factors import reward_factors, rws_factor, tensor_factors
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.show import one_line
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
 
@@ -106,6 +107,9 @@ class RandomReward:
     eps: float = 1e-5
     name = "rws-random"
     needs_reward = False
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         check_positive("reward_scale", self.reward_scale)

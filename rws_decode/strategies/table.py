@@ -37,7 +37,9 @@ STRATEGIES: dict[str, Entry] = {
     "temperature": Entry("factors.Temperature", ("scale",), "a constant factor --scale of all logits"),
     "rws": Entry("factors.RWS", ("reward_scale", "reward"), "reward-weighted sampling at --reward-scale"),
     "rws-every": Entry(
-        "reward_controls.RWSEvery", ("reward_scale", "reward", "every"), "rws that asks at every --every-th step"
+        "reward_controls.RWSEvery",
+        ("reward_scale", "reward", "every"),
+        "rws that asks the reward at every --every-th step",
     ),
     "rws-flipped": Entry("reward_controls.FlippedReward", ("reward_scale", "reward"), "rws of minus the reward"),
     "rws-random": Entry("reward_controls.RandomReward", ("reward_scale",), "rws of normal noise instead of a reward"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rws_theory.show import one_line
+
 __all__ = ["ANSWER", "QUESTION", "Dialogue", "as_dialogue", "check_text"]
 
 # What sets turns apart where text alone is read: as the story language writes its dialogues (`stories.tasks`).
@@ -28,6 +30,9 @@ class Dialogue:
     """
 
     turns: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         given: object = self.turns

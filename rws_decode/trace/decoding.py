@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.trace.face import decoding_html, strategy_label
+from rws_decode.trace.face import decoding_html, strategy_label, trace_line
 from rws_decode.trace.trace import Trace
+from rws_theory.show import clipped, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -31,13 +32,13 @@ class Decoding(Sequence[Trace]):
 
     def __repr__(self) -> str:
         if len(self.traces) == 1:
-            return f"Decoding({self.traces[0]!r})"
+            return f"Decoding({trace_line(self.traces[0], 106)})"
         labels = sorted({strategy_label(trace.strategy) for trace in self.traces})
         orders = [trace.god_steps for trace in self.traces]
         rewards = [trace.final_reward["raw"] for trace in self.traces if trace.final_reward is not None]
         mean = f", mean reward {np.mean(rewards):.3g}" if rewards else ""
         size = f"{len(self.traces)} prompts, {self.forwards} forwards"
-        return f"Decoding({', '.join(labels)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})"
+        return clipped(f"Decoding({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
 
     def _repr_html_(self) -> str:
         return decoding_html(self)

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rws_decode.common.palette import BLUE, VERMILION
-from rws_theory.show import table_html
+from rws_decode.mini.stories import answers as stories
+from rws_theory.show import clipped, table_html
 
 if TYPE_CHECKING:
     from rws_decode.trace.decoding import Decoding
     from rws_decode.trace.trace import Trace
 
 __all__ = [
+    "CUT_OFF",
     "answer_html",
     "comparison_html",
+    "cut_off",
     "decoding_html",
     "known_columns",
     "strategy_label",
@@ -30,6 +33,14 @@ __all__ = [
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"
+
+
+CUT_OFF = "cut off within a sentence, at its last token: rules about how it ends cannot hold"
+
+
+def cut_off(rules_broken: Sequence[str] | None, text: str | None, length: int) -> bool:
+    """Return whether a text breaks rules and is cut off at its length, so that some of them could not hold."""
+    return bool(rules_broken) and text is not None and stories.cut_off(text, length)
 
 
 def strategy_label(described: Mapping[str, Any]) -> str:
@@ -64,7 +75,7 @@ def trace_line(trace: Trace, width: int = 118) -> str:
     room = width - len(line) - 5
     if text and room > 12:
         line += f', "{text}"' if len(text) <= room else f', "{text[: room - 3]}..."'
-    return line + ")"
+    return clipped(line + ")", width)
 
 
 def trace_html(trace: Trace) -> str:
@@ -72,6 +83,7 @@ def trace_html(trace: Trace) -> str:
     said = [f"<b>{escape(strategy_label(trace.strategy))}</b> on {escape(trace.predictor)}"]
     said += [f"{trace.length} tokens in {trace.steps_run} steps", f"GOD {trace.god_steps:.2f} steps"]
     said += [escape(part) for part in worth(trace)]
+    said += [CUT_OFF] if cut_off(trace.rules_broken, trace.text, trace.length) else []
     prompt = "" if trace.prompt_text is None else f"<div><i>{escape(trace.prompt_text)}</i></div>"
     return (
         f'<div style="{_SMALL}"><div>{"; ".join(said)}</div>{prompt}{answer_html(trace)}'
@@ -97,7 +109,7 @@ def answer_html(trace: Trace) -> str:
 def _committed_by_scale(trace: Trace) -> list[bool]:
     """Return the positions whose commit the scale, or the strategy's own order, brought about."""
     known = trace.unscaled.any(axis=1)
-    return (trace.chosen & ~trace.unscaled)[known].any(axis=0).tolist()
+    return np.logical_or.reduce((trace.chosen & ~trace.unscaled)[known], axis=0).tolist()
 
 
 def _explained(trace: Trace) -> str:

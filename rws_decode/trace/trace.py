@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.common.files import write_bytes
+from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Page
 from rws_decode.text.gaps import filled, row_of
 from rws_decode.trace.checks import LAYOUT, check_outcome, check_settings, check_steps, checked_array
@@ -278,8 +278,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
     """
     from rws_decode.trace.file import read_trace
 
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no trace at {path}")
+    check_trace_file(path)
     settings = {field.name for field in fields(Trace)} - set(LAYOUT)
     try:
         return Trace(**read_trace(Path(path).read_bytes(), settings))

@@ -23,6 +23,11 @@ _PROOF = {
     "ball": "ball arithmetic",
     "exact": "an integer polynomial and ball arithmetic",
 }
+_AT_ONE = {
+    -1: "at scale 1, a is less confident than b",
+    0: "a and b are equally confident at every scale",
+    1: "at scale 1, a is more confident than b",
+}
 _LOGITS = "JSON list of logits (-Infinity forbids a token) or path of a .npy file"
 
 
@@ -95,20 +100,26 @@ def _as_json(result: Crossings) -> dict[str, Any]:
     }
 
 
+def _verdict(result: Crossings) -> list[str]:
+    how = f"(proved by {_PROOF[result.certificate]})"
+    if result.complete and not result.count:
+        return [f"no crossing at any scale {how}"]
+    counted = f"{result.count} crossing{'' if result.count == 1 else 's'}; at most {result.bound} possible"
+    return [counted, f"{'these are all' if result.complete else 'not all are resolved'} {how}"]
+
+
 def _as_text(result: Crossings) -> str:
-    relation = {-1: "P_a(1) < P_b(1)", 0: "P_a = P_b at every scale", 1: "P_a(1) > P_b(1)"}[result.sign_at_one]
+    relation = _AT_ONE[result.sign_at_one]
     lines = [
-        f"{result.dimension} logits; {relation}",
+        f"{result.dimension} logits each; {relation}",
         f"a: total gap {result.sigma[0]:.6g}, smallest gap {result.delta[0]:.6g}",
         f"b: total gap {result.sigma[1]:.6g}, smallest gap {result.delta[1]:.6g}",
         *(
-            f"crossing at r = {c.root:.12g}, in [{c.lower!r}, {c.upper!r}], multiplicity {c.multiplicity}"
+            f"crossing at r = {c.root:.12g}, proved to lie in [{c.lower!r}, {c.upper!r}], multiplicity {c.multiplicity}"
             if c.multiplicity
             else f"near-tangency at r = {c.root:.12g}, in [{c.lower!r}, {c.upper!r}], not resolved"
             for c in result.crossings
         ),
-        f"{result.count} found, at most {result.bound} in (0, inf): "
-        + ("these are all" if result.complete else "not all are resolved")
-        + f" (proved by {_PROOF[result.certificate]})",
+        *_verdict(result),
     ]
     return "\n".join(lines)

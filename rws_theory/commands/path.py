@@ -61,6 +61,9 @@ def _as_text(path: SelectionPath) -> str:
         f"scales {p.lower:.12g} to {p.upper:.12g}: positions {', '.join(map(str, p.selected)) or 'none'}"
         for p in path.pieces
     ]
-    lines += [f"{'set changes' if b.breakpoint else 'not proved'} in [{b.lower!r}, {b.upper!r}]" for b in path.brackets]
-    verdict = "certified" if path.certified else "not certified everywhere"
-    return "\n".join([*lines, f"{verdict} ({path.certificate}; {path.evaluations} values of log F)"])
+    lines += [
+        f"{'the set changes' if b.breakpoint else 'not proved'} in [{b.lower!r}, {b.upper!r}]" for b in path.brackets
+    ]
+    verdict = "certified at every scale" if path.certified else "not certified everywhere"
+    how = f"by {path.certificate}, from {path.evaluations} evaluations"
+    return "\n".join([*lines, f"{verdict} ({how}; positions count from 0)"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rws_theory.show import one_line
 from rws_theory.tilting.reward import tilted_cumulants, tilted_gain
 
 __all__ = ["VarianceIdentity", "variance_identity"]
@@ -30,6 +31,9 @@ class VarianceIdentity:
     integral_error: float
     scale: float
     corrected: float
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> VarianceIdentity:

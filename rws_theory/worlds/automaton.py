@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rws_theory.show import one_line
 from rws_theory.worlds.backoff import Floats, Ints
 
 __all__ = ["Automaton", "keywords"]
@@ -28,6 +29,9 @@ class Automaton:
 
     following: Ints
     reward: Floats
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         following, reward = np.asarray(self.following), np.asarray(self.reward, dtype=np.float64)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range
+from rws_theory.show import one_line
 from rws_theory.tilting import tilted_cumulants
 from rws_theory.worlds.joint_table import Floats, Ints
 from rws_theory.worlds.reference_decoder import FactorRule, constant_rule, flipped_rule, replay_rule, rws_rule
@@ -51,6 +52,9 @@ class TableDecodes:
     after_first: Floats
     final: Floats
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
 
 @dataclass(frozen=True)
 class CorollaryCell:
@@ -66,6 +70,9 @@ class CorollaryCell:
     final: tuple[RewardTally, ...]
     first_step: tuple[RewardTally, ...]
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
 
 @dataclass(frozen=True)
 class CorollaryStudy:
@@ -78,6 +85,9 @@ class CorollaryStudy:
     reward_scale: float
     eps: float
     cells: tuple[CorollaryCell, ...]
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 def corollary_study(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
+from rws_theory.show import one_line
+
 __all__ = ["LessReward", "check_less_reward", "rws_less_reward_example"]
 
 Weights = tuple[tuple[int, ...], ...]
@@ -45,6 +47,9 @@ class LessReward:
     rws_reward: int
     confidence_expected: Fraction
     rws_expected: Fraction
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     @property
     def proved(self) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.confidence import log_odds
 from rws_theory.gain import normalise, reward_factor
+from rws_theory.show import one_line
 from rws_theory.worlds.joint_table import MASK, Floats, Ints, JointTable, MaskedModel, reward_statistics
 
 __all__ = [
@@ -43,6 +44,9 @@ class MaskedDecode:
     commit_step: Ints
     factors: Floats
     rewards: Floats
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 def decode_masked(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from rws_theory.show import one_line
 from rws_theory.worlds.backoff import Backoff, Floats, Ints
 from rws_theory.worlds.backoff_passes import Passes, passes_of
 from rws_theory.worlds.joint_table import check_canvas
@@ -29,6 +30,9 @@ class RewardSlopes:
     mean_log_p: float
     tilting: float
     scaling: float
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequence[int] | Ints = ()) -> RewardSlopes:

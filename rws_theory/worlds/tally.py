@@ -7,6 +7,8 @@ from typing import Literal
 
 from scipy.special import betainccinv, betaincinv
 
+from rws_theory.show import one_line
+
 __all__ = ["RewardTally"]
 
 
@@ -18,6 +20,9 @@ class RewardTally:
     more: int
     equal: int
     less: int
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     @property
     def models(self) -> int:

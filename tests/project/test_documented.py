@@ -68,7 +68,7 @@ HERE: dict[str, Here] = {
     "python -m rws_theory claims": Here(more="T1b-printed D-gaps", says=("T1b-printed: FALSE", "D-gaps: TRUE")),
     "python -m rws_theory claims --json": Here(more="D-gaps", says=('"verdict": "true"',)),
     r'python -m rws_theory crossings "\[.*': Here(says=("crossing at r = 4.8121182506", "these are all (proved")),
-    "python -m rws_theory crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("these are all",)),
+    "python -m rws_theory crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("no crossing at any scale",)),
     RANDOM_LOGITS: Here(leaves=("logits.npy",)),
     r"python -m rws_theory path logits\.npy .*": Here(first=(RANDOM_LOGITS,), says=("certified",)),
     "python -m rws_theory path LOGITS .*": Here(

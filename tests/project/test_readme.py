@@ -59,7 +59,7 @@ def test_the_first_example_is_as_the_text_says(
     _, names = ran("Decode something")
     assert len(names["guided"].rules_broken) == 3 and names["usual"].rules_broken == []
     assert "RWS breaks three rules, where the default breaks none" in section("Decode something").replace("\n", " ")
-    assert "'the' at 0 overtakes 'worked' at 4 at c = 1.794" in capsys.readouterr().out
+    assert "'the' at 0 overtakes 'worked' at 4 at factor 1.794" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.png", "decodes.html", "order.png"]
     assert 40_000 < (tmp_path / "decodes.html").stat().st_size < 80_000  # "some 60 KB"
 

@@ -70,6 +70,24 @@ def test_the_shipped_world_decodes_with_sparse_matrices_alone(words: list[str]) 
     assert "scipy.sparse" in loaded and not loaded & (large | (WORLDS - {"rws_theory.worlds.ngram"}))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "generate --example 3 --model mni",
+        "generate --example 3 --reward nosuch",
+        "generate --example 3 --strategy schedule --run nowhere.parquet",
+        "compare --example 3 --reward nosuch",
+        "scale-path --example 3 --scale-min 1 --scale-max 2 --model mni",
+        "view nowhere.parquet -o page.html",
+        "replay nowhere.parquet",
+        "diff nowhere.parquet nothing.parquet",
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_refused_before_anything_large_is_imported(command: str) -> None:
+    code = "import sys\nfrom rws_decode.__main__ import main\nassert main(sys.argv[1:]) == 2"
+    assert not imported_by(code, *command.split()) & (NETWORKS | SCIPY | FRAMES | {"numpy", "huggingface_hub"})
+
+
 def test_decoding_in_python_imports_no_more() -> None:
     code = """
 import rws_decode as rws

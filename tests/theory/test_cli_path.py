@@ -46,8 +46,8 @@ def test_text_names_pieces_brackets_and_the_certificate(tmp_path: Path, capsys: 
     file = saved(tmp_path, PAIR)
     assert main(["path", file, "--k", "1", "--scale-min", "0.01", "--scale-max", "32"]) == 0
     out = capsys.readouterr().out
-    assert "scales 0.01 to 4.8121182506: positions 0" in out and "set changes in [4.81211825" in out
-    assert out.splitlines()[-1].startswith("certified (float64 error bound; ")
+    assert "scales 0.01 to 4.8121182506: positions 0" in out and "the set changes in [4.81211825" in out
+    assert out.splitlines()[-1].startswith("certified at every scale (by float64 error bound, from ")
     assert main(["path", file, "--k", "0", "--scale-min", "1", "--scale-max", "2"]) == 0
     assert "positions none" in capsys.readouterr().out
 

@@ -207,18 +207,22 @@ def test_a_message_of_many_lines_becomes_one(
 
 def test_crossings_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed_by(capsys, "crossings", "[1.1, 0.6, 0.3]", " [1.0, 0.4, 0.4]") == (
-        "3 logits; P_a(1) > P_b(1)\n"
+        "3 logits each; at scale 1, a is more confident than b\n"
         "a: total gap 1.3, smallest gap 0.5\n"
         "b: total gap 1.2, smallest gap 0.6\n"
-        "crossing at r = 4.8121182506, in [4.812118250593723, 4.812118250598343], multiplicity 1\n"
-        "1 found, at most 1 in (0, inf): these are all (proved by an integer polynomial and ball arithmetic)\n",
+        "crossing at r = 4.8121182506, proved to lie in [4.812118250593723, 4.812118250598343], multiplicity 1\n"
+        "1 crossing; at most 1 possible\n"
+        "these are all (proved by an integer polynomial and ball arithmetic)\n",
         "",
     )
     out, _ = printed_by(capsys, "crossings", "[1, 0]", "[2, 0]")
-    assert out.startswith("2 logits; P_a(1) < P_b(1)\na: total gap 1, smallest gap 1\nb: total gap 2, smallest gap 2\n")
+    assert out.startswith(
+        "2 logits each; at scale 1, a is less confident than b\n"
+        "a: total gap 1, smallest gap 1\nb: total gap 2, smallest gap 2\n"
+    )
     out, _ = printed_by(capsys, "crossings", "[1, 0]", "[0, 1]")
-    assert out.startswith("2 logits; P_a = P_b at every scale\n")
-    assert "0 found, at most 0 in (0, inf): these are all (proved by float64 sums with an error bound)\n" in out
+    assert out.startswith("2 logits each; a and b are equally confident at every scale\n")
+    assert "no crossing at any scale (proved by float64 sums with an error bound)\n" in out
 
 
 def test_decimals_of_a_list_are_exact_and_its_ends_those_of_float64(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +250,8 @@ def test_ends_that_float64_cannot_hold_and_clusters_are_told_as_such(capsys: pyt
     pair = ("[0, -2e-312, -7e-312, -7e-312]", "[0, -3e-312, -3e-312, -13e-312]")
     assert printed_by(capsys, "crossings", *pair)[0].splitlines()[3:] == [
         "near-tangency at r = inf, in [1.7976931348623157e+308, inf], not resolved",
-        "1 found, at most 2 in (0, inf): not all are resolved (proved by an integer polynomial and ball arithmetic)",
+        "1 crossing; at most 2 possible",
+        "not all are resolved (proved by an integer polynomial and ball arithmetic)",
     ]
 
 
@@ -278,9 +283,9 @@ def test_a_path_that_is_not_proved_everywhere_is_not_told_as_proved(
         "scales 0.5 to 0.333333333333: positions 0, 2\n"
         "scales 0.333333333333 to 2: positions 1, 2\n"
         "scales 2 to 3: positions none\n"
-        "set changes in [0.25, 0.375]\n"
+        "the set changes in [0.25, 0.375]\n"
         "not proved in [2.0, 3.0]\n"
-        "not certified everywhere (float64 error bound; 17 values of log F)\n",
+        "not certified everywhere (by float64 error bound, from 17 evaluations; positions count from 0)\n",
         "",
     )
     assert given[0].tolist() == [[1.0, 2.0]] and given[1:] == [2, 0.5, 3.0]
@@ -299,7 +304,9 @@ def test_one_scale_is_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     np.save(tmp_path / "logits.npy", [[1.0, 2.0], [0.0, 3.0]])
     words = ("path", str(tmp_path / "logits.npy"), "--k", "1", "--scale-min", "2", "--scale-max", "2")
     out, _ = printed_by(capsys, *words)
-    assert out.splitlines()[0] == "scales 2 to 2: positions 1" and out.splitlines()[-1].startswith("certified (")
+    assert out.splitlines()[0] == "scales 2 to 2: positions 1" and out.splitlines()[-1].startswith(
+        "certified at every scale (by "
+    )
 
 
 # --- bench ------------------------------------------------------------------------------------------------------------

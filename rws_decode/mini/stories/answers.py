@@ -12,7 +12,7 @@ from rws_decode.mini.stories.lexicon import NUMBERS, TOPICS, plural, words
 from rws_decode.mini.stories.sample import Story
 from rws_decode.mini.stories.tasks import questions
 
-__all__ = ["Judgement", "broken_rules", "judge", "keyword_inclusion"]
+__all__ = ["Judgement", "broken_rules", "cut_off", "judge", "keyword_inclusion"]
 
 _KEYWORDS = re.compile(r"write an? (\w+) (\w+) story with (\S+) , (\S+) , (\S+) and (\S+) \.")
 _CONTINUE = re.compile(r"continue this (\w+) story : (.+)")
@@ -160,3 +160,16 @@ def broken_rules(prompt: str, answer: str) -> list[str] | None:
         + (")" if violation.kind == "grammar" else f", not {violation.expected!r})")
         for violation in judgement.violations
     ]
+
+
+def cut_off(answer: str, length: int) -> bool:
+    """Return whether an answer of `length` tokens stops within a sentence, with no end of text before its last token.
+
+    A token is a word: an answer of fewer words than tokens holds an end, or another token that is no word. Of a text
+    that is cut off, the rules about its last sentence, its ending and its length cannot hold.
+
+    >>> cut_off("mara was the", 3), cut_off("mara was the", 8), cut_off("one two .", 3)
+    (True, False, False)
+    """
+    words = answer.split()
+    return len(words) == length > 0 and words[-1] != "."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from math import inf
 
+from rws_decode.common.reward_face import reward_html
 from rws_decode.mini.stories.answers import judge
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures
@@ -30,6 +31,9 @@ class ExactReward:
 
     def __repr__(self) -> str:
         return f"ExactReward(mean={figures(self.mean)}, std={figures(self.std)})"
+
+    def _repr_html_(self) -> str:
+        return reward_html(self, "prompt and answer, by the rules of the story language")
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return minus the number of violations of each answer."""

@@ -10,6 +10,7 @@ import pytest
 from rws_decode.__main__ import main
 from rws_decode.commands.shown import marked, marker
 from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.trace.face import CUT_OFF
 
 SIZE = ["--length", "32", "--steps", "16"]
 MINI = ["--model", "mini", "--reward", "mini", "--example", "3", *SIZE]
@@ -37,7 +38,11 @@ def test_compare_prints_texts_and_a_table(capsys: pytest.CaptureFixture[str]) ->
     assert out.startswith("prompt: write a short economy story")
     assert f"default: {results[0]['text']}\n" in out and "temperature:1: the answer of default\n" in out
     plain = out.replace("[", "").replace("]", "")
-    assert f"rws:8: {results[2]['text']}\n" in plain and results[2]["text"] != results[0]["text"]
+    assert f"temperature:4: {results[1]['text']}\n" in plain and results[1]["text"] != results[0]["text"]
+    assert results[2]["text"] == results[1]["text"] and "rws:8: the answer of temperature:4\n" in out
+    assert out.count("[so marked]: words that the answer of default does not have there\n") == 1
+    cut = [result["strategy"] for result in results if not result["text"].endswith(".")]
+    assert out.endswith(f"{', '.join(cut)}: {CUT_OFF}\n")
     for result in results:
         (row,) = [line.split() for line in out.splitlines() if line.startswith(f"{result['strategy']} ")]
         assert row[1:3] == [f"{result['final_reward']['raw']:.3f}", str(len(result["rules_broken"]))]
@@ -53,8 +58,31 @@ def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixtu
     first, beside = re.findall(r"^answer: (.*)$", out, re.MULTILINE)
     assert first == marked(result["text"], alone["text"]) and beside == marked(alone["text"], result["text"])
     assert "[" in first and "\nbeside it, default\n" in out
-    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at c = [\d.]+; their values are ", out, re.MULTILINE)
+    assert out.count("prompt: ") == 1
+    assert out.count("[so marked]: words that the other answer does not have there\n") == 1
+    assert "\nstrategy: default in the first run, rws:8 in the second\n" in out
+    assert "\nreward model: none in the first run, mini in the second\n" in out
+    assert re.search(
+        r"^  '.+' at \d+ overtakes '.+' at \d+ at factor [\d.]+\n    the two are ranked by ", out, re.MULTILINE
+    )
     assert re.match(r"\d+ of the \d+ later steps commit other positions", out.rstrip().splitlines()[-1])
+
+
+def test_a_second_run_of_the_same_text_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(printed(capsys, "generate", *MINI, "--json"))
+    out = printed(capsys, "generate", *MINI, "--compare", "temperature:1")
+    assert out.count(result["text"]) == 1 and "\nbeside it, temperature:1\nanswer: the same\n" in out
+    assert all(out.count(rule) == 1 for rule in result["rules_broken"]) and "marked" not in out
+    assert out.endswith("the runs commit the same tokens at the same steps\n")
+
+
+def test_a_text_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    cut = printed(capsys, "generate", *MINI)
+    assert cut.count(CUT_OFF) == 1 and not re.search(r"^answer: .* \.$", cut, re.MULTILINE)
+    whole = printed(capsys, "generate", *MINI[:-4], "--strategy", "rws", "--reward-scale", "8")
+    assert "rules broken: 3\n" in whole and "cut off" not in whole  # rules are broken by a text that has an end
+    path = ["scale-path", *MINI, "--scale-min", "1", "--scale-max", "1"]
+    assert f"\nanswer 1: {CUT_OFF}\n" in printed(capsys, *path)
 
 
 def test_broken_rules_are_told_with_the_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +113,7 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
         (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
         (["compare", *MINI, "--strategies", "rws:-1"], "reward_scale is -1.0"),
         (["generate", *MINI, "--compare", "temperature"], "--compare is 'temperature': a number is missing"),
-        (["generate", "--example", "3", "--compare", "rws:8"], "--reward is missing: name a reward model"),
+        (["generate", "--example", "3", "--compare", "rws:8"], "--reward is missing: --compare rws:8 needs it"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

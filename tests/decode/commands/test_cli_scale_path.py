@@ -119,7 +119,9 @@ def test_each_answer_is_printed_once_and_whole(models: Path, capsys: pytest.Capt
     texts = list(dict.fromkeys(piece["text"] for piece in result["pieces"]))
     lines = [line.strip().replace("[", "").replace("]", "") for line in out.splitlines()]
     assert [line for line in lines if line in texts] == [" ".join(text.split()) for text in texts]
-    assert out.startswith("prompt: the cat\n\nanswer 1, at 0.05 to ")
+    assert out.startswith(
+        "prompt: the cat\nscale: the constant factor c of all logits, from 0.05 to 20\n\nanswer 1, at "
+    )
     assert sum(line.startswith("answer ") for line in lines) == result["outputs"] == len(texts)
     at_one = next(piece for piece in result["pieces"] if piece["lower"] <= 1 <= piece["upper"])
     (usual,) = [i for i, line in enumerate(lines) if line.endswith(", where scale 1 is")]

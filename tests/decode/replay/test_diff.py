@@ -70,7 +70,7 @@ def test_the_worked_example_crosses_at_the_golden_ratio() -> None:
     assert crossing.lower <= GOLDEN <= crossing.upper
     assert pair.in_first == tuple(first.value[0]) and pair.in_second == tuple(second.value[0])
     assert pair.in_first[0] > pair.in_first[1] and pair.in_second[0] < pair.in_second[1]
-    assert "at 1 overtakes '1' at 0 at c = 4.812" in str(difference)
+    assert "at 1 overtakes '1' at 0 at factor 4.812\n" in str(difference)
     assert [(c.step, c.only_first, c.only_second) for c in difference.steps] == [(0, (0,), (1,)), (1, (1,), (0,))]
     back = diff(second, first, APPENDIX).parting
     assert back is not None and (back.reversals[0].earlier, back.reversals[0].certified) == (1, True)
@@ -170,7 +170,7 @@ def test_an_unknown_factor_is_said_to_be_unknown() -> None:
     second = replace(second, factor=nan, reward_use=np.full(2, NOT_NEEDED, np.int8))
     difference = diff(first, second, APPENDIX)
     assert difference.parting is not None and "a factor is not known" in difference.parting.reversals[0].note
-    assert "factors 1 | not known" in str(difference)
+    assert "the factor is 1 in the first run, not known in the second" in str(difference)
     assert difference.as_json()["parting"]["factors"] == [1.0, None]
 
 

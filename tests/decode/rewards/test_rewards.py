@@ -11,7 +11,7 @@ from transformers import BertForSequenceClassification
 
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward, loading
+from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward, names
 from rws_decode.rewards.base import score_checked
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
@@ -155,7 +155,7 @@ def test_missing_scores_are_named() -> None:
 
 def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny_checkpoint("classifier", tmp_path / "mini-reward")
-    monkeypatch.setattr(loading, "models_directory", lambda: tmp_path)
+    monkeypatch.setattr(names, "models_directory", lambda: tmp_path)
     named = r"\(exact, era, keywords, mini\)"
     with pytest.raises(ValueError, match=f"^reward is 'nothing': neither a shipped name {named}"):
         load_reward("nothing")

@@ -1,0 +1,230 @@
+"""Every public object says in one short line what it is, and shows itself as a table of escaped text."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import bert_predictor
+
+import rws_decode
+import rws_theory
+from rws_decode.predictors import CallablePredictor
+from rws_decode.predictors.scattered import ScatteredPredictor
+from rws_decode.testing.networks import bert_classifier, llama_classifier
+from rws_decode.testing.words import word_tokenizer
+from rws_theory.show import one_line
+
+HOSTILE = "<script>alert('&')</script>\n" * 9
+SHAPE = rws_decode.Shape(16, 8, 16)
+TURNS = ("how many cats ? " * 30, "two .", "and dogs ?")
+
+
+@cache
+def mini() -> Any:
+    return rws_decode.load_predictor("mini")
+
+
+@cache
+def reward() -> Any:
+    return rws_decode.load_reward("mini")
+
+
+@cache
+def runs() -> rws_decode.Comparison:
+    labels = {
+        "default": "default",
+        "guided": "rws:8",
+        HOSTILE: "temperature:4",
+        **{f"s{n}": "margin" for n in range(9)},
+    }
+    return rws_decode.compare(mini(), mini().prompts[:2], labels, SHAPE, reward=reward())
+
+
+@cache
+def path(over: Any = "temperature") -> rws_decode.ScalePath:
+    shape = rws_decode.Shape(8, 4, 8)
+    return rws_decode.scale_path(mini(), mini().prompts[0], 0.5, 8.0, shape, over=over, reward=reward())
+
+
+def usual() -> rws_decode.Trace:
+    return runs()["default"][0]
+
+
+def guided() -> rws_decode.Trace:
+    return runs()["guided"][0]
+
+
+def scattered() -> ScatteredPredictor:
+    return ScatteredPredictor(rws_decode.load_predictor("english"), np.array([2, 0, 1]))  # type: ignore[arg-type]
+
+
+def callable_predictor() -> CallablePredictor:
+    return CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, name=HOSTILE)
+
+
+def classifier() -> Any:
+    return rws_decode.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.1, std=2.0, name=HOSTILE)
+
+
+# What makes an object, by the name of its public class, and further ones of it.
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "Breakpoint": lambda: path().breakpoints[0],
+    "CallablePredictor": callable_predictor,
+    "CallableReward": lambda: rws_decode.CallableReward(len, name=HOSTILE, bounds=(0.0, 1.0)),
+    "CausalReward": lambda: rws_decode.CausalReward(
+        llama_classifier(), word_tokenizer(), mean=0.0, std=1.0, name=HOSTILE
+    ),
+    "Comparison": runs,
+    "Confidence": rws_decode.Confidence,
+    "Decoding": lambda: runs()["guided"],
+    "Decoding of one": lambda: rws_decode.Decoding((guided(),), 8),
+    "Dialogue": lambda: rws_decode.Dialogue(TURNS),
+    "Entropy": rws_decode.Entropy,
+    "FlippedReward": lambda: rws_decode.FlippedReward(8.0),
+    "HFMaskPredictor": mini,
+    "HFMaskPredictor, tiny": bert_predictor,
+    "LeftToRight": rws_decode.LeftToRight,
+    "Margin": rws_decode.Margin,
+    "MaskedPositions": lambda: rws_decode.MaskedPositions(3, 2, reward=np.zeros(40), logits=torch.zeros(40, 9)),
+    "Options": lambda: rws_decode.Options(seed=tuple(range(99)), end_ids=tuple(range(99)), cfg=0.5, padding="left"),
+    "Output": lambda: reach().outputs[0],
+    "Page": lambda: usual().view(),
+    "RWS": lambda: rws_decode.RWS(8.0),
+    "RWSEvery": lambda: rws_decode.RWSEvery(8.0, 2),
+    "RWSGenerationConfig": lambda: rws_decode.RWSGenerationConfig(strategy="rws", reward_scale=8.0, steps=16),
+    "RandomOrder": lambda: rws_decode.RandomOrder(tuple(range(99))),
+    "RandomReward": lambda: rws_decode.RandomReward(8.0, tuple(range(99))),
+    "Reach": lambda: reach(),
+    "RecordedOrder": lambda: rws_decode.RecordedOrder(np.random.default_rng(0).random((2, 30, 40))),
+    "Replay": lambda: rws_decode.replay(guided()),
+    "RewardReplay": lambda: rws_decode.shuffled(guided(), np.random.default_rng(0)),
+    "Savings": rws_decode.Savings.everything,
+    "ScalePath": path,
+    "ScalePiece": lambda: path().pieces[0],
+    "Schedule": lambda: rws_decode.recorded(runs()["guided"]),
+    "SequenceClassifierReward": reward,
+    "SequenceClassifierReward, tiny": classifier,
+    "Shape": lambda: SHAPE,
+    "StepLogits": lambda: rws_decode.step_logits(guided(), mini(), 1),
+    "Temperature": lambda: rws_decode.constant_of(runs()["guided"]),
+    "Temperature of many": lambda: rws_decode.Temperature(tuple(np.linspace(1, 2, 99).tolist())),
+    "Trace": guided,
+    "TraceDiff": lambda: rws_decode.diff(usual(), guided(), mini()),
+    "TraceDiff of the same": lambda: rws_decode.diff(usual(), usual()),
+    "Unexplored": lambda: rws_decode.Unexplored(1.0, 2.0),
+    "WorldPredictor": lambda: rws_decode.load_predictor("english"),
+    "WorldPredictor, scattered": scattered,
+    "exact reward": lambda: rws_decode.load_reward("exact"),
+    "world's reward": lambda: rws_decode.load_reward("keywords:peace,war,law,states,congress,treaty,people,nation"),
+    "final reward": lambda: rws_decode.final_reward(mini(), reward(), mini().prompts[0], usual().tokens),
+    "GapStatistics": lambda: rws_theory.gap_statistics(np.random.default_rng(0).random((50, 9))),
+}
+NO_OBJECTS = {"FactorStrategy", "MaskPredictor", "OrderStrategy", "RewardModel", "Strategy"}  # Protocols
+TABLES = [
+    *("CallablePredictor", "HFMaskPredictor", "HFMaskPredictor, tiny", "WorldPredictor", "WorldPredictor, scattered"),
+    *(
+        "CallableReward",
+        "CausalReward",
+        "SequenceClassifierReward",
+        "SequenceClassifierReward, tiny",
+        "exact reward",
+        "world's reward",
+    ),
+    *("StepLogits", "TraceDiff", "TraceDiff of the same"),
+]
+
+
+def reach() -> rws_decode.Reach:
+    return rws_decode.compare_reach(path(), path("reward-scale"))
+
+
+def test_every_public_class_is_here() -> None:
+    classes = {name for name in dir(rws_decode) if isinstance(getattr(rws_decode, name), type)}
+    assert classes - NO_OBJECTS <= set(OBJECTS)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_says_in_one_short_line_what_it_is(name: str) -> None:
+    said = repr(OBJECTS[name]())
+    assert "\n" not in said and len(said) <= 120 and not re.search(r"0x[0-9a-f]{4}|object at", said)
+    assert re.fullmatch(r"\w+\(.*\)", said)
+
+
+def rows_of(html: str) -> dict[str, list[str]]:
+    """Return a table's cells by the first of each row, checked to be plain escaped text without a script."""
+    table = ElementTree.fromstring(html.replace("&#x27;", "'"))
+    assert {node.tag for node in table.iter()} <= {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+    assert {key for node in table.iter() for key in node.attrib} <= {"style", "colspan"}
+    rows = [[cell.text or "" for cell in row] for row in table.iter("tr")]
+    return {row[0]: row[1:] for row in rows}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_face_is_a_table_of_text(name: str) -> None:
+    assert rows_of(OBJECTS[name]()._repr_html_()) is not None
+
+
+def test_a_predictor_shows_what_it_is_made_of() -> None:
+    rows = rows_of(mini()._repr_html_())
+    assert rows["tokens"] == [f"{mini().vocab_size:,}"] and rows["mask token"] == [str(mini().mask_id)]
+    assert rows["device"] == ["cpu"] and rows["dtype of logits"] == ["float32"]
+    assert rows["network"] == ["2.19M parameters"] and rows["shipped prompts"] == [
+        f"{len(mini().prompts)}, as .prompts"
+    ]
+    assert rows_of(callable_predictor()._repr_html_())["text"] == ["none"]
+    assert "shipped prompts" not in rows_of(callable_predictor()._repr_html_())
+
+
+def test_a_reward_shows_what_it_reads_and_what_normalises_it() -> None:
+    rows = rows_of(reward()._repr_html_())
+    assert rows["mean"] == [f"{reward().mean:.5g}"] and rows["deviation"] == [f"{reward().std:.5g}"]
+    assert rows["reads"] == ["prompt and answer as a pair of texts, at most 512 tokens"]
+    assert rows_of(OBJECTS["CallableReward"]()._repr_html_())["scores lie between"] == ["0 and 1"]
+
+
+def test_a_step_shows_words_log_odds_and_what_was_committed() -> None:
+    logits = OBJECTS["StepLogits"]()
+    rows = rows_of(logits._repr_html_())
+    assert rows["position (from 0)"] == [
+        *("word", "log-odds at factor 1", f"log-odds at factor {logits.factor:.5g}", "committed")
+    ]
+    kept = guided().value[1]
+    for position, word, chosen in zip(logits.positions, logits.words, logits.chosen, strict=True):
+        shown, unscaled, scaled, committed = rows[str(position)]
+        assert shown == repr(word) and committed == ("yes" if chosen else "") and float(unscaled) < 99
+        assert np.isnan(kept[position]) or float(scaled) == pytest.approx(kept[position], abs=0.01)
+
+
+def test_a_difference_shows_settings_the_parting_and_what_follows() -> None:
+    difference = OBJECTS["TraceDiff"]()
+    rows = rows_of(difference._repr_html_())
+    assert rows["strategy"] == ["default", "rws:8"] and rows["reward model"] == ["none", "mini"]
+    assert rows["factor"] == [f"{factor:.4g}" for factor in difference.parting.factors]
+    later = [change for change in difference.steps if change.step > difference.parting.step]
+    commits = sum(bool(change.only_first or change.only_second) for change in later)
+    count = difference.steps_run - difference.parting.step - 1
+    assert f"later steps that commit other positions: {commits} of {count}" in rows
+
+
+@dataclass
+class Many:
+    """A dataclass whose line would be long."""
+
+    numbers: Any
+    note: str = ""
+    table: Any = field(default_factory=list)
+
+
+def test_a_line_is_whole_where_it_fits_and_short_where_not() -> None:
+    assert one_line(Many((1.25,))) == "Many(numbers=(1.25,), note='', table=[])"
+    assert one_line(Many(np.zeros((3, 40)), "a\nb")) == "Many(numbers=array of 3 x 40, note='a\\nb')"
+    assert one_line(Many(tuple(range(99)), "x", table=[0] * 99)).count("99 in all") == 2
+    assert len(one_line(Many([["y" * 99] * 9] * 9, "x" * 999, table=[0] * 99))) == 120
