@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import deferred_positions
-from rws_decode.canvas.schedule import PlannedStep, block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.step_logits import check_predictor
@@ -40,9 +39,9 @@ def replay(trace: Trace) -> Replay:
     """Select again from the recorded ranking values and candidates, step by step, and compare with the record.
 
     No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
-    from the values kept, and so the tokens. Two things are taken from the record, as no values on file decide them: the
-    set of a step whose reward was not needed and whose values are not known, and which of several tied positions
-    `torch.topk` took (ranking "topk").
+    from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
+    how many positions a step committed; the set of a step whose reward was not needed and whose values are not known;
+    and which of several tied positions `torch.topk` took (ranking "topk").
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
@@ -52,26 +51,24 @@ def replay(trace: Trace) -> Replay:
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).parted_at
     (True, None)
     """
-    for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):
-        chosen, same = _select(trace, step, planned)
+    for step in range(trace.steps_run):
+        chosen, same = _select(trace, step)
         if not same:
             before = trace.canvas[step]
             return Replay(np.where(chosen, trace.candidate[step], before), step)
     return Replay(trace.tokens, None)
 
 
-def _select(trace: Trace, step: int, planned: PlannedStep) -> tuple[NDArray[np.bool_], bool]:
+def _select(trace: Trace, step: int) -> tuple[NDArray[np.bool_], bool]:
     """Return the set that the values of a step lead to, bool [n], and whether it is the recorded one, ties too."""
     value, record = trace.value[step], trace.chosen[step]
-    kept = ~np.isnan(value)
+    kept, k = ~np.isnan(value), int(record.sum())
     if trace.reward_use[step] == NOT_NEEDED and not kept.any():
-        return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == planned.commits
-    if kept.sum() < planned.commits:
+        return record, bool((record <= trace.eligible[step]).all())
+    if kept.sum() < k:
         return record, False
     deferred = deferred_positions(torch.tensor(trace.candidate[step])[None], trace.end_of_text, trace.end_ids)
-    selection = select_deferring(
-        select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, planned.commits
-    )
+    selection = select_deferring(select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, k)
     chosen = selection.chosen.numpy()[0]
     same = np.array_equal(chosen, record)
     if not same and trace.ranking == "topk":
