@@ -69,7 +69,8 @@ class RWSGenerationConfig:
 
     strategy: a name of `table.STRATEGIES`, with what it reads: scale ("temperature": c), reward_scale and eps (rws
     ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor or gamma (those that count), run
-    ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that the strategy does not read are kept and do nothing.
+    ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that the strategy
+    does not read are kept and do nothing.
 
     max_new_tokens: tokens of the answer, exactly; its text can end before. block_length, steps: `settings.Shape`.
     temperature: of Gumbel sampling, 0 is greedy; seed: of sampling, "rws-random", "random-order" and "shuffled".
