@@ -181,9 +181,7 @@ def read_tensor(checkpoint: Checkpoint, stored: Mapping[str, Stored], name: str)
         return opened.get_tensor(name)
 
 
-def model_of(
-    kind: Any, config: Any, weights: Mapping[str, torch.Tensor], **options: Any
-) -> tuple[Any, dict[str, Any]]:
+def model_of(kind: Any, config: Any, weights: Mapping[str, torch.Tensor], **options: Any) -> tuple[Any, dict[str, Any]]:
     """Return a transformers model of a class with these weights, and the report of its loading."""
     return kind.from_pretrained(None, config=config, state_dict=weights, output_loading_info=True, **options)
 

@@ -43,6 +43,9 @@ class ScalePathOptions:
     over: Literal["temperature", "reward-scale"] = option(
         "temperature", "what the scale is: the constant factor c, or s_R of reward-weighted sampling"
     )
+    threshold: float | None = option(
+        None, "commit all positions of this probability or more, in place of as many as the schedule says", metavar="P"
+    )
     budget: int | None = option(None, "evaluate at most N canvases, at least --steps")
     batch: int = option(16, "canvases per forward")
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
@@ -105,6 +108,7 @@ def _path(options: ScalePathOptions) -> ScalePath:
             options.scale_max,
             shape,
             over=options.over,
+            threshold=options.threshold,
             reward=None if options.reward.reward is None else options.reward.load(device),
             budget=options.budget,
             batch=options.batch,

@@ -157,7 +157,6 @@ class TraceDiff:
         return f"{said}; factors, rewards or candidates differ at {', '.join(str(change.step) for change in differing)}"
 
 
-
 def _values(pair: Pair) -> str:
     return " and ".join("not known" if math.isnan(value) else f"{value:.4g}" for value in pair)
 
