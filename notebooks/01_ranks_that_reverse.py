@@ -34,8 +34,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
 from ipywidgets import interact_manual
-from scipy.stats import binomtest
 
+from paper_figures.statistics.intervals import exact_share
 from rws_decode import plots
 from rws_decode.common.palette import LOOKS
 from rws_theory.theorem1 import theorem1
@@ -55,9 +55,12 @@ def logits(a_gaps, b_gaps):
 
 
 def show(a_gaps, b_gaps):
-    """Draw a pair, and judge Theorem 1 by it."""
-    pair = logits(a_gaps, b_gaps)
-    display(plots.confidence_curves(pair, names="ab", unit="probability"), theorem1(*pair))
+    """Draw a pair, and judge Theorem 1 by it; say what is needed where these are no gaps."""
+    try:
+        pair = logits(a_gaps, b_gaps)
+        display(plots.confidence_curves(pair, names="ab", unit="probability"), theorem1(*pair))
+    except (ValueError, ZeroDivisionError) as error:
+        print(f"Gaps such as 1 3/2 0.25 are needed, not {a_gaps!r} and {b_gaps!r}: {error}.")
 
 
 # %% [markdown]
@@ -118,11 +121,11 @@ for dimension in dimensions:
     )
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for (name, counts), look in zip(failures.items(), LOOKS, strict=False):
-    ends = [binomtest(count, drawn).proportion_ci(0.95) for count in counts]  # Clopper and Pearson's
-    error = [[count - drawn * end.low, drawn * end.high - count] for count, end in zip(counts, ends, strict=True)]
-    axes.errorbar(dimensions, counts, np.transpose(error), marker=look.marker, color=look.color, label=name, capsize=3)
+    shares = 100 * np.array([exact_share(count, drawn) for count in counts])  # the share, and the ends of its interval
+    style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "capsize": 3, "label": name}
+    axes.errorbar(dimensions, shares[:, 0], np.abs(shares[:, 1:] - shares[:, :1]).T, **style)
 axes.set_xlabel("number of tokens $d$")
-axes.set_ylabel(f"pairs of {drawn} that refute it")
+axes.set_ylabel("pairs that refute it [%]")
 axes.set_title("random gaps, integers from 1 to 39", loc="left")
 axes.legend()
 plt.show()

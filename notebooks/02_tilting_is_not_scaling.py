@@ -29,11 +29,13 @@
 # %%
 from typing import get_args
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown, display
+from IPython.display import Markdown
+from ipywidgets import interact
 
+from rws_decode import plots
+from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
 from rws_theory import crossings, factor_range, log_odds
 from rws_theory.tilting import (
     rises_with_log_p,
@@ -49,10 +51,9 @@ from rws_theory.worlds.joint_table import MASK, JointTable
 from rws_theory.worlds.less_reward import rws_less_reward_example
 from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, rws_rule, table_reward
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#505050"
 WORDS = ("likely", "middle", "rare")
 WEIGHTS = (8, 4, 1)
-REWARDS = {f"on the {word} word": tuple(int(word == one) for one in WORDS) for word in WORDS}
+REWARDS = {f"on the {word} word": tuple(int(word == other) for other in WORDS) for word in WORDS}
 
 # %% [markdown]
 # ## One axis for both
@@ -74,11 +75,11 @@ def draw_means(axes, log_p, rewards, at=None):
     """Draw the expected reward after tilting by r and after scaling by c = 1 + r; at: one r and one c to mark."""
     axes.plot(STRENGTH, tilted_cumulants(log_p, rewards, STRENGTH)[:, 0], color=BLUE, label="tilted, $p\\,e^{rR}$")
     scaled = scaled_reward_mean(log_p, rewards, FACTOR)
-    axes.plot(FACTOR - 1, scaled, "--", color=ORANGE, label="scaled, $p^c$", linewidth=2)
+    axes.plot(FACTOR - 1, scaled, "--", color=VERMILION, label="scaled, $p^c$", linewidth=2)
     if at is not None:
         r, c = at
         axes.plot(r, tilted_cumulants(log_p, rewards, r)[0], "o", color=BLUE, markersize=8)
-        axes.plot(c - 1, scaled_reward_mean(log_p, rewards, c), "s", color=ORANGE, markersize=8)
+        axes.plot(c - 1, scaled_reward_mean(log_p, rewards, c), "s", color=VERMILION, markersize=8)
     axes.axhline(scaled_reward_mean(log_p, rewards, 1.0), color=GREY, linewidth=0.8, linestyle=":")
     axes.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
     axes.set_xlabel("$r$ (tilting), $c - 1$ (scaling)")
@@ -111,17 +112,17 @@ Markdown("\n".join(rows))
 #
 # Bars: the three distributions; dots: their expected rewards. Give the words other rewards and weights. Can you find a
 # case in which scaling lowers the expected reward at $c < 1$ *and* at $c > 1$? One in which tilting lowers it? (Sliders
-# need a running notebook; without one, call `show((8, 4, 1), (0, 1, 0), r=2, c=3)`.)
+# need a running notebook; without one, call `show(r=2, c=3, reward_middle=0.5)`.)
 
 
 # %%
-def show(weights, rewards, r, c):
+def show(r=2, c=3, likely=8, middle=4, rare=1, reward_likely=0, reward_middle=1, reward_rare=0):
     """Draw p, p tilted by r and p scaled by c, and where each stands on its curve of expected rewards."""
-    log_p, rewards = np.log(weights), np.asarray(rewards, dtype=float)
+    log_p, rewards = np.log([likely, middle, rare]), np.array([reward_likely, reward_middle, reward_rare], dtype=float)
     bars = {
         "$p$": (tilt(log_p, rewards, 0.0), GREY, ""),
         f"tilted, $r$ = {r:g}": (tilt(log_p, rewards, r), BLUE, "//"),
-        f"scaled, $c$ = {c:g}": (tilt(log_p, log_p, c - 1.0), ORANGE, ".."),
+        f"scaled, $c$ = {c:g}": (tilt(log_p, log_p, c - 1.0), VERMILION, ".."),
     }
     _, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
     for place, (name, (log_q, color, hatch)) in enumerate(bars.items()):
@@ -139,41 +140,12 @@ def show(weights, rewards, r, c):
     print("expected reward: {:.4f} under p, {:.4f} tilted, {:.4f} scaled".format(*means))
 
 
-show(WEIGHTS, REWARDS["on the middle word"], r=2, c=3)
-
+show()
 
 # %%
-def panel():
-    """Sliders for r, c, weights and rewards, and a picture that follows them."""
-    options = {"step": 0.1, "continuous_update": False}
-    strengths = [
-        widgets.FloatSlider(2, min=0, max=7, description="tilting r", **options),
-        widgets.FloatSlider(3, min=0.1, max=8, description="scaling c", **options),
-    ]
-    middle = REWARDS["on the middle word"]
-    weights = [
-        widgets.IntSlider(weight, min=1, max=20, description=f"weight, {word}", continuous_update=False)
-        for word, weight in zip(WORDS, WEIGHTS, strict=True)
-    ]
-    rewards = [
-        widgets.FloatSlider(value, min=-1, max=1, description=f"R, {word}", **options)
-        for word, value in zip(WORDS, middle, strict=True)
-    ]
-    picture = widgets.Output()
-
-    def redraw(_=None):
-        with picture:
-            picture.clear_output(wait=True)
-            show([one.value for one in weights], [one.value for one in rewards], *(one.value for one in strengths))
-
-    for control in (*strengths, *weights, *rewards):
-        control.observe(redraw, "value")
-    redraw()
-    columns = widgets.HBox([widgets.VBox(column) for column in (strengths, weights, rewards)])
-    return widgets.VBox([columns, picture])
-
-
-display(panel())
+weights = dict.fromkeys(WORDS, (1, 20))
+rewards = dict.fromkeys(["reward_likely", "reward_middle", "reward_rare"], (-1.0, 1.0))
+controls = interact(show, r=(0.0, 7.0), c=(0.1, 8.0), **weights, **rewards)
 
 # %% [markdown]
 # ## A step of the proof that does not hold
@@ -186,13 +158,15 @@ display(panel())
 # %%
 two = ([0.0, 0.0], [0.0, 1.0])
 scales = np.linspace(0.1, 8, 80)
-found = [variance_identity(*two, r) for r in scales]
+identities = [variance_identity(*two, r) for r in scales]
 at_two = variance_identity(*two, 2.0)
 figure, axes = plt.subplots(figsize=(7, 3.3), layout="constrained")
 axes.plot(scales, tilted_gain(*two, scales), color=BLUE, label="gain $A'(r) - A'(0)$")
-axes.plot(scales[::6], [one.corrected for one in found[::6]], "o", color=GREEN, label="$r\\,$Var at the right $s < r$")
-axes.plot(scales, [one.printed for one in found], "--", color=ORANGE, label="$r\\,$Var at $r$, as printed")
-for value, color, place in ((at_two.gain, BLUE, (-42, 6)), (at_two.printed, ORANGE, (6, 6))):
+right = [identity.corrected for identity in identities[::6]]
+axes.plot(scales[::6], right, "o", color=GREEN, label="$r\\,$Var at the right $s < r$")
+printed = [identity.printed for identity in identities]
+axes.plot(scales, printed, "--", color=VERMILION, label="$r\\,$Var at $r$, as printed")
+for value, color, place in ((at_two.gain, BLUE, (-42, 6)), (at_two.printed, VERMILION, (6, 6))):
     axes.plot(2, value, "D", color=color, markersize=6)
     axes.annotate(f"{value:.4f}", (2, value), place, textcoords="offset points", color=color, fontsize=10)
 axes.axvline(2, color=GREY, linewidth=0.8, linestyle=":")
@@ -235,20 +209,17 @@ expected = {
 }
 
 figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.4), width_ratios=(3, 2), layout="constrained")
-for position, (color, dash) in enumerate(((BLUE, "-"), (ORANGE, "--"))):
-    panels[0].plot(factors, log_odds(logits[position], factors), dash, color=color, label=f"position {position + 1}")
-(crossing,) = crossings(logits[0], logits[1]).crossings
-panels[0].axvline(crossing.root, color="black", linewidth=0.8)
-panels[0].text(crossing.root + 0.1, -0.6, f"cross at {crossing.root:.3f}", fontsize=9)
-for (name, run), marker in zip(runs.items(), "os", strict=True):
+plots.confidence_curves(logits, names=["position 1", "position 2"], scale_min=0.5, scale_max=high, axes=panels[0])
+for (name, run), marker in zip(runs.items(), "Ds", strict=True):
     best = max(log_odds(row, run.factors[0]) for row in logits)
-    panels[0].plot(run.factors[0], best, marker, color="black", markersize=7, label=f"first commit, {name}")
-panels[0].set_xlabel(f"factor $c$ (any that RWS can have at $s_R$ = {example.reward_scale})")
-panels[0].set_ylabel("log-odds of the best word [nats]")
-panels[0].set_title("who is committed first", loc="left", fontsize=10)
+    style = {"color": "white", "markeredgecolor": "black", "markersize": 8, "label": f"first commit, {name}"}
+    panels[0].plot(run.factors[0], best, marker, **style)
+panels[0].set_xlabel(f"factor $c$; that of RWS is at most {high:.3f} at $s_R$ = {example.reward_scale}")
+(root,) = crossings(*logits).roots
+panels[0].set_title(f"who is committed first: the curves cross at {root:.3f}", loc="left", fontsize=10)
 panels[0].legend(fontsize=9, loc="upper left")
 values = [float(value) for value in expected.values()]
-drawn = panels[1].bar(list(expected), values, 0.6, color=[GREY, BLUE, ORANGE], edgecolor="white")
+drawn = panels[1].bar(list(expected), values, 0.6, color=[GREY, BLUE, VERMILION], edgecolor="white")
 for bar, hatch, value in zip(drawn, ("", "//", ".."), expected.values(), strict=True):
     bar.set_hatch(hatch)
     panels[1].text(bar.get_x() + 0.3, bar.get_height() + 0.02, str(value), ha="center")
@@ -289,19 +260,19 @@ level = 1 - 0.05 / (len(CONTROLS) * len(get_args(Reward)))
 
 def summed(reward, against, field="final"):
     """One comparison with a control, of all ensembles together."""
-    cells = [one for cell in study.cells if cell.reward == reward for one in getattr(cell, field)]
-    same = [one for one in cells if one.against == against]
-    return RewardTally(against, *(sum(getattr(one, key) for one in same) for key in ("more", "equal", "less")))
+    tallies = [tally for cell in study.cells if cell.reward == reward for tally in getattr(cell, field)]
+    same = [tally for tally in tallies if tally.against == against]
+    return RewardTally(against, *(sum(getattr(tally, key) for tally in same) for key in ("more", "equal", "less")))
 
 
-found = {reward: [summed(reward, against) for against in CONTROLS] for reward in get_args(Reward)}
-number = found["independent"][0].models
+tallies = {reward: [summed(reward, against) for against in CONTROLS] for reward in get_args(Reward)}
+number = tallies["independent"][0].models
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.1), sharey=True, sharex=True, layout="constrained")
-for axes, (reward, comparisons) in zip(panels, found.items(), strict=True):
-    for row, one in enumerate(comparisons):
-        for outcome, color, sign, hatch in (("less", ORANGE, -1, ".."), ("more", BLUE, 1, "//")):
-            share = 100 * getattr(one, outcome) / one.models
-            start, end = (100 * bound for bound in one.interval(outcome))
+for axes, (reward, comparisons) in zip(panels, tallies.items(), strict=True):
+    for row, tally in enumerate(comparisons):
+        for outcome, color, sign, hatch in (("less", VERMILION, -1, ".."), ("more", BLUE, 1, "//")):
+            share = 100 * getattr(tally, outcome) / tally.models
+            start, end = (100 * bound for bound in tally.interval(outcome))
             error = [[share - start], [end - share]] if sign > 0 else [[end - share], [share - start]]
             label = f"RWS ends with {outcome} reward" if row == 0 else None
             axes.barh(row, sign * share, 0.6, color=color, hatch=hatch, edgecolor="white", label=label)
@@ -319,8 +290,8 @@ plt.show()
 
 heads = ("reward", *CONTROLS.values(), "first commit lowers the expected reward")
 rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-for reward, comparisons in found.items():
-    counts = " | ".join(f"{one.more} / {one.equal} / {one.less}" for one in comparisons)
+for reward, comparisons in tallies.items():
+    counts = " | ".join(f"{tally.more} / {tally.equal} / {tally.less}" for tally in comparisons)
     lowered = summed(reward, "nothing", "first_step").less
     rows.append(f"| {reward} | {counts} | {lowered} of {number:,} |")
 Markdown("RWS ends with more / equal / less reward than:\n\n" + "\n".join(rows))
@@ -335,14 +306,14 @@ Markdown("RWS ends with more / equal / less reward than:\n\n" + "\n".join(rows))
 tilted = [name for name, u in REWARDS.items() if (np.diff(tilted_cumulants(log_p, u, STRENGTH)[:, 0]) > 0).all()]
 scaled = [name for name, u in REWARDS.items() if (np.diff(scaled_reward_mean(log_p, u, FACTOR)) > 0).all()]
 outcomes, alone = {}, []
-for reward, comparisons in found.items():
-    for one in comparisons:
-        start, end = one.more_if_different(level)
+for reward, comparisons in tallies.items():
+    for tally in comparisons:
+        start, end = tally.more_if_different(level)
         verdict = "ahead of" if start > 0.5 else "behind" if end < 0.5 else "level with"
-        outcomes.setdefault(verdict, []).append(f"{CONTROLS[one.against]} ({reward})")
-        if (uncorrected := one.more_if_different())[0] > 0.5 or uncorrected[1] < 0.5:
+        outcomes.setdefault(verdict, []).append(f"{CONTROLS[tally.against]} ({reward})")
+        if (uncorrected := tally.more_if_different())[0] > 0.5 or uncorrected[1] < 0.5:
             alone.append(f"{'ahead of' if uncorrected[0] > 0.5 else 'behind'} {outcomes[verdict][-1]}")
-lowered = {reward: summed(reward, "nothing", "first_step").less for reward in found}
+lowered = {reward: summed(reward, "nothing", "first_step").less for reward in tallies}
 listed = {name: f": {'; '.join(outcomes[name])}" if name in outcomes else "" for name in ("ahead of", "behind")}
 Markdown(
     f"- The expected reward rises with $r$ for **{len(tilted)} of {len(REWARDS)}** rewards; with $c$ for "
@@ -357,6 +328,6 @@ Markdown(
     f"**{len(outcomes.get('behind', []))}**{listed['behind']}; in the rest the two cannot be told apart. "
     f"Each taken alone, without the correction, {len(alone)} would differ (RWS {'; '.join(alone) or 'in none'}).\n"
     f"- Corollary 1 promises that no step lowers the expected reward. The first commit of RWS lowered it in "
-    f"**{sum(lowered.values()):,} of {number * len(found):,}** models "
+    f"**{sum(lowered.values()):,} of {number * len(tallies):,}** models "
     f"({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
 )

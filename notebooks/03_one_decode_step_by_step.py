@@ -24,7 +24,6 @@ import textwrap
 
 import numpy as np
 from IPython.display import Markdown, display
-from ipywidgets import interact
 
 from rws_decode import Shape, compare, diff, load_predictor, load_reward, plots, replay, replay_with, step_logits
 from rws_theory import factor_range, footrule_mean, selection_path
@@ -47,6 +46,14 @@ Markdown(
     f"The chosen positions differ at {parted.size} of {rws.steps} steps"
     + (f", first at step {step} (from 0): this is the step to look at." if parted.size else f": look at step {step}.")
 )
+
+# %% [markdown]
+# Scrub both in lock-step: move the slider, or press an arrow key, and see what each run has written, what it would
+# write next, and why the runs part. (The page works by itself, also in this notebook saved as HTML. Jupyter shows it
+# once you have run its cell or trusted the notebook; GitHub leaves it out.)
+
+# %%
+default.view(rws, predictor)
 
 # %% [markdown]
 # ## The step from inside
@@ -82,11 +89,11 @@ display(plots.step(default, step), plots.step(rws, step))
 # positions cross between the two factors, that is proved, and it is why they changed places.
 
 # %%
-found = diff(default, rws, predictor)
-print(found)
-seen = step_logits(rws, predictor, step)
-pair = found.parting.reversals[0]
-plots.confidence_curves(seen, [pair.earlier, pair.later])
+difference = diff(default, rws, predictor)
+print(difference)
+steps = [step_logits(rws, predictor, at) for at in range(rws.steps)]
+pair = difference.parting.reversals[0]
+plots.confidence_curves(steps[step], [pair.earlier, pair.later])
 
 # %% [markdown]
 # ## What any other factor would commit
@@ -95,21 +102,27 @@ plots.confidence_curves(seen, [pair.earlier, pair.later])
 # The words do not change, their places do.
 
 # %%
-commits = {at: int(rws.chosen[at].sum()) for at in range(rws.steps)}
-plots.selection(selection_path(seen.logits, commits[step], low, high), seen.words, seen.positions)
+paths = [selection_path(each.logits, int(each.chosen.sum()), low, high) for each in steps]
+plots.selection(paths[step], steps[step].words, steps[step].positions)
 
 # %% [markdown]
-# At which steps can no factor change anything? Drag the step. (The slider needs a running notebook; without one, call
-# `at_every_factor(5)`.)
-
+# Drag the factor through that range: the curves of all positions, the ranking that they make, and the proved set that
+# is committed. The lines are the breakpoints of the picture above.
 
 # %%
-@interact(step=(0, rws.steps - 1))
-def at_every_factor(step):
-    """Draw what a step of RWS commits at every factor."""
-    seen = step_logits(rws, predictor, step)
-    return plots.selection(selection_path(seen.logits, commits[step], low, high), seen.words, seen.positions)
+steps[step].view(scale_min=low, scale_max=high)
 
+# %% [markdown]
+# At how many steps can the factor change anything? (`steps[5].view(scale_min=low, scale_max=high)` shows another one.)
+
+# %%
+never = [at for at, path in enumerate(paths) if len(path.pieces) == 1]
+most = max(range(rws.steps), key=lambda at: len(paths[at].pieces))
+Markdown(
+    f"At {rws.steps - len(never)} of {rws.steps}: there factors between {low:.3f} and {high:.3f} commit several sets "
+    f"of positions, up to {len(paths[most].pieces)} at step {most}. At the others every factor commits the same: steps "
+    f"{', '.join(map(str, never)) or 'none'}."
+)
 
 # %% [markdown]
 # ## All steps at once
@@ -140,8 +153,7 @@ display(again)
 same_candidates = np.array_equal(rws.candidate[step], default.candidate[step])
 same_tokens = np.array_equal(again.tokens, rws.tokens)
 same_order = np.array_equal(again.commit_step, rws.commit_step)
-sets = [selection_path(step_logits(rws, predictor, at).logits, commits[at], low, high) for at in range(rws.steps)]
-never, proved = sum(len(path.pieces) == 1 for path in sets), all(path.certified for path in sets)
+proved = all(path.certified for path in paths)
 if parted.size:
     first_half = (
         f"At step {step} the committed positions are different and the candidate texts are "
@@ -161,7 +173,7 @@ Markdown(
     f"{int((rws.tokens != default.tokens).sum())} of {rws.length} positions; GOD is {rws.god_tokens:.2f} tokens "
     f"({rws.god_steps:.2f} steps) against {default.god_tokens:.2f} ({default.god_steps:.2f}), and "
     f"{footrule_mean(rws.length, rws.block):.2f} tokens for a random order within blocks.\n"
-    f"- At {never} of {rws.steps} steps of RWS, every factor between {low:.3f} and {high:.3f} commits the same "
+    f"- At {len(never)} of {rws.steps} steps of RWS, every factor between {low:.3f} and {high:.3f} commits the same "
     f"positions ({'proved' if proved else 'not proved'}; the last step of a block takes what is left): there the "
     f"reward could change nothing. At {int(rws.changed.sum())} steps its factor did.\n"
     f"- Rules broken: {len(default.rules_broken)} by confidence decoding, {len(rws.rules_broken)} by RWS. This is one "

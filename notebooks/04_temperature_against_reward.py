@@ -34,9 +34,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
-from ipywidgets import FloatLogSlider, interact
 
-from rws_decode import Shape, compare_reach, decode, final_reward, load_predictor, load_reward, plots, scale_path
+from rws_decode import Shape, compare, compare_reach, final_reward, load_predictor, load_reward, plots, scale_path
 from rws_decode.common.palette import LOOKS
 from rws_theory import footrule_mean, generation_order_deviation, inverse_reward
 from rws_theory.printed import printed_in
@@ -50,12 +49,12 @@ predictor, guide, other = load_predictor("mini"), load_reward("mini"), load_rewa
 # ## Two prompts
 #
 # Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because its two axes differ
-# most among the first 40: it shows what can happen, not how often. (How often: `python -m paper_figures experiment
-# reach
-# --out out/runs` does this for many prompts.)
+# most among the first 40: it shows what can happen, not how often. How often is counted over many prompts by
+# `python -m paper_figures experiment reach --out out/runs`.
 
 # %%
-prompts = {number: predictor.examples[number]["prompt"] for number in (0, 18)}
+CHOSEN = 18
+prompts = {number: predictor.examples[number]["prompt"] for number in (0, CHOSEN)}
 paths = {
     number: [
         scale_path(predictor, prompt, LOW, HIGH, SHAPE, over=over, reward=guide)
@@ -119,7 +118,7 @@ for number, both in paths.items():
 
 
 # %%
-def found_by(path, grid):
+def answers_on(path, grid):
     """How many different answers of a path a grid of scales finds."""
     return len({path.at(float(scale)).tokens for scale in np.clip(grid, LOW, HIGH)})
 
@@ -129,17 +128,18 @@ figure, panels = plt.subplots(1, len(paths), figsize=(9, 3.3), layout="constrain
 needed = {}
 for axes, (number, both) in zip(panels, paths.items(), strict=True):
     for path, look in zip(both, LOOKS, strict=False):
-        hits = np.array([found_by(path, np.geomspace(LOW, HIGH, size)) for size in sizes])
+        hits = np.array([answers_on(path, np.geomspace(LOW, HIGH, size)) for size in sizes])
         every = len(path.answers)
         needed[number, path.over] = int(sizes[hits == every][0]) if (hits == every).any() else None
         axes.plot(sizes, hits, color=look.color, linestyle=look.dash, label=path.over)
         axes.axhline(every, color=look.color, linestyle=":")
-        axes.plot(len(GRID), found_by(path, GRID), look.marker, color="white", markeredgecolor=look.color, zorder=3)
-    axes.set(xscale="log", xlabel="scales in the grid", title=f"prompt {number}; hollow: the paper's grid")
+        axes.plot(len(GRID), answers_on(path, GRID), look.marker, color="white", markeredgecolor=look.color, zorder=3)
+    axes.set(xscale="log", xlabel="scales in the grid")
+    axes.set_title(f"prompt {number}; hollow: the paper's grid", loc="left", fontsize=10)
     axes.set_xticks([2, 8, 32, 128], ["2", "8", "32", "128"])
     axes.set_yticks(range(1 + max(len(path.answers) for path in both)))
 panels[0].set_ylabel("different answers found")
-panels[0].legend()
+panels[0].legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
@@ -157,23 +157,24 @@ for number, both in paths.items():
 # %% [markdown]
 # ## Drag the scale
 #
-# Decode at one scale: it gives the answer that the path says. (Sliders need a running notebook; without one, call
-# `at(18, "temperature", 2.0)`.)
-
-
-# %%
-def at(number, strategy, scale):
-    """Decode a prompt at one scale."""
-    (trace,) = decode(predictor, prompts[number], f"{strategy}:{scale}", SHAPE, reward=guide)
-    display(trace)
-    return plots.order(trace)
-
-
-display(at(18, "temperature", 2.0), at(18, "rws", 2.0))
+# The whole axis of the chosen prompt: drag the scale, and the answer changes where it is proved to change, first as a
+# temperature, then as the reward scale of RWS. On each page a colour is an answer; those that the paper's grid misses
+# are hatched. (A page works by itself, also in this notebook saved as HTML. Jupyter shows it once you have run its cell
+# or trusted the notebook; GitHub leaves it out.)
 
 # %%
-slider = FloatLogSlider(1.0, min=np.log10(LOW), max=np.log10(HIGH), step=0.01, continuous_update=False)
-controls = interact(at, number=list(prompts), strategy=["temperature", "rws"], scale=slider)
+display(*(path.view(GRID) for path in paths[CHOSEN]))
+
+# %% [markdown]
+# What the path says of a scale is what a decode at that scale gives. At the scales of the grid:
+
+# %%
+strategies = {"temperature": "temperature", "reward-scale": "rws"}
+said = {f"{strategies[path.over]}:{scale:g}": path.at(scale).tokens for path in paths[CHOSEN] for scale in GRID}
+runs = compare(predictor, prompts[CHOSEN], list(said), SHAPE, reward=guide)
+agreeing = sum(tuple(runs[name][0].tokens.tolist()) == tokens for name, tokens in said.items())
+display(Markdown(f"{agreeing} of {len(said)} decodes give the answer that the path says. Two of them, in their order:"))
+plots.order(runs["temperature:2"][0], runs["rws:2"][0])
 
 # %% [markdown]
 # ## Conclusion
@@ -210,7 +211,7 @@ def first_change(both):
 
 def conclude(number):
     """Say what the two axes of a prompt gave."""
-    both, found = paths[number], reach[number]
+    both, reached = paths[number], reach[number]
     t_best, s_best = (max(path.pieces, key=by_guide) for path in both)
     if t_best.tokens == s_best.tokens:
         ahead = f"both axes reach it ({by_guide(t_best):.2f})"
@@ -228,12 +229,12 @@ def conclude(number):
         for path in both
         for size in [needed[number, path.over]]
     ]
-    missed = [len(path.answers) - found_by(path, GRID) for path in both]
+    missed = [len(path.answers) - answers_on(path, GRID) for path in both]
     proof = "**proved**" if all(path.certified for path in both) else "not all proved"
     return (
-        f"- **Prompt {number}**: {len(found.temperature)} answers over all temperatures, {len(found.reward_scale)} "
-        f"over all reward scales, {len(found.shared)} of them shared; **{len(found.only_temperature)}** that only "
-        f"temperature reaches and **{len(found.only_reward_scale)}** that only RWS reaches, {proof}.\n"
+        f"- **Prompt {number}**: {len(reached.temperature)} answers over all temperatures, {len(reached.reward_scale)} "
+        f"over all reward scales, {len(reached.shared)} of them shared; **{len(reached.only_temperature)}** that only "
+        f"temperature reaches and **{len(reached.only_reward_scale)}** that only RWS reaches, {proof}.\n"
         f"  - The paper's grid misses {missed[0]} of the first and {missed[1]} of the second. The smallest even grid "
         f"tried that finds all has {fine[0]} for temperature and {fine[1]} for RWS.\n"
         f"  - The highest reward by the guide: {ahead}. Mean over the axis: {along_axis}.\n"

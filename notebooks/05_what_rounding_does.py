@@ -132,11 +132,16 @@ for axes, (name, look) in zip(panels, zip(list(RANKINGS)[1:], LOOKS[1:], strict=
         level, picked = np.flatnonzero(value == 1), np.flatnonzero(chosen)
         axes.plot([scale] * level.size, level, "s", color="#bbbbbb", markersize=4, zorder=1)
         axes.plot([scale] * picked.size, picked, look.marker, color=look.color, markersize=4)
-    axes.set(xscale="log", xlabel="scale $c$", title=name)
+    axes.set(xscale="log", xlabel="scale $c$")
+    axes.set_title(name, loc="left")
+    axes.set_xticks([0.25, 1, 2, 4, 8, 16, 32], ["0.25", "1", "2", "4", "8", "16", "32"])
+    axes.set_xticks([], minor=True)
 panels[0].set_ylabel("position in the answer [tokens, from 0]")
 plt.show()
 same = {
-    name: sum(np.array_equal(one, exact) for (one, _), (exact, _) in zip(first[name], first["exact"], strict=True))
+    name: sum(
+        np.array_equal(chosen, exact) for (chosen, _), (exact, _) in zip(first[name], first["exact"], strict=True)
+    )
     for name in RANKINGS
 }
 at_32 = {name: np.flatnonzero(steps[-1][0]).tolist() for name, steps in first.items()}
@@ -185,10 +190,9 @@ figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.6), width_ratios=(1.3, 1, 1)
 labels = {"GOD": "GOD [tokens]", "inexact": "steps unlike the exact order [%]", "level": "positions at 1.0 [%]"}
 for axes, (column, label) in zip(panels, labels.items(), strict=True):
     for name, look in zip(RANKINGS, LOOKS, strict=False):
-        values = means(name, column)
-        error = np.abs([[one.mean - one.low for one in values], [one.high - one.mean for one in values]])
+        values = np.array(means(name, column))  # the mean, and the ends of its interval
         style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "capsize": 3, "label": name}
-        axes.errorbar(SCALES, [one.mean for one in values], error, **style)
+        axes.errorbar(SCALES, values[:, 0], np.abs(values[:, 1:] - values[:, :1]).T, **style)
     axes.set(xlabel="scale $c$", ylabel=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(SCALES, [f"{scale:g}" for scale in SCALES])
@@ -202,11 +206,12 @@ plt.show()
 rows = []
 for name in ("float32", "bfloat16"):
     pairs = [(cells[name, scale], cells["exact", scale]) for scale in SCALES]
-    p_values = holm([paired_test(one["GOD"], exact["GOD"], np.random.default_rng(0)) for one, exact in pairs])
-    for scale, (one, exact), p in zip(SCALES, pairs, p_values, strict=True):
-        due = paired_bootstrap_interval(one["GOD"], exact["GOD"], np.random.default_rng(0))
-        same_text = 100 * (one["text"] == exact["text"]).mean()
-        rows.append((name, scale, one["GOD"].mean(), due.mean, due.low, due.high, p, one["inexact"].mean(), same_text))
+    p_values = holm([paired_test(rounded["GOD"], exact["GOD"], np.random.default_rng(0)) for rounded, exact in pairs])
+    for scale, (rounded, exact), p in zip(SCALES, pairs, p_values, strict=True):
+        due = paired_bootstrap_interval(rounded["GOD"], exact["GOD"], np.random.default_rng(0))
+        same_text = 100 * (rounded["text"] == exact["text"]).mean()
+        god, inexact = rounded["GOD"].mean(), rounded["inexact"].mean()
+        rows.append((name, scale, god, due.mean, due.low, due.high, p, inexact, same_text))
 heads = ("ranking", "scale", "GOD", "due to rounding", "low", "high", "p", "inexact, %", "same text, %")
 table = pd.DataFrame(rows, columns=heads).set_index(["ranking", "scale"])
 table.round(3)

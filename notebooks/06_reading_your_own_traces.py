@@ -52,7 +52,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from IPython.display import Markdown, display
-from ipywidgets import interact
 
 from rws_decode import Shape, compare, diff, load_predictor, load_reward, load_trace, plots, replay, replay_with
 from rws_decode.checkpoints.files import shipped
@@ -149,14 +148,18 @@ plots.steps(trace)
 # %% [markdown]
 # ## One step
 #
-# What a step ranked its positions by, and what it committed. Drag the step. (The slider needs a running notebook;
-# without one, call `plots.step(trace, 5)`.)
+# What a step ranked its positions by, and what it committed: the first step that the factor changed.
 
 # %%
 plots.step(trace, int(np.flatnonzero(trace.changed)[0]) if trace.changed.any() else 0)
 
+# %% [markdown]
+# The same of every step: move the slider, or press an arrow key. `trace.view().save("decode.html")` writes the page to
+# a file, which needs nothing else: neither the model nor this package. (Jupyter shows a page once you have run its cell
+# or trusted the notebook; GitHub leaves it out.)
+
 # %%
-controls = interact(lambda step: plots.step(trace, step), step=(0, trace.steps_run - 1))
+trace.view()
 
 # %% [markdown]
 # ## Replay
@@ -185,18 +188,24 @@ Markdown(f"Selection from the recorded values: {parts}. Decode with the recorded
 
 # %%
 other = None if beside is None else load_trace(beside)
-found = None if other is None else diff(other, trace)
-print("no second trace was given" if found is None else found)
+difference = None if other is None else diff(other, trace)
+print("no second trace was given" if difference is None else difference)
 
 # %% [markdown]
 # The same with the model:
 
 # %%
-certain = None if other is None or predictor is None else diff(other, trace, predictor)
-print("no second trace was given, or the model is not at hand" if certain is None else certain)
+explained = None if other is None or predictor is None else diff(other, trace, predictor)
+print("no second trace was given, or the model is not at hand" if explained is None else explained)
 
 # %%
 None if other is None else plots.order(other, trace)
+
+# %% [markdown]
+# Both in lock-step, from the step at which they part:
+
+# %%
+None if other is None else other.view(trace, predictor)
 
 # %% [markdown]
 # ## Conclusion
@@ -211,21 +220,22 @@ def says(checked):
 
 
 small = path.stat().st_size <= 1024 * max(1, int((commit_step >= 0).sum()))
-if found is None:
+if difference is None:
     why = "no second trace was given (`RWS_TRACE_BESIDE`)."
-elif found.parting is None:
+elif difference.parting is None:
     why = "the runs do not part."
-elif not found.parting.reversals:
-    why = f"they part at step {found.parting.step} ({found.parting.why}); no two positions changed places there."
+elif not difference.parting.reversals:
+    parting = difference.parting
+    why = f"they part at step {parting.step} ({parting.why}); no two positions changed places there."
 else:
-    pairs = found.parting.reversals
+    pairs = difference.parting.reversals
     places = ", ".join(f"{pair.later} with {pair.earlier}" for pair in pairs)
-    why = f"they part at step {found.parting.step}, where these positions changed places: {places}. "
+    why = f"they part at step {difference.parting.step}, where these positions changed places: {places}. "
     why += "At which factor the files do not say"
-    if certain is None:
+    if explained is None:
         why += "."
     else:
-        proved = sum(bool(pair.certified) for pair in certain.parting.reversals)
+        proved = sum(bool(pair.certified) for pair in explained.parting.reversals)
         why += f"; the model does: for {proved} of {len(pairs)} the crossing is **proved**."
 Markdown(
     f"1. Text and canvas of every step, from the table alone: {says(checks['text'] and checks['canvas'])}.\n"

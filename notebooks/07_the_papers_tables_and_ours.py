@@ -31,11 +31,11 @@ import os
 import tempfile
 from pathlib import Path
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from IPython.display import Markdown, display
+from ipywidgets import interact
 
 from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.style import GREY, LINES, styled
@@ -84,7 +84,7 @@ lines = [
         "where": claim.where,
         "the paper says": claim.statement,
         "verdict": claim.verdict if claim.verdict == "true" else f"**{claim.verdict}**",
-        "found": claim.counterexample or claim.evidence,
+        "evidence": claim.counterexample or claim.evidence,
     }
     for claim in checked
 ]
@@ -129,12 +129,11 @@ plt.show()
 # %% [markdown]
 # ## Ours beside
 #
-# `RWS_RUNS` may name a folder that holds `reward-bench`, as `python -m paper_figures experiment reward-bench --out
-# FOLDER`
-# writes it. Without it, a very small study is run here, for some seconds: the shipped model `mini`, eight prompts of
-# the story language, one guide and one other judge, at a reward scale that was given and not chosen. Another model,
-# another language, another judge: levels cannot be compared with the paper's, and eight prompts are few. That is the
-# point.
+# `RWS_RUNS` may name a folder that holds `reward-bench`, as it is written by
+# `python -m paper_figures experiment reward-bench --out FOLDER`. Without it, a very small study is run here, for some
+# seconds: the shipped model `mini`, eight prompts of the story language, one guide and one other judge, at a reward
+# scale that was given and not chosen. Another model, another language, another judge: levels cannot be compared with
+# the paper's, and eight prompts are few. That is the point.
 
 # %%
 SMALL = (
@@ -183,7 +182,7 @@ Markdown("\n".join(f"- {line}" for line in exhibit.conclusions))
 #
 # Suppose that a study came out *exactly* at the printed shares. Left: the 95 % interval of its net win rate (won minus
 # lost) by its number of prompts, for the smallest and the largest of the printed differences. Right: with these shares
-# as the truth, how often an exact sign test would find the difference (p at most 0.05). Hollow: our own study, drawn at
+# as the truth, how often an exact sign test would see the difference (p at most 0.05). Hollow: our own study, drawn at
 # its number of prompts.
 
 
@@ -196,11 +195,13 @@ def net(row):
 def interval(row, n):
     """Interval of the net win rate of n prompts that came out at a printed row's shares, in points."""
     won, lost = (round(n * row[name] / 100) for name in ("win", "default_win"))
-    found = rate_of_counts(won, max(n - won - lost, 0), lost, np.random.default_rng(0)).net
-    return 100 * found.low, 100 * found.high
+    bounds = rate_of_counts(won, max(n - won - lost, 0), lost, np.random.default_rng(0)).net
+    return 100 * bounds.low, 100 * bounds.high
 
 
 smallest, largest = min(table1["rows"], key=net), max(table1["rows"], key=net)
+
+# %%
 numbers = np.unique(np.geomspace(8, 1000, 30).astype(int))
 own = [row for row in run.rows["win_rates"] if row["method"] == "rws" and row["measure"] == "net"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
@@ -233,44 +234,25 @@ plt.show()
 # ## Drag the number of prompts
 #
 # Shares of prompts won and lost, and a number of prompts: the interval, and how often such a study would see it.
-# (Sliders need a running notebook; without one, call `show(55.8, 40.2, 100)`.)
+# (Sliders need a running notebook; without one, call `show(win=60, loss=30, n=100)`.)
 
 
 # %%
-def show(win, loss, n):
+def show(win=smallest["win"], loss=smallest["default_win"], n=100):
     """Say what n prompts of these shares, in percent, would conclude."""
     loss = min(loss, 100 - win)
     low, high = interval({"win": win, "default_win": loss}, n)
     power = sign_test_power(win / 100, loss / 100, n)
     needed = prompts_needed(win / 100, loss / 100)
     print(f"{n} prompts, {win:g} % won, {loss:g} % lost: net {win - loss:+.1f} points [{low:+.1f}, {high:+.1f}]")
-    print(f"the sign test finds it with probability {power:.2f}; 0.80 takes {needed or 'more than 100,000'} prompts")
+    print(f"the sign test sees it with probability {power:.2f}; 0.80 takes {needed or 'more than 100,000'} prompts")
 
 
-show(smallest["win"], smallest["default_win"], 8)
-show(smallest["win"], smallest["default_win"], 450)
-
+show(n=8)
+show(n=450)
 
 # %%
-def panel():
-    """Sliders for shares and number, and the sentence that follows them."""
-    win = widgets.FloatSlider(smallest["win"], min=0, max=100, step=0.1, description="won, %")
-    loss = widgets.FloatSlider(smallest["default_win"], min=0, max=100, step=0.1, description="lost, %")
-    n = widgets.IntSlider(100, 1, 2000, description="prompts")
-    told = widgets.Output()
-
-    def retell(_=None):
-        with told:
-            told.clear_output(wait=True)
-            show(win.value, loss.value, n.value)
-
-    for control in (win, loss, n):
-        control.observe(retell, "value")
-    retell()
-    return widgets.VBox([win, loss, n, told])
-
-
-display(panel())
+controls = interact(show, win=(0.1, 100.0), loss=(0.0, 100.0), n=(1, 2000))
 
 # %% [markdown]
 # ## Conclusion

@@ -39,6 +39,8 @@ FOLDER = Path(__file__).resolve().parent
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a model that exists in a running kernel only
 # A printed number may differ this much, relatively, from machine to machine.
 TOLERANCE = 1e-3
+# And absolutely, where an interactive page draws it: no one sees the difference, which near zero is relatively large.
+DRAWN = 1e-3
 _NUMBER = re.compile(r"(?<![\w.])[-+\u2212]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -115,20 +117,23 @@ def differences(kept: NotebookNode, made: NotebookNode) -> list[str]:
     """Say which cells' outputs differ, and where first: those of a notebook kept from those of the same cells executed.
 
     Texts must be equal but for their numbers, which may differ by `TOLERANCE` relatively where one has a decimal point
-    or an exponent: whole numbers must be equal. Of a picture only its being there counts.
+    or an exponent: whole numbers must be equal. Numbers of an interactive page may also differ by `DRAWN`. Of a picture
+    only its being there counts.
     """
-    found = []
+    changes = []
     for place, (old, new) in enumerate(zip(kept.cells, made.cells, strict=True)):
         ours, theirs = _texts(old), _texts(new)
         if [name for name, _ in ours] != [name for name, _ in theirs]:
-            found.append(f"cell {place}: outputs {[name for name, _ in ours]}, executed {[name for name, _ in theirs]}")
+            changes.append(
+                f"cell {place}: outputs {[name for name, _ in ours]}, executed {[name for name, _ in theirs]}"
+            )
             continue
         for (_, one), (_, other) in zip(ours, theirs, strict=True):
-            if (parting := _parting(one, other)) is not None:
+            if (parting := _parting(one, other, DRAWN if one.startswith("<iframe") else 0.0)) is not None:
                 old_text, new_text = (_around(text, at) for text, at in zip((one, other), parting, strict=True))
-                found.append(f"cell {place}: kept {old_text!r}, executed {new_text!r}")
+                changes.append(f"cell {place}: kept {old_text!r}, executed {new_text!r}")
                 break
-    return found
+    return changes
 
 
 def _texts(cell: NotebookNode) -> list[tuple[str, str]]:
@@ -143,13 +148,13 @@ def _texts(cell: NotebookNode) -> list[tuple[str, str]]:
     return shown
 
 
-def _parting(one: str, other: str) -> tuple[int, int] | None:
-    """Return where two texts first differ, a place in each, None where they agree but for rounding."""
+def _parting(one: str, other: str, drawn: float) -> tuple[int, int] | None:
+    """Return where two texts first differ, a place in each, None where they agree but for rounding, or for `drawn`."""
     a = b = 0
     for ours, theirs in zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False):
         if one[a : ours.start()] != other[b : theirs.start()]:
             break
-        if not _same(ours.group(), theirs.group()):
+        if not _same(ours.group(), theirs.group(), drawn):
             return ours.start(), theirs.start()
         a, b = ours.end(), theirs.end()
     if one[a:] == other[b:]:
@@ -159,12 +164,13 @@ def _parting(one: str, other: str) -> tuple[int, int] | None:
     return a, b
 
 
-def _same(one: str, other: str) -> bool:
+def _same(one: str, other: str, drawn: float) -> bool:
     if one == other:
         return True
     if not any(mark in text for text in (one, other) for mark in ".eE"):
         return False
-    return math.isclose(*(float(text.replace("\u2212", "-")) for text in (one, other)), rel_tol=TOLERANCE)
+    numbers = (float(text.replace("\u2212", "-")) for text in (one, other))
+    return math.isclose(*numbers, rel_tol=TOLERANCE, abs_tol=drawn)
 
 
 def _around(text: str, place: int) -> str:
@@ -188,11 +194,11 @@ def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument("--all", action="store_true", help="write those that are not stale, too: for their pictures")
     args = parser.parse_args(argv)
-    found = pairs(folder)
+    lessons = pairs(folder)
     for name in args.names:
-        if not any(source.name.startswith(name) for source, _ in found):
-            parser.error(f"NAME is {name!r}: one of {', '.join(source.stem for source, _ in found)} is needed")
-    wanted = [pair for pair in found if not args.names or pair[0].name.startswith(tuple(args.names))]
+        if not any(source.name.startswith(name) for source, _ in lessons):
+            parser.error(f"NAME is {name!r}: one of {', '.join(source.stem for source, _ in lessons)} is needed")
+    wanted = [pair for pair in lessons if not args.names or pair[0].name.startswith(tuple(args.names))]
     failures = 0
     for source, notebook in wanted:
         print(f"executing {source.name}", file=sys.stderr)

@@ -58,9 +58,9 @@ def modules_behind(root: str) -> dict[str, Path]:
     """Return every module of this project that a module reaches by imports, with its file.
 
     The module itself is among them, wherever it is from. Pages and plots are not (`rws_decode.view`): results have
-    methods that draw them, and no result follows from a drawing. Modules that are named by strings at run time are not found,
-    but for a package that imports its own modules by `import_module(f"{__package__}.NAME")`. ValueError for a module
-    that has no source file.
+    methods that draw them, and no result follows from a drawing. Modules that are named by strings at run time are not
+    found, but for a package that imports its own modules by `import_module(f"{__package__}.NAME")`. ValueError for a
+    module that has no source file.
 
     >>> modules = modules_behind("rws_decode.decode")
     >>> "rws_decode.settings" in modules, "rws_decode.view" in modules

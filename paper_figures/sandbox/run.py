@@ -143,9 +143,7 @@ class _Worker:
         return f"exit status {code}"
 
 
-def _starter(
-    stack: contextlib.ExitStack, limits: Limits
-) -> Callable[[dict[str, Any], tuple[int, ...], int], _Worker]:
+def _starter(stack: contextlib.ExitStack, limits: Limits) -> Callable[[dict[str, Any], tuple[int, ...], int], _Worker]:
     """Return a function that starts a confined process for a job; the stack kills it in the end."""
     source = Path(worker.__file__).read_text(encoding="utf-8")
     # -P -s -S: neither the working directory nor any installed package can be imported. -u: what a program writes is

@@ -1,19 +1,25 @@
-"""What readers do with the lessons: drag their sliders, and give them traces and runs of their own."""
+"""What readers do with the lessons: move their controls, type into their fields, and give them traces of their own."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import sys
-import textwrap
-from fractions import Fraction
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import BytesIO, StringIO
 from pathlib import Path
-from types import SimpleNamespace
+from symtable import symtable
 from typing import Any
 
+import IPython.display
 import ipywidgets
 import jupytext
-import numpy as np
+import matplotlib.pyplot as plt
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
@@ -25,101 +31,160 @@ sys.path.insert(0, str(FOLDER))
 
 from refresh import execute  # noqa: E402
 
-LESSONS = {
-    "ranks": "01_ranks_that_reverse",
-    "tilting": "02_tilting_is_not_scaling",
-    "decode": "03_one_decode_step_by_step",
-    "temperature": "04_temperature_against_reward",
-    "rounding": "05_what_rounding_does",
-    "traces": "06_reading_your_own_traces",
-    "tables": "07_the_papers_tables_and_ours",
+CELLS = {
+    source.stem: [cell.source for cell in jupytext.read(source).cells if cell.cell_type == "code"]
+    for source in sorted(FOLDER.glob("[0-9]*.py"))
 }
+LESSONS = [name for name, cells in CELLS.items() if any("interact" in code for code in cells)]
+RANKS = "01_ranks_that_reverse"
 
 
-def _panel(name: str, **given: Any) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
-    """Return a lesson's controls, and the list of what they asked to be shown."""
-    (cell,) = [cell.source for cell in jupytext.read(FOLDER / f"{name}.py").cells if "def panel" in cell.source]
-    shown: list[tuple[Any, ...]] = []
-    names = {"widgets": ipywidgets, "np": np, "display": lambda *_: None, "show": lambda *args: shown.append(args)}
-    names |= given
-    exec(cell, names)
-    shown.clear()
-    return names["panel"]().children, shown
+@dataclass
+class Controls:
+    """What a cell gave to `interact`: a function of the reader's values, and an abbreviation of a control for each."""
+
+    function: Callable[..., Any]
+    ranges: dict[str, Any]
+
+    def shown(self, **values: Any) -> list[str]:
+        """Return what a reader sees at these values, the others as they begin: texts, and the digests of pictures."""
+        seen: list[Any] = []
+        texts = StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(texts):
+            patch.setitem(self.function.__globals__, "display", lambda *objects: seen.extend(objects))
+            patch.setattr(plt, "show", lambda: seen.extend(map(plt.figure, plt.get_fignums())))
+            returned = self.function(**{**self.first, **values})
+        shown = [_seen(thing) for thing in [*seen, returned] if thing is not None]
+        plt.close("all")
+        return [text for text in [texts.getvalue(), *shown] if text]
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """Return the values that the controls begin with: the function's own, or what ipywidgets makes of a range."""
+        parameters = inspect.signature(self.function).parameters
+        return {
+            name: default if (default := parameters[name].default) is not inspect.Parameter.empty else _widget(of).value
+            for name, of in self.ranges.items()
+        }
 
 
-def test_the_sliders_of_ranks_that_reverse_redraw_what_they_say() -> None:
-    lesson = jupytext.read(FOLDER / f"{LESSONS['ranks']}.py")
-    cells = [cell.source for cell in lesson.cells if cell.cell_type == "code"]
-    names: dict[str, Any] = {"display": lambda *_: None}
-    for cell in cells:
-        if "def " in cell:
-            exec(cell.replace("display(panel())", ""), names)
-    drawn: list[tuple[Any, ...]] = []
-    names["show"] = lambda *arguments: drawn.append(arguments)
-    choice, count, columns, _ = names["panel"]().children
-    flips = [[Fraction(u) for u in gaps.split()] for gaps in names["PAIRS"]["both flips"]]
-    assert [list(row) for row in drawn[-1][:2]] == flips
-    columns.children[0].children[1].value = 3.05
-    assert list(drawn[-1][0]) == [1, Fraction(61, 20), Fraction(7, 2)]
-    count.value = 2
-    assert [len(row) for row in drawn[-1][:2]] == [2, 2] and columns.children[1].children[2].layout.display == "none"
-    choice.value = "three crossings below 1"
-    assert drawn[-1][1] == [Fraction(u) for u in ("5/4", "13/4", "7/2", "5", "9")] and count.value == 5
+def _widget(abbreviation: Any) -> Any:
+    return ipywidgets.interactive.widget_from_abbrev(abbreviation)
 
 
-def test_the_sliders_of_tilting_redraw_what_they_say() -> None:
-    rewards = {"on the middle word": (0, 1, 0)}
-    given = {"WORDS": ("likely", "middle", "rare"), "WEIGHTS": (8, 4, 1), "REWARDS": rewards}
-    (columns, _), shown = _panel(LESSONS["tilting"], **given)
-    assert shown == [([8, 4, 1], [0, 1, 0], 2, 3)]
-    strengths, weights, values = (column.children for column in columns.children)
-    strengths[0].value, strengths[1].value, weights[2].value, values[0].value = 0.5, 0.1, 20, -1
-    assert shown[-1] == ([8, 4, 20], [-1, 1, 0], 0.5, 0.1)
+def _ends(abbreviation: Any) -> tuple[Any, Any]:
+    """Return both ends of a control."""
+    widget = _widget(abbreviation)
+    if isinstance(abbreviation, list):
+        return abbreviation[0], abbreviation[-1]
+    if isinstance(widget, ipywidgets.FloatLogSlider):
+        return widget.base**widget.min, widget.base**widget.max
+    return widget.min, widget.max
 
 
-def test_the_slider_of_rounding_redraws_its_scale() -> None:
-    (scale, _), shown = _panel(LESSONS["rounding"])
-    assert shown == [(8.0,)]
-    scale.value = 32.0
-    assert shown[-1] == (32.0,)
+def _seen(thing: Any) -> str:
+    """Return a text, or the digest of a picture."""
+    if not isinstance(thing, Figure):
+        return thing.data if hasattr(thing, "data") else repr(thing)
+    picture = BytesIO()
+    thing.savefig(picture, format="png", metadata={"Software": None})
+    return hashlib.sha256(picture.getvalue()).hexdigest()
 
 
-def test_the_sliders_of_a_decode_try_other_factors_at_every_step() -> None:
-    rws = SimpleNamespace(steps=3, factor=np.array([2.0, 4.0, 8.0]), canvas=[[0, 0], [5, 0], [5, 7]])
-    given = {"step": 1, "rws": rws, "textwrap": textwrap, "words": str}
-    (step, factor, _), shown = _panel(LESSONS["decode"], **given)
-    assert shown == [(1, 4.0)] and (step.min, step.max) == (0, 2)
-    step.value = 2
-    factor.value = 0.5
-    assert shown[1:] == [(2, 4.0), (2, 0.5)]
+def _needed(cells: list[str]) -> list[str]:
+    """Return the cells that the last one needs, itself included: those that bind a name that it or they use."""
+    *before, last = cells
+    wanted, needed = _names(last)[1], [last]
+    for code in reversed(before):
+        bound, used = _names(code)
+        if bound & wanted:
+            wanted |= used
+            needed.insert(0, code)
+    return needed
 
 
-def test_the_scale_s_slider_stays_within_the_paths() -> None:
-    axes = {"temperature": None, "reward-scale": None}
-    (which, over, scale, _), shown = _panel(LESSONS["temperature"], prompts={0: 0, 18: 0}, AXES=axes, LOW=0.01, HIGH=32)
-    assert shown == [(18, "temperature", 1.0)]
-    which.value = 0
-    over.value = "reward-scale"
-    scale.value = 2.0
-    assert shown[-1] == (0, "reward-scale", 2.0)
-    scale.value = scale.base**scale.max
-    assert shown[-1] == (0, "reward-scale", 32)
+def _names(code: str) -> tuple[set[str], set[str]]:
+    """Return the names that a cell binds, and those that it takes from others: locals of its functions are neither."""
+    tables = [symtable(code, "cell", "exec")]
+    bound = {symbol.get_name() for symbol in tables[0].get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    used = set()
+    for table in tables:  # which grows
+        tables += table.get_children()
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced() and symbol.is_global()}
+    used |= {symbol.get_name() for symbol in tables[0].get_symbols() if symbol.is_referenced()}
+    return bound, used - bound
 
 
-def test_the_step_s_slider_covers_the_steps_run() -> None:
-    (step, _), shown = _panel(LESSONS["traces"], trace=SimpleNamespace(steps_run=7))
-    assert (step.min, step.max) == (0, 6)
-    step.value = 6
-    assert shown == [(0,), (6,)]
+@pytest.fixture(scope="module")
+def controls() -> Iterator[dict[str, Controls]]:
+    """Return each lesson's controls, of the cells that they need, run in this process without a widget."""
+    recorded: list[Controls] = []
+
+    def record(function: Callable[..., Any], **ranges: Any) -> None:
+        recorded.append(Controls(function, ranges))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("interact", "interact_manual"):
+            patch.setattr(ipywidgets, name, record)
+        patch.setattr(IPython.display, "display", lambda *_: None)
+        patch.setattr(plt, "show", lambda: plt.close("all"))
+        backend = plt.get_backend()
+        plt.switch_backend("agg")
+        for name in LESSONS:
+            (last,) = [number for number, code in enumerate(CELLS[name]) if "= interact" in code]
+            names: dict[str, Any] = {}
+            with redirect_stdout(StringIO()):
+                for code in _needed(CELLS[name][: last + 1]):
+                    exec(code, names)
+        yield dict(zip(LESSONS, recorded, strict=True))
+        plt.switch_backend(backend)
 
 
-def test_the_sliders_of_shares_and_prompts_retell() -> None:
-    printed = {"win": 55.8, "default_win": 40.2}
-    (win, loss, n, _), shown = _panel(LESSONS["tables"], smallest=printed)
-    win.value = 70.0
-    loss.value = 20.0
-    n.value = 25
-    assert shown[0] == (55.8, 40.2, 100) and shown[-1] == (70.0, 20.0, 25)
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_control_changes_what_is_shown(name: str, controls: dict[str, Controls]) -> None:
+    lesson = controls[name]
+    assert lesson.shown() != []
+    for control, abbreviation in lesson.ranges.items():
+        if isinstance(abbreviation, str):
+            continue
+        low, high = _ends(abbreviation)
+        at_low, at_high = (lesson.shown(**{control: value}) for value in (low, high))
+        assert at_low != [] and at_high != [] and at_low != at_high, control
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_all_controls_may_stand_at_the_same_end(name: str, controls: dict[str, Controls]) -> None:
+    ends = {control: _ends(of) for control, of in controls[name].ranges.items() if not isinstance(of, str)}
+    for end in (0, 1):
+        assert controls[name].shown(**{control: both[end] for control, both in ends.items()}) != []
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_controls_begin_within_their_ranges(name: str, controls: dict[str, Controls]) -> None:
+    for control, abbreviation in controls[name].ranges.items():
+        value = controls[name].first[control]
+        if isinstance(abbreviation, list):
+            assert value in abbreviation
+        elif not isinstance(abbreviation, str):
+            low, high = _ends(abbreviation)
+            assert low <= value <= high, control
+
+
+def test_gaps_that_are_typed_are_judged(controls: dict[str, Controls]) -> None:
+    picture, verdict = controls[RANKS].shown(a_gaps="1/2 4/5", b_gaps="3/5 3/5")
+    other, other_verdict = controls[RANKS].shown(a_gaps="0.5 0.8", b_gaps="0.6 0.6")
+    assert picture == other and verdict == other_verdict and "1 above" in verdict
+
+
+@pytest.mark.parametrize("typed", ["1 x", "1/0", "nan", "1e400"])
+def test_what_is_no_gap_is_said_in_a_line(typed: str, controls: dict[str, Controls]) -> None:
+    (line,) = controls[RANKS].shown(a_gaps=typed)
+    assert line.count("\n") == 1 and line.startswith("Gaps such as 1 3/2 0.25 are needed, not ") and repr(typed) in line
+
+
+def test_the_lessons_without_a_kernel_have_pages_instead() -> None:
+    for name, cells in CELLS.items():
+        assert ("interact" in "".join(cells)) != (".view(" in "".join(cells)), name
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -130,7 +195,7 @@ def test_a_trace_of_another_model_is_read_without_it(tmp_path: Path, monkeypatch
     monkeypatch.setenv("RWS_TRACE", str(trace.save(tmp_path / "mine.parquet")))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    code = [cell for cell in execute(FOLDER / f"{LESSONS['traces']}.py").cells if cell.cell_type == "code"]
+    code = [cell for cell in execute(FOLDER / "06_reading_your_own_traces.py").cells if cell.cell_type == "code"]
     conclusion = code[-1].outputs[-1].data["text/markdown"]
     assert conclusion.count("**yes**") == 3 and "no second trace was given" in conclusion
     assert "for 10 tokens in 5 steps" in conclusion

@@ -11,6 +11,8 @@ import jupytext
 import nbformat
 import pytest
 
+from rws_decode import Page
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 sys.path.insert(0, str(FOLDER))
 
@@ -129,6 +131,21 @@ def test_texts_are_equal_but_for_rounding(kept: str, executed: str, same: bool) 
     changes = differences(_shown(kept), _shown(executed))
     assert (changes == []) == same
     assert all(line.startswith("cell 1: kept ") and "executed" in line for line in changes)
+
+
+@pytest.mark.parametrize(
+    ("kept", "executed", "same"),
+    [
+        ("[0.00012,8.25]", "[-0.0003,8.251]", True),
+        ("[0.00012,8.25]", "[0.012,8.25]", False),
+        ("step 3", "step 4", False),
+        ("stays the same", "changes", False),
+    ],
+)
+def test_what_a_page_draws_may_differ_by_what_nobody_sees(kept: str, executed: str, same: bool) -> None:
+    changes = differences(*(_shown(Page(f"<p>{text}</p>")._repr_html_()) for text in (kept, executed)))
+    assert (changes == []) == same
+    assert differences(_shown("0.00012"), _shown("-0.0003")) != []
 
 
 def test_a_difference_is_shown_where_it_is() -> None:

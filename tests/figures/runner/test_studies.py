@@ -149,7 +149,8 @@ def test_summarize_prints_what_the_last_run_printed(
     assert main(["summarize", str(tmp_path)]) == 0
     assert "rows of other runs" in capsys.readouterr().err
     assert main(["summarize", str(tmp_path), "--all"]) == 0
-    (header, *rows) = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(("method", "rws"))]
+    lines = capsys.readouterr().out.splitlines()
+    header, *rows = [line.split() for line in lines if line.startswith(("method", "rws"))]
     assert header[1] == "study_seed" and [row[1] for row in rows] == ["0", "3"]  # each seed on a line of its own
 
 

@@ -172,7 +172,7 @@ def test_blocks_may_meet_in_one_step() -> None:
 
 
 def test_no_p_value_exceeds_one_by_rounding() -> None:
-    for n in range(2, 21):  # the sum of the probabilities exceeds 1 by rounding at some n; at which, the machine decides
+    for n in range(2, 21):  # at some n the sum of the probabilities exceeds 1 by rounding; the machine decides which
         assert 1 - 1e-12 < order_test(range(n), alternative="greater").p_value <= 1
 
 

@@ -1,0 +1,96 @@
+"""The interactive pages of the executed lessons, in a headless browser: without a kernel, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chromium import Chromium, Tab, chromium, find_chromium
+from nbconvert import HTMLExporter
+
+PROGRAM = find_chromium()
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium or Chrome is installed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+# The titles of each lesson's pages, in their order.
+TITLES = {
+    "03_one_decode_step_by_step": ["Two decodes, step by step", "The confidence curves of step 1"],
+    "04_temperature_against_reward": [
+        "Every answer that any constant factor c gives, from 0.01 to 32",
+        "Every answer that any reward scale gives, from 0.01 to 32",
+    ],
+    "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
+}
+PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]
+FRAMES = "[...document.querySelectorAll('iframe')]"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    assert PROGRAM is not None
+    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the executed lessons as files of HTML, as nbconvert writes them."""
+    folder, exporter = tmp_path_factory.mktemp("lessons"), HTMLExporter()
+    written = {}
+    for name in TITLES:
+        html, _ = exporter.from_filename(str(FOLDER / f"{name}.ipynb"))
+        written[name] = folder / f"{name}.html"
+        written[name].write_text(html, encoding="utf-8")
+    return written
+
+
+def text_of(tab: Tab, page: str) -> str:
+    """Return what a reader sees on a page: what is only spoken comes a moment later."""
+    tab.evaluate(f"{page}.querySelectorAll('.spoken').forEach(status => {{ status.hidden = true; }})")
+    return tab.evaluate(f"{page}.querySelector('main').innerText")
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_lesson_holds_its_pages(browser: Chromium, files: dict[str, Path], name: str) -> None:
+    tab = browser.open(files[name].as_uri(), width=1200)
+    assert tab.evaluate(f"{FRAMES}.map(frame => frame.contentDocument.title)") == TITLES[name]
+
+
+@pytest.mark.parametrize(("name", "number"), PAGES)
+def test_moving_the_slider_changes_the_text(browser: Chromium, files: dict[str, Path], name: str, number: int) -> None:
+    tab = browser.open(files[name].as_uri(), width=1200)
+    page = f"{FRAMES}[{number}].contentDocument"
+    tab.evaluate(f"{page}.querySelector('input[type=range]').focus()")
+    seen = []
+    for key in ("Home", "End"):
+        tab.press(key)
+        seen.append((tab.evaluate(f"{page}.querySelector('#where').textContent"), text_of(tab, page)))
+    assert len({where for where, _ in seen}) == len({text for _, text in seen}) == 2
+    assert all(text.startswith(TITLES[name][number]) for _, text in seen)
+    others = [at for at in range(len(TITLES[name])) if at != number]
+    before = [text_of(tab, f"{FRAMES}[{at}].contentDocument") for at in others]
+    tab.press("ArrowLeft", 3)
+    assert text_of(tab, page) != seen[-1][1]
+    assert [text_of(tab, f"{FRAMES}[{at}].contentDocument") for at in others] == before
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("name", TITLES)
+def test_no_page_is_wider_than_its_window(browser: Chromium, files: dict[str, Path], name: str, width: int) -> None:
+    tab = browser.open(files[name].as_uri(), width=width)
+    boxes = tab.evaluate(f"{FRAMES}.map(frame => frame.getBoundingClientRect()).map(box => [box.left, box.right])")
+    assert len(boxes) == len(TITLES[name]) and all(0 <= left < right <= width for left, right in boxes)
+    assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    inside = f"{FRAMES}.map(frame => frame.contentDocument.documentElement)"
+    assert tab.evaluate(f"{inside}.every(page => page.scrollWidth <= page.clientWidth)")
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_page_asks_the_network_for_nothing(browser: Chromium, files: dict[str, Path], name: str) -> None:
+    tab = browser.open(files[name].as_uri(), width=1200)
+    asked = tab.evaluate(f"{FRAMES}.flatMap(f => f.contentWindow.performance.getEntriesByType('resource'))")
+    assert asked == [] and not any("exceptionDetails" in message for message in tab.messages)
