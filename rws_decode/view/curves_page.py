@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.page import Page
 from rws_decode.replay.step_logits import StepLogits
-from rws_decode.view.sentences import count, joined, number, shown
+from rws_decode.view.sentences import at_position, count, joined, number
 from rws_decode.view.template import page_of, rounded
 from rws_theory.confidence import log_odds
 from rws_theory.crossings import crossings
@@ -62,7 +62,7 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
     scales[0], scales[-1] = scale_min, scale_max
     curves = np.stack([log_odds(ordered, float(scale)) for scale in scales], axis=1)
     swaps, left_out = _swaps(step.logits, curves, path, scale_min, scale_max)
-    title = f"The confidence curves of step {step.step}"
+    title = f"The confidence curves of step {step.step}, counted from 0"
     said = _summary(step, path, len(swaps), left_out)
     data = {
         "step": step.step,
@@ -170,11 +170,10 @@ def _summary(step: StepLogits, path: SelectionPath, swaps: int, left_out: int) -
 def _between(step: StepLogits, swap: _Swap) -> str:
     where = f"between {number(swap.lower, 6)} and {number(swap.upper, 6)}"
     if f"{swap.lower:.6g}" == f"{swap.upper:.6g}":
-        where = (
-            f"at {number(swap.lower, 6)}, enclosed to a relative width of {(swap.upper - swap.lower) / swap.upper:.0e}"
-        )
+        width = number((swap.upper - swap.lower) / swap.upper, 1)
+        where = f"at {number(swap.lower, 6)}, enclosed to a relative width of {width}"
     return f"{_placed(step, swap.first)} and {_placed(step, swap.second)} cross {where}"
 
 
 def _placed(step: StepLogits, place: int) -> str:
-    return f"“{shown(step.words[place])}” at {step.positions[place]}"
+    return at_position(step.words[place], step.positions[place])

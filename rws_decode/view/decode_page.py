@@ -21,7 +21,7 @@ from rws_decode.view.words import WordTable, line_of
 
 __all__ = ["decode_page"]
 
-_SCRIPTS = ("timeline.js", "run.js", "text.js", "lines.js", "heatmap.js", "decode.js")
+_SCRIPTS = ("timeline.js", "run.js", "words.js", "text.js", "lines.js", "heatmap.js", "decode.js")
 _UNITS = {"log-odds": "log-odds", "probability": "probability", "topk": "probability", "order": "value of the order"}
 
 
@@ -55,7 +55,9 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
         "start": 0 if difference is None or difference.parting is None else difference.parting.step,
         "marked": _marked(trace, difference),
     }
-    sentences = [run_sentence(each) for each in traces]
+    sentences = [
+        run_sentence(each) if other is None else f"{'AB'[n]}: {run_sentence(each)}" for n, each in enumerate(traces)
+    ]
     title = "A decode, step by step" if other is None else "Two decodes, step by step"
     return page_of(
         "decode.html",
@@ -63,9 +65,7 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
         plain=" ".join(end_sentence(each) for each in traces),
         scripts=_SCRIPTS,
         data={**data, "words": words.texts, "blanks": words.parted},
-        sentence="<br>".join(
-            escape(f"{letter} {text}" if other else text) for letter, text in zip(("A:", "B:"), sentences, strict=False)
-        ),
+        sentence="<br>".join(map(escape, [*sentences[:-1], f"{sentences[-1]} Steps count from 0."])),
         prompts=_prompts(traces if prompts_differ else traces[:1]),
         layout="runs" if other is None else "runs two",
         last=str(max(each.steps_run for each in traces)),
@@ -155,4 +155,4 @@ def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None, p
 def _section(trace: Trace, number: int, runs: int) -> str:
     name = strategy_label(trace.strategy) if runs == 1 else f"{'AB'[number]}: {strategy_label(trace.strategy)}"
     heading = "" if runs == 1 else f"<h2>{escape(name)}</h2>"
-    return part("run.html", label=escape(name), heading=heading, number=str(number), static="")
+    return part("run.html", label=escape(name), heading=heading, number=str(number))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from html import escape
 from typing import Any
 
 from rws_decode.common.page import Page
 from rws_decode.scales.path import ScalePath, ScalePiece, Unexplored
-from rws_decode.view.sentences import count, number
+from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.spans import stretches
 from rws_decode.view.template import page_of, rounded
 from rws_decode.view.words import WordTable, line_of
 from rws_theory.printed import printed_in
@@ -19,7 +20,8 @@ __all__ = ["PAPER_GRID", "scale_path_page"]
 # The scales that the paper tried.
 PAPER_GRID: tuple[float, ...] = tuple(row["scale"] for row in printed_in("table8_temperature")["rows"])
 
-_SCRIPTS = ("lines.js", "axis.js", "scale_path.js")
+_SCRIPTS = ("lines.js", "axis.js", "words.js", "scale_path.js")
+_NAMED = 5  # missed answers that are named
 _SYMBOLS = {"temperature": "c", "reward-scale": "s_R"}
 
 
@@ -70,7 +72,7 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
     }
     named = "any constant factor c" if path.over == "temperature" else "any reward scale"
     title = f"Every answer that {named} gives, from {number(path.scale_min)} to {number(path.scale_max)}"
-    said = f"{_summary(path)} {_missed(path, grid, len(given))}"
+    said = f"{_summary(path)} {_missed(path, grid, given)}"
     prompt = path.prompt_text
     return page_of(
         "scale_path.html",
@@ -153,12 +155,22 @@ def _summary(path: ScalePath) -> str:
     return f"{count(len(path.pieces), 'piece')}, {said}; {proof}."
 
 
-def _missed(path: ScalePath, grid: Sequence[float], given: int) -> str:
-    scales, answers = sum(path.scale_min <= scale <= path.scale_max for scale in grid), len(path.answers)
+def _missed(path: ScalePath, grid: Sequence[float], given: Set[tuple[int, ...]]) -> str:
+    """Say which answers no scale of the grid gives, and where they lie."""
+    scales = [number(scale) for scale in grid if path.scale_min <= scale <= path.scale_max]
     name = "The paper's grid" if grid == PAPER_GRID else "The grid"
     if not scales:
         return f"{name} has no scale in this range."
-    if given == answers and not path.unexplored:
-        return f"{name}, {count(scales, 'scale')} here, gives every answer."
-    known = "known answers" if path.unexplored else "answers"
-    return f"{name}, {count(scales, 'scale')} here, misses {answers - given} of {answers} {known}."
+    here = f"{name} ({joined(scales, 12)})"
+    known = "known answer" if path.unexplored else "answer"
+    missed = []
+    for place, (tokens, pieces) in enumerate(path.answers.items(), start=1):
+        if tokens not in given:
+            spans = stretches((piece.lower, piece.upper) for piece in pieces)
+            between = joined([f"{number(low)} to {number(high)}" for low, high in spans], 3)
+            missed.append(f"answer {place}, at {_SYMBOLS[path.over]} from {between}")
+    if not missed:
+        return f"{here} gives every {known}."
+    more = [f"and {len(missed) - _NAMED} more"] if len(missed) > _NAMED else []
+    named = "; ".join([*missed[:_NAMED], *more])
+    return f"{here} misses {len(missed)} of {count(len(path.answers), known)}: {named}."

@@ -12,7 +12,17 @@ from rws_decode.trace.face import strategy_label, worth
 from rws_decode.trace.record import NOT_NEEDED, REUSED
 from rws_decode.trace.trace import Trace
 
-__all__ = ["count", "end_sentence", "joined", "number", "parting_sentences", "run_sentence", "shown", "step_sentence"]
+__all__ = [
+    "at_position",
+    "count",
+    "end_sentence",
+    "joined",
+    "number",
+    "parting_sentences",
+    "run_sentence",
+    "shown",
+    "step_sentence",
+]
 
 _MINUS = "\N{MINUS SIGN}"
 _MOST = 5  # words that a sentence names
@@ -26,6 +36,15 @@ def shown(word: str) -> str:
     """
     visible = word.replace("\r\n", "\n").replace("\n", "↵").replace("\t", "⇥")
     return visible.strip() or ("␣" if visible else "∅")
+
+
+def at_position(word: str, position: int) -> str:
+    """Return a word and its position, as a sentence names them.
+
+    >>> at_position("worked", 4)
+    '“worked” at 4'
+    """
+    return f"“{shown(word)}” at {position}"
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -133,7 +152,7 @@ def _reversal(first: Trace, second: Trace, step: int, pair: Reversal) -> str:
     if pair.certified and pair.crossings:
         where = " and ".join(f"{number(crossing.root, 6)}" for crossing in pair.crossings)
         widest = max((crossing.upper - crossing.lower) / crossing.upper for crossing in pair.crossings)
-        return f"{sentence}: their confidences cross at c = {where}, proved to a relative width of {widest:.0e}."
+        return f"{sentence}: their confidences cross at c = {where}, proved to a relative width of {number(widest, 1)}."
     if pair.certified is None:
         return f"{sentence}; where their confidences cross is not known without the model."
     return f"{sentence}; no crossing is proved: {pair.note}."
@@ -142,6 +161,4 @@ def _reversal(first: Trace, second: Trace, step: int, pair: Reversal) -> str:
 def _placed(trace: Trace, step: int, positions: Sequence[int]) -> str:
     """Return candidates with their positions: “the” at 0 and “.” at 9."""
     words = trace.words(trace.candidate[step, positions]) if positions else []
-    return joined(
-        [f"“{shown(word)}” at {position}" for word, position in zip(words, positions, strict=True)], _MOST + 1
-    )
+    return joined([at_position(word, position) for word, position in zip(words, positions, strict=True)], _MOST + 1)

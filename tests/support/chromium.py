@@ -25,7 +25,8 @@ _OPTIONS = (
 _SECONDS = 120.0
 
 # Keys by their names in scripts, with the codes of Windows that a browser goes by.
-_KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Tab": 9, " ": 32}
+_KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9, " ": 32}
+_KEYS |= {"PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
 
 
 def find_chromium() -> str | None:

@@ -25,9 +25,9 @@ function ranking(scale) {
 
 /** The curves over the scale. Returns `show(scale)`. */
 function chart(host, go) {
-  const tall = 400, top = 12, figure = draw("svg", { role: "img", "aria-label": "the curves of all positions" });
-  const back = draw("g"), lines = draw("g"), front = draw("g"), cursor = draw("line", { class: "cursor" });
-  figure.append(back, lines, cursor, front);
+  const tall = 420, top = 44, figure = draw("svg", { role: "img", "aria-label": "the curves of all positions" });
+  const [back, lines, front, given] = Array.from({ length: 4 }, () => draw("g")), cursor = draw("line", { class: "cursor" });
+  figure.append(back, lines, cursor, front, given);
   host.append(figure);
   const ranks = data.scales.map(scale => {
     const rank = [];
@@ -63,12 +63,15 @@ function chart(host, go) {
     back.replaceChildren(...levels.filter(drawn).flatMap(level => [
       draw("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(level), y2: y(level) }),
       draw("text", { x: LEFT - 6, y: y(level) + 4, "text-anchor": "end" }, figures(level, 3)),
-    ]), ...scaleTicks(axis, "c", tall + 4));
+    ]), draw("text", { class: "name", x: 0, y: 11 }, byRank() ? "rank" : "log-odds of the best token [nats]"),
+    ...scaleTicks(axis, "c", tall + 4));
     for (const piece of data.pieces.slice(0, -1)) {
       back.append(draw("line", { class: "breakpoint", x1: x(piece.upper), x2: x(piece.upper), y1: top, y2: tall }));
     }
     if (data.factor !== null) {
-      back.append(draw("line", { class: "given", x1: x(data.factor), x2: x(data.factor), y1: top, y2: tall }));
+      const at = x(data.factor), anchor = at < width / 2 ? "start" : "end";
+      given.replaceChildren(draw("line", { class: "given", x1: at, x2: at, y1: top - 8, y2: tall }),
+        draw("text", { class: "given", x: at, y: top - 14, "text-anchor": anchor }, `factor of the step ${figures(data.factor)}`));
     }
     paths.forEach((path, place) => {
       const points = data.scales.map((scale, n) => {
@@ -139,14 +142,14 @@ function curvesPage() {
   const slider = byId("step"), shows = [];
   let scale = data.low;
 
-  function go(to) {
+  function go(to, told = null) {
     scale = to;
     slider.value = Math.round(axis.share(scale) * (data.scales.length - 1));
     const where = `c = ${figures(scale)}`, piece = data.pieces[pieceAt(scale)];
     byId("where").textContent = where;
     slider.setAttribute("aria-valuetext", where);
     const open = scale < piece.proved[0] || scale > piece.proved[1];
-    const said = open ? `At c = ${figures(scale, 6)} no set is proved.` : piece.sentence;
+    const said = told ?? (open ? `At c = ${figures(scale, 6)} no set is proved.` : piece.sentence);
     byId("said").textContent = said;
     shows.forEach(show => show(scale));
     say(said);
@@ -154,14 +157,22 @@ function curvesPage() {
 
   const middle = piece => Math.sqrt(piece.proved[0] * piece.proved[1]);
   const jump = by => () => go(middle(data.pieces[clamp(pieceAt(scale) + by, 0, data.pieces.length - 1)]));
-  shows.push(chart(byId("chart"), go), rankingList(byId("ranking")));
+  const meets = data.crossings.map(crossing => Math.sqrt(crossing.lower * crossing.upper));
+  const nextCrossing = () => {
+    const after = meets.findIndex(meet => meet > scale), at = after < 0 ? meets[0] : meets[after];
+    const said = data.crossings.filter((_, number) => meets[number] === at).map(crossing => `${crossing.said}.`);
+    go(at, said.join(" "));
+  };
+  shows.push(chart(byId("chart"), to => go(to)), rankingList(byId("ranking")));
   const changes = data.crossings.filter(crossing => crossing.cut);
   byId("changes").append(...changes.map(crossing => make("li", {}, crossing.said)));
   byId("changes-name").hidden = changes.length === 0;
-  keepRoom(byId("said"), data.pieces.map(piece => piece.sentence));
+  keepRoom(byId("said"), [...data.pieces.map(piece => piece.sentence), ...data.crossings.map(crossing => crossing.said)]);
   slider.addEventListener("input", () => go(data.scales[Number(slider.value)]));
   byId("back").addEventListener("click", jump(-1));
   byId("forward").addEventListener("click", jump(1));
+  byId("next").hidden = meets.length === 0;
+  byId("next").addEventListener("click", nextCrossing);
   onKeys({ ArrowLeft: jump(-1), ArrowRight: jump(1), Home: jump(-data.pieces.length), End: jump(data.pieces.length) });
   go(clamp(data.factor ?? 1, data.low, data.high));
 }

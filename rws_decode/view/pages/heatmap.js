@@ -3,17 +3,17 @@ const HEAD = 20;
 
 /**
  * The map of a run: steps from left to right, positions from top to bottom, a cell for each. Returns `show(step, here)`.
- * `inspect(position, x, y, step)` is told what the pointer or the keys are at, `go(step)` what was clicked.
+ * `inspect(position, x, y, { step })` is told what the pointer or the keys are at, `go(step)` what was clicked.
  */
 function heatmap(run, host, kind, inspect, go) {
   const canvas = make("canvas"), marks = draw("svg", { "aria-hidden": "true" });
   const label = `Map of ${run.steps} steps and ${run.length} positions; up and down go from position to position`;
   const box = make("div", { class: "heat", tabindex: "0", role: "application", "aria-label": label }, canvas, marks);
   host.append(box);
-  const height = clamp(Math.floor(440 / run.length), 3, 11), known = run.value.filter(Number.isFinite).sort();
+  const height = clamp(Math.floor(440 / run.length), 3, 11), known = run.valuesKnown;
   let cell = 1, now = { step: 0, here: null };
 
-  /** The share of all values that lie below one: so that every colour is used as often as the others. */
+  /** The share of the known values that lie below one: so that every colour is used as often as the others. */
   function share(number) {
     let low = 0, high = known.length;
     while (low < high) {
@@ -31,7 +31,7 @@ function heatmap(run, host, kind, inspect, go) {
   }
 
   function paint(width) {
-    cell = (width - LEFT - RIGHT) / run.steps;
+    cell = (width - LEFT - RIGHT) / run.across;
     const sharp = devicePixelRatio || 1, tall = HEAD + height * run.length;
     canvas.width = width * sharp;
     canvas.height = tall * sharp;
@@ -67,7 +67,7 @@ function heatmap(run, host, kind, inspect, go) {
   function axes(tall) {
     const name = kind() === "changes" ? "changes of the candidates" : `${run.unit} of the candidates`;
     const title = draw("text", { class: "name", x: 0, y: 12 }, `${name}, by position and step`);
-    scale.replaceChildren(title, ...stepTicks(run.steps, cell, tall));
+    scale.replaceChildren(title, ...stepTicks(run.across, cell, tall));
     for (const position of ticks(0, run.length - 1, Math.max(2, tall / 45)).filter(Number.isInteger)) {
       const attributes = { x: LEFT - 6, y: HEAD + (position + 0.5) * height + 4, "text-anchor": "end" };
       scale.append(draw("text", attributes, String(position)));
@@ -93,14 +93,14 @@ function heatmap(run, host, kind, inspect, go) {
 
   box.addEventListener("pointermove", event => {
     const at = under(event);
-    if (at) inspect(at.position, event.clientX, event.clientY, at.step); else inspect(null);
+    if (at) inspect(at.position, event.clientX, event.clientY, { step: at.step }); else inspect(null);
   });
   box.addEventListener("pointerleave", () => inspect(null));
   box.addEventListener("click", event => {
     const at = under(event);
     if (!at) return;
     go(at.step);
-    inspect(at.position, event.clientX, event.clientY, at.step);
+    inspect(at.position, event.clientX, event.clientY, { step: at.step });
   });
   box.addEventListener("keydown", event => {
     const move = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -108,7 +108,8 @@ function heatmap(run, host, kind, inspect, go) {
     event.preventDefault();
     const position = clamp((now.here ?? (move > 0 ? -1 : run.length)) + move, 0, run.length - 1);
     const frame = box.getBoundingClientRect(), step = Math.min(now.step, run.steps - 1);
-    inspect(position, frame.left + LEFT + (step + 0.5) * cell, frame.top + HEAD + position * height, step, true);
+    const [x, y] = [frame.left + LEFT + (step + 0.5) * cell, frame.top + HEAD + position * height];
+    inspect(position, x, y, { step, spoken: true });
   });
   box.addEventListener("blur", () => inspect(null));
   repaint(box, paint);

@@ -27,12 +27,14 @@ function pairs(list, use) {
 /** Whether a position is still masked before a step. */
 const masked = (run, step, position) => run.commit[position] < 0 || run.commit[position] >= step;
 
-/** Return what is known of a position at a step, in lines: the word first. */
-function details(run, step, position) {
+/** Return what is known of a position at a step, in lines, the word first; less of several, equal ones to a `last`. */
+function details(run, step, position, last = position) {
   const commit = run.commit[position], where = `position ${position}, step ${step}`;
-  if (step >= run.steps || !masked(run, step, position)) {
-    const when = commit < 0 ? "never committed" : `committed at step ${commit}`;
-    return [shown(data.words[run.tokens[position]]), `position ${position}, ${when}`];
+  if (last > position && step < run.steps && masked(run, step, position) && commit !== step) {
+    return [shown(data.words[run.candidate[step * run.length + position]]), `positions ${position} to ${last}, step ${step}: masked`];
+  }
+  if (last > position || step >= run.steps || !masked(run, step, position)) {
+    return [shown(data.words[run.tokens[position]]), placed(position, last, run.commit)];
   }
   const cell = step * run.length + position, known = run.rank[cell];
   const word = run.candidate[cell] < 0 ? "candidate not kept" : shown(data.words[run.candidate[cell]]);

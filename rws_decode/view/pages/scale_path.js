@@ -65,23 +65,17 @@ function hatching() {
 
 /** A value of the parts along the scale, level on each. Returns `show(scale, part)`. */
 function levels(name, valueOf, host) {
-  const tall = 84, top = 20, figure = draw("svg", { role: "img", "aria-label": `${name} along the scale` });
-  const known = data.parts.map(valueOf).filter(value => value !== null);
-  const low = Math.min(...known), high = Math.max(...known), span = high - low || Math.abs(high) || 1;
-  const y = value => top + (tall - top - 8) * (1 - (value - low + 0.08 * span) / (1.16 * span));
-  const own = { ...axis }, body = draw("g"), dot = draw("circle", { class: "point", r: 4.5 });
+  const tall = 84, figure = draw("svg", { role: "img", "aria-label": `${name} along the scale` });
+  const { y, back } = valueAxis(name, data.parts.map(valueOf).filter(value => value !== null), tall);
+  const body = draw("g"), dot = draw("circle", { class: "point", r: 4.5 });
   figure.append(body, dot);
   host.append(figure);
   let now = [data.low, data.parts[0]], x = scale => scale;
 
   function paint(width) {
-    x = scale => LEFT + own.share(scale) * (width - LEFT - RIGHT);
+    x = scale => LEFT + axis.share(scale) * (width - LEFT - RIGHT);
     dress(figure, { width, height: tall + 2 }, []);
-    body.replaceChildren(draw("text", { class: "name", x: 0, y: 11 }, name));
-    for (const value of ticks(low, high, 3)) {
-      body.append(draw("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }));
-      body.append(draw("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, figures(value, 3)));
-    }
+    body.replaceChildren(...back(width));
     data.parts.forEach((part, number) => {
       const value = valueOf(part), before = number ? valueOf(data.parts[number - 1]) : null;
       if (value === null) return;
@@ -119,7 +113,7 @@ function commitOrder(host) {
   function paint(room) {
     width = room;
     dress(figure, { width, height: tall + 38 }, []);
-    body.replaceChildren(draw("text", { class: "name", x: 0, y: 11 }, "step at which each position was committed"));
+    body.replaceChildren(draw("text", { class: "name", x: 0, y: 11 }, "step at which each position was committed, from 0"));
     for (const step of ticks(0, steps - 1, tall / 40).filter(Number.isInteger)) {
       body.append(draw("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(step), y2: y(step) }));
       body.append(draw("text", { x: LEFT - 6, y: y(step) + 4, "text-anchor": "end" }, String(step)));
@@ -145,15 +139,23 @@ function commitOrder(host) {
 
 /** The answer's words, those unlike the reference marked. Returns `show(scale, part)`. */
 function answerText(host) {
-  const boxes = [];
+  const boxes = [], settle = onlyGrows(host), openEnded = typeof data.row.at(-1) === "number";
+  let now = data.parts[0];
   data.row.forEach(part => {
     if (typeof part === "string") return host.append(make("span", { class: "fixed" }, shown(part)), " ");
-    boxes[part] = make("span", { class: "word" }, make("span"));
+    boxes[part] = make("span", { class: "word", "data-position": part }, make("span"));
     host.append(boxes[part], " ");
   });
   const reference = data.answers[data.reference];
+  host.addEventListener("pointerover", event => {
+    const positions = positionsOf(event.target);
+    if (!positions || !now.commit) return tip(null);
+    tip([boxes[positions[0]].textContent, placed(...positions, now.commit)], event.clientX, event.clientY);
+  });
+  host.addEventListener("pointerleave", () => tip(null));
 
   return (scale, part) => {
+    now = part;
     const answer = data.answers[part.answer], ramp = colours("--steps"), steps = Math.max(...(part.commit ?? [0])) || 1;
     boxes.forEach((box, position) => {
       const word = answer ? data.words[answer.words[position]] : "\u00b7";
@@ -163,6 +165,8 @@ function answerText(host) {
       const coloured = answer && byId("coloured").checked;
       box.style.borderBottomColor = coloured ? mixed(ramp, part.commit[position] / steps) : "";
     });
+    if (openEnded) gatherEnd(boxes);
+    settle();
   };
 }
 
@@ -170,9 +174,9 @@ function answerText(host) {
 function answerTable(table, go) {
   const has = name => data.answers.some(answer => answer[name] !== null);
   const total = Math.log(data.high / data.low) || 1, width = part => Math.log(part.upper / part.lower);
-  const heads = ["answer", "share of the axis", ...(has("reward") ? ["reward"] : []), ...(has("log_prob") ? ["log p"] : []),
-    ...(has("rules") ? ["rules broken"] : []), "GOD [steps]", "grid"].map(name => make("th", { scope: "col" }, name));
-  table.append(make("thead", {}, make("tr", {}, ...heads, make("th", { class: "long", scope: "col" }, "text"))));
+  const heads = ["answer", "share of the axis", ...(has("reward") ? ["reward"] : []), ...(has("log_prob") ? ["log p [nats]"] : []),
+    ...(has("rules") ? ["rules broken"] : []), "GOD [steps]", "grid"];
+  table.append(make("thead", {}, make("tr", {}, ...heads.map(name => make("th", { scope: "col" }, name)), make("th", { class: "long", scope: "col" }, "text"))));
   const rows = data.answers.map((answer, number) => {
     const parts = data.parts.filter(part => part.answer === number);
     const widest = parts.reduce((one, other) => (width(other) > width(one) ? other : one));
@@ -183,7 +187,8 @@ function answerTable(table, go) {
     const cells = [`${figures(100 * share, 3)} %`, ...(has("reward") ? [figures(answer.reward, 3)] : []),
       ...(has("log_prob") ? [figures(answer.log_prob)] : []), ...(has("rules") ? [String(answer.rules)] : []),
       least === most ? figures(least, 3) : `${figures(least, 3)} to ${figures(most, 3)}`, answer.missed ? "missed" : "given"];
-    return make("tr", {}, make("td", {}, button), ...cells.map(cell => make("td", {}, cell)), make("td", { class: "long" }, answer.text));
+    return make("tr", {}, make("td", {}, button), ...cells.map((cell, at) => make("td", { "data-name": heads[at + 1] }, cell)),
+      make("td", { class: "long" }, answer.text));
   });
   table.append(make("tbody", {}, ...rows));
   return (scale, part) => rows.forEach((row, number) => row.classList.toggle("current", number === part.answer));

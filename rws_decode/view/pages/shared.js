@@ -77,6 +77,12 @@ function keepRoom(element, sentences) {
   });
 }
 
+/** Let an element grow and never shrink while its width stays, for the same reason: call the result after a change. */
+function onlyGrows(element) {
+  repaint(element, () => { element.style.minHeight = ""; });
+  return () => { element.style.minHeight = `${element.offsetHeight}px`; };
+}
+
 /** Say a sentence to screen readers once nothing has changed for a while, so that dragging and playing stay quiet. */
 const say = (() => {
   let waiting = 0;
@@ -121,4 +127,8 @@ function fitFrame() {
 }
 
 addEventListener("scroll", () => tip(null), { passive: true });
+// Nothing moves before the reader has done something.
+for (const kind of ["keydown", "pointerdown"]) {
+  addEventListener(kind, () => document.documentElement.classList.add("moving"), { capture: true, once: true });
+}
 fitFrame();

@@ -10,7 +10,7 @@ function timeline(last, start, marked, show) {
   function go(step) {
     at = clamp(step, 0, last);
     slider.value = at;
-    const where = at === last ? `end, ${last} steps` : `step ${at} of ${last}`;
+    const where = at === last ? `end, after ${last} steps` : `step ${at} (0 to ${last - 1})`;
     slider.setAttribute("aria-valuetext", where);
     byId("where").textContent = where;
     const sentence = show(at);

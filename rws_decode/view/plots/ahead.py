@@ -79,4 +79,5 @@ def _limits(axes: Axes, pair: Crossings, names: tuple[str, str]) -> None:
     for height, name, side, span in ends:
         axes.axhline(height, *span, color=GREY, linestyle=":")
         look = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": side}
-        axes.annotate(name, (0.01 if side == "left" else 0.99, height), (0, 3), **look)
+        ground = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.5}
+        axes.annotate(name, (0.01 if side == "left" else 0.99, height), (0, 3), bbox=ground, **look)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from rws_decode.scales.path import ScalePath, ScalePiece
 from rws_decode.view.plots.answers import Answer, Value, on_grid
 from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.spans import stretches
 
 __all__ = ["lines_of", "of_answers", "of_line"]
 
-_AXIS = {"temperature": "temperature", "reward-scale": "reward scale"}
 _NAMED = 12  # answers that a sentence names
 
 
@@ -53,19 +53,20 @@ def of_answers(
     """Say how many answers each path gives, what is proved, and what a grid misses; so many answers are drawn."""
     sentences = []
     for path in paths:
-        axis, given = _AXIS[path.over], path.answers
+        axis, given = path.over.replace("-", " "), path.answers
         ends = f"from {number(path.scale_min)} to {number(path.scale_max)}"
         gives = "the same answer" if len(given) == 1 else f"one of {len(given)} answers"
-        pieces = f"in {count(len(path.pieces), 'piece')} of the axis"
-        found = f"Every {axis} {ends} gives {gives}, {pieces}: proved"
-        if not path.certified:
-            found = f"The {axis} {ends} gives {count(len(given), 'answer')} or more, {pieces}; what is hatched is open"
+        pieces = f"in {count(len(path.pieces), 'piece')}"
+        sentences.append(
+            f"Every {axis} {ends} gives {gives}, {pieces}; this is proved."
+            if path.certified
+            else f"The {axis} {ends} gives {count(len(given), 'answer')} or more, {pieces}; what is hatched is open."
+        )
         if grid:
             at = on_grid(path, grid)
             missed = [str(answer.number) for answer in answers if answer.tokens in given.keys() - set(at.values())]
-            named = f"answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}" if missed else "none"
-            found += f"; the grid of {len(at)} scales misses {named}"
-        sentences.append(f"{found}.")
+            named = f"misses answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}"
+            sentences.append(f"The grid of {count(len(at), 'scale')} {named if missed else 'gives all of these'}.")
     if shown < len(answers):
         sentences.append(f"The {shown} answers with the largest shares of the axis are drawn.")
     return sentences
@@ -80,15 +81,11 @@ def of_line(paths: Sequence[ScalePath], label: str, value: Value) -> list[str]:
         if not finite:
             continue
         best = [piece for piece, height in zip(path.pieces, heights, strict=True) if height == max(finite)]
-        stretches = [[best[0].lower, best[0].upper]]
-        for piece in best[1:]:
-            if piece.lower == stretches[-1][1]:
-                stretches[-1][1] = piece.upper
-            else:
-                stretches.append([piece.lower, piece.upper])
+        highest = stretches((piece.lower, piece.upper) for piece in best)
         known = "" if len(finite) == len(heights) else ", where it is known"
-        where = joined([f"{number(low)} to {number(high)}" for low, high in stretches], 4)
+        where = joined([f"{number(low)} to {number(high)}" for low, high in highest], 4)
         spread = f"from {min(finite):.2f} to {max(finite):.2f}".replace("-", "\u2212")
         name = label.split("[")[0].strip()
-        sentences.append(f"Over the {_AXIS[path.over]}: {name} {spread}, the highest at scales {where}{known}.")
+        over = f"Over the {path.over.replace('-', ' ')}, the {name} lies {spread}{known}"
+        sentences.append(f"{over}; it is highest at scales from {where}.")
     return sentences

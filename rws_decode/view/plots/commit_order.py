@@ -11,7 +11,7 @@ from rws_decode.common.palette import BLACK, GREY, LOOKS, VERMILION, Look
 from rws_decode.trace.face import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import count, number
 from rws_theory import footrule_mean
 
@@ -68,7 +68,7 @@ def order(
         panel.set_title(order_title(each), parse_math=False)
         panel.set_xlabel("position in the answer [tokens, from 0]")
     panels[0].set_ylabel("step, from 0")
-    _legend(figure, panels, outside=axes is None)
+    legend(figure, panels[0], axes)
     return finished(figure, axes, *_sentences(traces))
 
 
@@ -120,14 +120,6 @@ def _within_step(trace: Trace) -> np.ma.MaskedArray:
     value = np.ma.masked_invalid(trace.value)
     lowest = value.min(axis=1)[:, None]
     return (value - lowest) / np.maximum(np.ma.filled(value.max(axis=1)[:, None] - lowest, 1.0), 1e-12)
-
-
-def _legend(figure: Figure, panels: list[Axes], *, outside: bool) -> None:
-    handles = dict(zip(*panels[0].get_legend_handles_labels()[::-1], strict=True))
-    if outside:
-        figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=len(handles))
-    else:
-        panels[0].legend(handles.values(), handles.keys(), loc="upper left")
 
 
 def _sentences(traces: list[Trace]) -> list[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.palette import GREY, LOOKS, Look
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.sentences import count
+from rws_decode.view.sentences import count, joined
 
 if TYPE_CHECKING:
     import pandas
@@ -91,13 +91,13 @@ def _table(
 
 
 def _by_strategy(axes: Axes, values: NDArray[np.float64], strategies: Sequence[str], looks: Sequence[Look]) -> None:
-    place = np.arange(len(strategies))
+    place = np.arange(len(strategies)) + np.stack([_beside(column) for column in values.T], axis=1)
     faint = max(0.15, min(0.7, 12 / max(1, len(values))))
-    for row in values:
-        axes.plot(place, row, color=GREY, linewidth=0.9, alpha=faint, zorder=1)
+    for at, row in zip(place, values, strict=True):
+        axes.plot(at, row, color=GREY, linewidth=0.9, alpha=faint, zorder=1)
     for column, (name, look) in enumerate(zip(strategies, looks, strict=True)):
-        axes.plot(np.full(len(values), column), values[:, column], label=name, **_mark(look, len(values)))
-    axes.set_xticks(place, strategies, parse_math=False)
+        axes.plot(place[:, column], values[:, column], label=name, **_mark(look, len(values), len(looks) - 1 - column))
+    axes.set_xticks(range(len(strategies)), strategies, parse_math=False)
     if sum(map(len, strategies)) > 44:
         axes.tick_params(axis="x", rotation=20)
     axes.set_xlim(-0.5, len(strategies) - 0.5)
@@ -118,27 +118,51 @@ def _against(
         for column in range(1, len(strategies)):
             axes.plot(across[[0, column]], row[[0, column]], color=GREY, linewidth=0.8, alpha=faint, zorder=1)
     for column, (name, look) in enumerate(zip(strategies, looks, strict=True)):
-        axes.plot(other[:, column], values[:, column], label=name, **_mark(look, len(values)))
+        axes.plot(other[:, column], values[:, column], label=name, **_mark(look, len(values), len(looks) - 1 - column))
     axes.margins(0.1)
     axes.set_title(f"from {strategies[0]} to the others" if len(strategies) > 1 else strategies[0], parse_math=False)
     axes.legend(loc="best")
 
 
-def _mark(look: Look, prompts: int) -> dict[str, Any]:
-    mark = {"marker": look.marker, "color": look.color, "linestyle": "none", "markeredgecolor": "white"}
-    return mark | {"markersize": 7.0 if prompts <= 30 else 4.5}
+def _mark(look: Look, prompts: int, behind: int) -> dict[str, Any]:
+    """Return the look of markers: hollow, and larger for those `behind` others, so that all are seen at one place."""
+    mark = {"marker": look.marker, "color": look.color, "linestyle": "none", "markerfacecolor": "none"}
+    return mark | {"markeredgewidth": 1.5, "markersize": (6.0 if prompts <= 30 else 4.5) + min(3 * behind, 9)}
+
+
+def _beside(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far to move the markers of a strategy sideways, so that equal values stand beside each other.
+
+    >>> _beside(np.array([1.0, 2.0, 1.0])).round(2).tolist()
+    [-0.03, 0.0, 0.03]
+    """
+    moved = np.zeros(len(values))
+    for value in np.unique(values[~np.isnan(values)]):
+        same = np.flatnonzero(values == value)
+        moved[same] = np.linspace(-1, 1, len(same)) * min(0.03 * (len(same) - 1), 0.35) if len(same) > 1 else 0.0
+    return moved
 
 
 def _sentences(values: NDArray[np.float64], strategies: Sequence[str], measure: str) -> list[str]:
-    name = _MEASURES[measure].split(" [")[0]
+    name, first = _MEASURES[measure].split(" [")[0], strategies[0]
     sentences = []
+    alone: dict[str, list[str]] = {"higher than": [], "lower than": [], "the same as": []}
     for column, strategy in enumerate(strategies[1:], start=1):
         both = ~np.isnan(values[:, [0, column]]).any(axis=1)
         gain = values[both, column] - values[both, 0]
-        level = np.isclose(gain, 0, rtol=0, atol=1e-12)
-        higher, lower = int((gain[~level] > 0).sum()), int((gain[~level] < 0).sum())
-        than = f"{strategy} has a higher {name} than {strategies[0]} on {higher} of {count(int(both.sum()), 'prompt')}"
-        sentences.append(f"{than}, a lower one on {lower}, the same on {int(level.sum())}.")
+        gain[np.isclose(gain, 0, rtol=0, atol=1e-12)] = 0
+        higher, lower, same = (int((np.sign(gain) == sign).sum()) for sign in (1, -1, 0))
+        if len(values) == 1:
+            for side, times in zip(alone, (higher, lower, same), strict=True):
+                alone[side] += [strategy] * times
+        else:
+            of = f"{higher} of {count(len(gain), 'prompt')}"
+            than = f"In {name}, {strategy} is higher than {first} on {of}"
+            sentences.append(f"{than}, lower on {lower}, and the same on {same}.")
+    for side, named in alone.items():
+        if named:
+            verb = "is" if len(named) == 1 else "are"
+            sentences.append(f"In {name}, {joined(named, len(named))} {verb} {side} {first}.")
     if len(values) < _FEW:
         few = "One prompt" if len(values) == 1 else f"{len(values)} prompts"
         sentences.append(f"{few} can show what happens, not how often.")

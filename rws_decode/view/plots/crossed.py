@@ -14,11 +14,11 @@ def of_selected(k: int | None, positions: int) -> str:
     """Say what a thick curve means, "" where none is.
 
     >>> of_selected(2, 9), of_selected(None, 9)
-    ('Thick: among the 2 highest of all 9.', '')
+    ('A curve is thick where it is among the 2 highest of all 9.', '')
     """
     if k is None or not 0 < k < positions:
         return ""
-    return f"Thick: {f'among the {k} highest' if k > 1 else 'the highest'} of all {positions}."
+    return f"A curve is thick where it is {f'among the {k} highest' if k > 1 else 'the highest'} of all {positions}."
 
 
 def of_pairs(pairs: Mapping[tuple[str, str], Crossings], low: float, high: float) -> list[str]:
@@ -28,17 +28,11 @@ def of_pairs(pairs: Mapping[tuple[str, str], Crossings], low: float, high: float
         return _of_pair(first, second, pair)
     if not pairs:
         return []
-    crossed = sorted(
-        (root, f"{first} and {second} ({number(root)})")
-        for (first, second), pair in pairs.items()
-        for root in pair.roots
-        if low <= root <= high
-    )
-    which = f": {joined([text for _, text in crossed], 5)}" if crossed else ""
+    crossed = sum(low <= root <= high for pair in pairs.values() for root in pair.roots)
     between = f"between {number(low)} and {number(high)}"
     proved = all(pair.complete for pair in pairs.values())
     return [
-        f"The {len(pairs)} pairs of curves have {count(len(crossed), 'crossing')} {between}{which}.",
+        f"The {len(pairs)} pairs of curves have {count(crossed, 'crossing')} {between}.",
         "It is proved that there are no others." if proved else "Others are not excluded (hatched).",
     ]
 
@@ -51,9 +45,7 @@ def _of_pair(first: str, second: str, pair: Crossings) -> list[str]:
         return [f"{both} never cross: proved." if pair.complete else f"No crossing of {both.lower()} is known."]
     times = {1: "once", 2: "twice"}.get(pair.count, f"{pair.count} times")
     touching = " (hollow: they touch)" if any(crossing.multiplicity == 2 for crossing in pair.crossings) else ""
-    width = max((crossing.upper - crossing.lower) / crossing.upper for crossing in pair.crossings)
-    within = f", within {width:.0e}" if width else ""
     return [
-        f"{both} cross {times}, at {joined([number(root) for root in pair.roots], 6)}{touching}{within}.",
+        f"{both} cross {times}, at {joined([number(root) for root in pair.roots], 6)}{touching}.",
         "It is proved that they cross nowhere else." if pair.complete else "Others are not excluded (hatched).",
     ]

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from rws_decode.common.palette import BLACK, GREY, LOOKS
 from rws_decode.replay.step_logits import StepLogits
 from rws_decode.view.plots.ahead import draw_ahead
-from rws_decode.view.plots.axes import hatched_span, scale_axis
+from rws_decode.view.plots.axes import hatched_span, names_at_ends, scale_axis
 from rws_decode.view.plots.crossed import of_pairs, of_selected
 from rws_decode.view.plots.decode_steps import foremost
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.plots.text import at_position, shown_word
-from rws_decode.view.sentences import joined, number
+from rws_decode.view.plots.text import shown_word
+from rws_decode.view.sentences import at_position, joined, number
 from rws_theory import Crossings, crossings, log_odds, max_probability, selection_path
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def confidence_curves(
     >>> from rws_decode import plots
     >>> figure = plots.confidence_curves([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], names=["a", "b"])
     >>> plots.caption(figure)
-    'The curves of a and b cross once, at 4.812, within 1e-12. It is proved that they cross nowhere else.'
+    'The curves of a and b cross once, at 4.812. It is proved that they cross nowhere else. The dotted line is scale 1.'
     """
     if unit not in get_args(Unit):
         raise ValueError(f"unit is {unit!r}: one of {', '.join(get_args(Unit))} is needed")
@@ -107,7 +107,7 @@ def confidence_curves(
         _mark(panels[0], pair, lambda at, row=a: _curve(rows.logits[row], np.array([at]), unit)[0], low, high)
     _heights(panels[0], curves.values(), unit)
     scale_axis(panels[0], low, high, "scale: factor of all logits")
-    panels[0].legend(loc="best")
+    names_at_ends(panels[0], {rows.labels[row]: curve for row, curve in curves.items()}, scale[-1])
     if ahead:
         (a, b), (pair,) = drawn_rows, pairs.values()
         odds = [_curve(rows.logits[row], scale, "log-odds") for row in (a, b)]
@@ -121,11 +121,12 @@ def confidence_curves(
     sentences = [
         "" if len(drawn_rows) == len(rows.logits) else f"{len(drawn_rows)} of {len(rows.logits)} positions are drawn.",
         of_selected(rows.k, len(rows.logits)),
-        "" if rows.factor is None else f"The factor of the step is {number(rows.factor)} (dashed line).",
         f"Certain at every scale, as no other token is possible, and not drawn: {joined(certain, 6)}."
         if certain
         else "",
         *of_pairs({(rows.names[a], rows.names[b]): pair for (a, b), pair in pairs.items()}, low, high),
+        "The dotted line is scale 1"
+        + (f", the dashed one the factor of the step, {number(rows.factor)}." if rows.factor else "."),
     ]
     return finished(figure, axes, *sentences)
 
@@ -133,7 +134,7 @@ def confidence_curves(
 def _rows(logits: Any, k: int | None) -> _Rows:
     if isinstance(logits, StepLogits):
         words, place = logits.words, logits.positions.tolist()
-        names = [at_position(word, at) for word, at in zip(words, place, strict=True)]
+        names = [at_position(shown_word(word), at) for word, at in zip(words, place, strict=True)]
         labels = [f"{shown_word(word)} ({at})" for word, at in zip(words, place, strict=True)]
         committed = int(logits.chosen.sum()) if k is None else k
         return _Rows(names, labels, list(logits.logits), committed, None if isnan(logits.factor) else logits.factor)

@@ -11,9 +11,9 @@ from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VER
 from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import values_label, whole_ticks
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.plots.text import at_position, shown_word
-from rws_decode.view.sentences import count, joined
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
+from rws_decode.view.plots.text import shown_word
+from rws_decode.view.sentences import at_position, count, joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,10 +54,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
         over = np.maximum(np.nan_to_num(known[marks]), 0)
         label = "factor 1 would commit"
         panel.plot(marks, over, "v", color=BLACK, markersize=7, label=label, clip_on=False, zorder=4)
-        if axes is None:
-            figure.legend(*panel.get_legend_handles_labels(), loc="outside upper right")
-        else:
-            panel.legend()
+        legend(figure, panel, axes)
     names = [f"{shown_word(word)}  {at}" for word, at in zip(words, place.tolist(), strict=True)]
     panel.set_xticks(range(len(place)), names, rotation=90, parse_math=False)
     panel.tick_params(axis="x", length=0)
@@ -104,12 +101,12 @@ def _bars(axes: Axes, value: NDArray[np.float64], chosen: NDArray[np.bool_]) -> 
 
 def _title(trace: Trace, number: int) -> str:
     factor, use = trace.factor[number], trace.reward_use[number]
-    parts = [f"step {number} of {trace.steps_run}"]
+    parts = [f"step {number} (0 to {trace.steps_run - 1})"]
     if use == NOT_NEEDED:
         return f"{parts[0]}; reward not needed: every factor commits the same"
     parts.append(f"factor {factor:.3g}")
     if trace.reward_asked[number]:
-        again = ", scored before" if use == REUSED else ""
+        again = f", {_USES[REUSED][0]}" if use == REUSED else ""
         parts.append(f"reward {trace.reward_normalised[number]:+.2f} deviations{again}")
     return "; ".join(parts).replace("-", "\u2212")
 
@@ -118,7 +115,7 @@ def _sentences(trace: Trace, number: int, shown: int, unknown: bool) -> list[str
     def named(chosen: NDArray[np.bool_]) -> str:
         place = np.flatnonzero(chosen)
         words = trace.words(trace.candidate[number, place])
-        return joined([at_position(word, at) for word, at in zip(words, place.tolist(), strict=True)], 6)
+        return joined([at_position(shown_word(word), at) for word, at in zip(words, place.tolist(), strict=True)], 6)
 
     chosen, unscaled, eligible = trace.chosen[number], trace.unscaled[number], int(trace.eligible[number].sum())
     drawn_of = "" if shown == eligible else f" The {shown} foremost are drawn."
@@ -137,10 +134,10 @@ def _sentences(trace: Trace, number: int, shown: int, unknown: bool) -> list[str
 
 
 _USES = {
-    NOT_ASKED: ("not asked", BLACK, "D"),
+    NOT_ASKED: ("no reward asked", BLACK, "D"),
     SCORED: ("scored", VERMILION, "s"),
-    REUSED: ("scored before", BLUE, "o"),
-    NOT_NEEDED: ("not needed", GREEN, "^"),
+    REUSED: ("scored at an earlier step", BLUE, "o"),
+    NOT_NEEDED: ("no reward needed", GREEN, "^"),
 }
 
 
@@ -149,9 +146,10 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
     """Draw the reward of the completed text and the factor at every step, by what became of the reward.
 
     Above: the reward [deviations of the reward model]; below: the factor that multiplied all logits. A marker says
-    whether the text was scored, scored at an earlier step, or not needed, as every factor commits the same: such a step
-    has neither number, and its marker stands at the lower edge. Bands mark the steps at which the scale changed what
-    was committed, where the trace knows it (`Trace.changed`). Where no reward was asked there is the factor alone.
+    whether the text was scored at the step, or at an earlier one, as it was the same text. Where no reward was needed,
+    as every factor commits the same, there is neither number, and the marker stands at the lower edge. Bands mark the
+    steps at which the factor changed what was committed, where the trace knows it (`Trace.changed`). Where no reward
+    was asked there is the factor alone.
 
     axes: two, or one where no reward was asked. ValueError for other numbers of axes.
     """
@@ -164,7 +162,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
     at = np.arange(trace.steps_run)
     for panel, (values, label) in zip(panels, series, strict=True):
         for index, changed in enumerate(np.flatnonzero(trace.changed).tolist()):
-            band: dict[str, Any] = {"label": "scale changed the commit"} if index == 0 else {}
+            band: dict[str, Any] = {"label": "factor changed the commit"} if index == 0 else {}
             panel.axvspan(changed - 0.4, changed + 0.4, facecolor=AMBER, alpha=0.35, linewidth=0, zorder=0, **band)
         panel.plot(at, values, color=GREY, linewidth=1)
         for use, (name, color, marker) in _USES.items():
@@ -184,11 +182,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
             panel.set_ylim(min(0, 2 * known[0]), max(0, 2 * known[0]) or 1)
     whole_ticks(panels[-1])
     panels[-1].set_xlabel("step, from 0")
-    handles, labels = panels[-1].get_legend_handles_labels()
-    if axes is None:
-        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
-    else:
-        panels[-1].legend(handles, labels)
+    legend(figure, panels[-1], axes)
     return finished(figure, axes, *_sentences_of_steps(trace))
 
 
@@ -200,14 +194,16 @@ def _sentences_of_steps(trace: Trace) -> list[str]:
         level = f"{low:.3g}" == f"{high:.3g}"
         spread = f"is {low:.3g}" if level else f"lies between {low:.3g} and {high:.3g}"
         sentences.append(f"The factor of all logits {spread}.")
-    uses = [
-        f"{name} at {count(int(n), 'step')}"
-        for use, (name, *_) in _USES.items()
-        if (n := (trace.reward_use == use).sum())
-    ]
-    sentences.append(f"The reward was {joined(uses, 4)}.")
+    for use, said in (
+        (NOT_ASKED, "No reward was asked at {}."),
+        (SCORED, "The reward model scored the completed text at {}."),
+        (REUSED, "At {} the text was that of an earlier step, whose score was used again."),
+        (NOT_NEEDED, "No reward was needed at {}, as every factor commits the same."),
+    ):
+        if times := int((trace.reward_use == use).sum()):
+            sentences.append(said.format(count(times, "step")))
     if trace.unscaled.any():
         changed = np.flatnonzero(trace.changed).tolist()
-        where = f"{len(changed)} of {trace.steps_run} steps (bands): {joined([*map(str, changed)], 12)}"
-        sentences.append(f"The scale changed what was committed at {where if changed else 'no step'}.")
+        where = f"at {len(changed)} of {trace.steps_run} steps (bands): {joined([*map(str, changed)], 12)}"
+        sentences.append(f"The factor changed what was committed {where if changed else 'at no step'}.")
     return sentences

@@ -10,8 +10,8 @@ from rws_decode.scales.path import ScalePath
 from rws_decode.scales.reach import compare_reach
 from rws_decode.view.plots.along_scales import lines_of, of_answers, of_line
 from rws_decode.view.plots.answers import OVER, SHORT, Answer, Value, along, answers_of, as_paths, on_grid, told_apart
-from rws_decode.view.plots.axes import hatched_span, scale_axis
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
+from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import number
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["reward_against_scale", "scale_path"]
 
 _MOST_LANES = 24
-_VISIBLE = 1e-3  # a relative width that can be seen
 _LABEL = 40  # characters of an answer's text
 _LANE = 0.36  # inches
 
@@ -61,7 +60,8 @@ def scale_path(
     for panel, (label, value) in zip(panels[1:], lines.items(), strict=True):
         _line(panel, both, label, value)
     _scales(panels, both, grid)
-    _legend(figure, panels[0], outside=axes is None)
+    if len(both) > 1 or grid:
+        legend(figure, panels[0], axes, "left")
     return finished(figure, axes, *of_answers(both, answers, len(shown), grid))
 
 
@@ -93,8 +93,9 @@ def reward_against_scale(
     for panel, (label, value) in zip(panels, lines.items(), strict=True):
         _line(panel, both, label, value)
     _scales(panels, both, grid)
-    _legend(figure, panels[0], outside=axes is None)
-    return finished(figure, axes, *of_line(both, *next(iter(lines.items()))))
+    if len(both) > 1:
+        legend(figure, panels[0], axes, "left")
+    return finished(figure, axes, *of_line(both, *next(iter(lines.items()))), "The dotted line is scale 1.")
 
 
 def _check(paths: Sequence[ScalePath], grid: Sequence[float] | None) -> None:
@@ -146,7 +147,7 @@ def _lanes(axes: Axes, paths: Sequence[ScalePath], answers: Sequence[Answer], gr
 
 def _open(path: ScalePath) -> list[tuple[float, float]]:
     """Return the scales of a path at which nothing is known, where they are wide enough to be seen."""
-    wide = [point for point in path.breakpoints if point.relative_width > _VISIBLE]
+    wide = [point for point in path.breakpoints if point.relative_width > VISIBLE]
     return [(part.lower, part.upper) for part in (*path.unexplored, *wide)]
 
 
@@ -180,13 +181,3 @@ def _scales(panels: Sequence[Axes], paths: Sequence[ScalePath], grid: Sequence[f
         points = sorted(scale for scale in grid if low <= scale <= high)
         for panel in panels:
             panel.set_xticks(points, [number(scale) for scale in points])
-
-
-def _legend(figure: Figure, panel: Axes, *, outside: bool) -> None:
-    handles, labels = panel.get_legend_handles_labels()
-    if len(labels) < 2:
-        return
-    if outside:
-        figure.legend(handles, labels, loc="outside upper left", ncols=len(labels))
-    else:
-        panel.legend(handles, labels, loc="best")

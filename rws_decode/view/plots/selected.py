@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, PALE
-from rws_decode.view.plots.axes import hatched_span, scale_axis
+from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.plots.text import shown_word
-from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.sentences import joined, number
+from rws_decode.view.spans import stretches
 from rws_theory import SelectionPath
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["selection"]
-
-_VISIBLE = 1e-3  # a relative width that can be seen
 
 
 @drawn
@@ -53,10 +52,10 @@ def selection(
     for lane, row in enumerate(rows):
         look: dict[str, Any] = {"facecolor": BLUE, "edgecolor": BLACK, "hatch": "////", "linewidth": 0.6}
         look = {"facecolor": PALE, "edgecolor": GREY, "linewidth": 0.6} if row in always else look
-        for begin, end in _stretches(path, row):
+        for begin, end in stretches((piece.lower, piece.upper) for piece in path.pieces if row in piece.selected):
             panel.barh(lane, end - begin, 0.66, begin, **look)
     for bracket in path.brackets:
-        if not bracket.breakpoint or bracket.relative_width > _VISIBLE:
+        if not bracket.breakpoint or bracket.relative_width > VISIBLE:
             hatched_span(panel, bracket.lower, bracket.upper, zorder=3)
         if bracket.breakpoint:
             panel.axvline(bracket.upper, color=BLACK, linewidth=0.8)
@@ -69,17 +68,6 @@ def selection(
     return finished(figure, axes, *_sentences(path, positions if words is None else words, low, high))
 
 
-def _stretches(path: SelectionPath, row: int) -> list[tuple[float, float]]:
-    """Return the scales at which a row is selected, neighbouring pieces joined."""
-    stretches: list[tuple[float, float]] = []
-    for piece in path.pieces:
-        if row in piece.selected:
-            joined = stretches and stretches[-1][1] == piece.lower
-            begin = stretches.pop()[0] if joined else piece.lower
-            stretches.append((begin, piece.upper))
-    return stretches
-
-
 def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
     place = str(row if positions is None else positions[row])
     return place if words is None else f"{shown_word(words[row])}  {place}"
@@ -87,9 +75,10 @@ def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
 
 def _sentences(path: SelectionPath, rows: Any, low: float, high: float) -> list[str]:
     of = "" if rows is None else f" of {len(rows)} positions"
-    who = f"The {path.k} most confident{of}" if path.k > 1 else f"The most confident{of}"
+    who, are = (f"The {path.k} most confident{of}", "are") if path.k > 1 else (f"The most confident{of}", "is")
     sets = len({piece.selected for piece in path.pieces})
     points = [number(bracket.upper) for bracket in path.brackets if bracket.breakpoint]
-    where = f"{count(len(points), 'breakpoint')}, at {joined(points, 6)}" if points else "no breakpoint"
-    proof = "proved" if path.certified else "not all proved (hatched)"
-    return [f"{who} at every scale from {number(low)} to {number(high)}: {count(sets, 'set')}, {where}, {proof}."]
+    same = "the same" if sets == 1 else f"one of {sets} sets"
+    changes = f"The set changes at {joined(points, 6)}" if points else "The set does not change"
+    proof = "this is proved" if path.certified else "what is hatched is not proved"
+    return [f"{who} {are} {same} at every scale from {number(low)} to {number(high)}.", f"{changes}; {proof}."]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panels", "caption", "drawn", "finished", "house_style", "panels_of"]
+__all__ = ["Panels", "caption", "drawn", "finished", "house_style", "legend", "panels_of"]
 
 Panels: TypeAlias = "Axes | Sequence[Axes] | None"
 P = ParamSpec("P")
@@ -101,6 +101,15 @@ def _sheet() -> type[Figure]:
     return Sheet
 
 
+def legend(figure: Figure, panel: Axes, axes: Panels, side: str = "right") -> None:
+    """Write the legend of a panel above a figure of ours, in a row; inside the panel where axes were given."""
+    handles, labels = panel.get_legend_handles_labels()
+    if axes is None:
+        figure.legend(handles, labels, loc=f"outside upper {side}", ncols=len(labels))
+    else:
+        panel.legend(handles, labels, loc="best")
+
+
 def finished(figure: Figure, axes: Panels, *sentences: str) -> Figure:
     """Return the figure with these sentences as its caption; given axes get none, as the page around them is not ours.
 
@@ -119,6 +128,6 @@ def caption(figure: Figure) -> str:
     >>> from rws_decode import plots
     >>> from rws_theory import selection_path
     >>> plots.caption(plots.selection(selection_path([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1, 0.1, 10.0)))
-    'The most confident at every scale from 0.1 to 10: 2 sets, 1 breakpoint, at 4.812, proved.'
+    'The most confident is one of 2 sets at every scale from 0.1 to 10. The set changes at 4.812; this is proved.'
     """
     return " ".join(figure.get_supxlabel().split())

@@ -6,7 +6,7 @@ from functools import cache
 
 from rws_decode.view.sentences import shown
 
-__all__ = ["at_position", "shown_word"]
+__all__ = ["shown_word"]
 
 _LONGEST = 16  # characters of a word; a longer one is cut
 
@@ -35,12 +35,3 @@ def _in_font(letter: str, path: str) -> bool:
     from matplotlib.font_manager import get_font
 
     return bool(get_font(path).get_char_index(ord(letter)))
-
-
-def at_position(word: str, position: int) -> str:
-    """Return a word and its position, as a caption names them.
-
-    >>> at_position("worked", 4)
-    '“worked” at 4'
-    """
-    return f"“{shown_word(word)}” at {position}"

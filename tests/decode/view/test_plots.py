@@ -284,8 +284,8 @@ def test_a_step_without_known_values_still_shows_what_it_committed(english: Worl
     assert "nan" not in figure.axes[0].get_title(loc="left") + plots.caption(figure)
     assert len(labels(figure.axes[0], "x")) >= trace.chosen[step].sum()
     again = plots.steps(trace)
-    assert marks(again.axes[1], "not needed")[0] == np.flatnonzero(trace.reward_use == NOT_NEEDED).tolist()
-    assert "not needed at" in plots.caption(again)
+    assert marks(again.axes[1], "no reward needed")[0] == np.flatnonzero(trace.reward_use == NOT_NEEDED).tolist()
+    assert "No reward was needed at" in plots.caption(again)
 
 
 def test_infinite_values_end_at_the_edge_with_their_sign(guided: Trace) -> None:
@@ -322,7 +322,7 @@ def test_many_positions_are_drawn_by_rank_and_their_labels_do_not_overlap(englis
 def test_steps_mark_each_use_of_the_reward_and_where_the_scale_changed_the_commit(guided: Trace, plain: Trace) -> None:
     reward, factor = plots.steps(guided).axes
     shown = {line.get_label(): line for line in factor.lines}
-    for use, name in ((1, "scored"), (2, "scored before")):
+    for use, name in ((1, "scored"), (2, "scored at an earlier step")):
         at = np.flatnonzero(guided.reward_use == use)
         assert (name in shown) == bool(at.size)
         if at.size:
@@ -332,8 +332,8 @@ def test_steps_mark_each_use_of_the_reward_and_where_the_scale_changed_the_commi
     assert bands == np.flatnonzero(guided.changed).tolist() != []
     assert reward.get_ylabel() == "reward\n[deviations]"
     alone = plots.steps(plain)
-    assert len(alone.axes) == 1 and "not asked at 6 steps" in plots.caption(alone)
-    assert "The scale changed what was committed at no step." in plots.caption(alone)
+    assert len(alone.axes) == 1 and "No reward was asked at 6 steps." in plots.caption(alone)
+    assert "The factor changed what was committed at no step." in plots.caption(alone)
 
 
 # --- curves -----------------------------------------------------------------------------------------------------------
@@ -363,6 +363,32 @@ def test_curves_are_exact_confidences_and_dots_their_certified_crossings(ranked:
     assert upright(axes)[-1] == ranked.factor
 
 
+@pytest.mark.parametrize("unit", ["log-odds", "probability"])
+@pytest.mark.parametrize("positions", [None, [0, 3]], ids=["all", "pair"])
+def test_names_stand_beside_the_ends_of_their_curves(
+    ranked: StepLogits, unit: Any, positions: Sequence[int] | None
+) -> None:
+    figure = plots.confidence_curves(ranked, positions, unit=unit)
+    axes = figure.axes[0]
+    figure.draw_without_rendering()
+    assert axes.get_legend() is None
+    names = [text for text in axes.texts if text.get_text()]
+    ends = {str(line.get_label()): np.asarray(line.get_ydata())[-1] for line in axes.lines}
+    assert {text.get_text() for text in names} <= set(ends) and len(names) == len(positions or ranked.words)
+    boxes = sorted((Text.get_window_extent(text) for text in names), key=lambda box: box.y0)  # without its line
+    assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
+    assert all(box.x0 >= axes.get_window_extent().x1 for box in boxes)
+    by_place = sorted(names, key=lambda text: Text.get_window_extent(text).y0)
+    heights = [ends[text.get_text()] for text in by_place]
+    assert heights == sorted(heights)
+
+
+def test_names_that_are_too_many_are_a_legend() -> None:
+    rows = np.random.default_rng(0).normal(size=(24, 4))
+    figure = plots.confidence_curves(rows, range(24))
+    assert figure.axes[0].get_legend() is not None and not figure.axes[0].texts
+
+
 def test_a_curve_is_thick_where_its_position_is_selected(ranked: StepLogits) -> None:
     figure = plots.confidence_curves(ranked, scale_min=0.05, scale_max=20.0)
     thick = [line for line in figure.axes[0].lines if line.get_linewidth() == 6]
@@ -389,9 +415,7 @@ def test_a_pair_shows_who_is_ahead() -> None:
     scale, lead = max(lines, key=np.size)
     odds = [log_odds([float(value) for value in row], scale) for row in exact]
     np.testing.assert_allclose(lead, (odds[0] - odds[1]) / scale)
-    assert plots.caption(figure).startswith(
-        "The curves of a and b cross 3 times, at 0.2969, 0.4545 and 0.8767, within "
-    )
+    assert plots.caption(figure).startswith("The curves of a and b cross 3 times, at 0.2969, 0.4545 and 0.8767. ")
     single = Figure().subplots()
     plots.confidence_curves(exact, axes=single)  # one of axes: the curves alone
     assert len(single.lines) > 2
@@ -447,11 +471,12 @@ def test_a_selection_has_a_row_for_each_position_that_is_ever_selected(ranked: S
 
 def test_a_selection_of_one_piece_and_one_without_proof() -> None:
     one = plots.selection(selection_path(APPENDIX_D, 2, 0.1, 10.0))
-    assert "1 set, no breakpoint, proved." in plots.caption(one) and labels(one.axes[0], "y") == ["0", "1"]
+    said = "The 2 most confident are the same at every scale from 0.1 to 10. The set does not change; this is proved."
+    assert plots.caption(one) == said and labels(one.axes[0], "y") == ["0", "1"]
     path = selection_path(APPENDIX_D, 1, 0.1, 10.0)
     wide = replace(path, brackets=(replace(path.brackets[0], lower=4.0, upper=6.0),), certified=False)
     figure = plots.selection(wide)
-    assert "not all proved (hatched)." in plots.caption(figure)
+    assert "what is hatched is not proved." in plots.caption(figure)
     assert len(hatched(figure.axes[0])) == len(hatched(plots.selection(path).axes[0])) + 1
 
 
@@ -473,7 +498,7 @@ def test_a_scale_path_has_a_lane_for_each_answer_and_marks_what_a_grid_finds(tem
     assert scales == list(GRID) and lanes == [answers.index(piece.tokens) for piece in at if piece is not None]
     missed = [str(1 + place) for place in range(len(answers)) if place not in lanes]
     caption = plots.caption(figure)
-    assert f"one of {len(answers)} answers, in {len(temperatures.pieces)} pieces of the axis: proved" in caption
+    assert f"one of {len(answers)} answers, in {len(temperatures.pieces)} pieces; this is proved." in caption
     assert len(missed) > 1 and caption.endswith(f"misses answers {', '.join(missed[:-1])} and {missed[-1]}.")
 
 
@@ -514,7 +539,7 @@ def test_what_is_unexplored_is_hatched_and_breaks_the_lines(english: WorldPredic
 def test_an_axis_with_one_answer_and_one_with_very_many(temperatures: ScalePath) -> None:
     first = temperatures.pieces[0]
     one = replace(temperatures, scale_max=first.upper, pieces=(first,), breakpoints=())
-    assert "gives the same answer, in 1 piece of the axis: proved." in plots.caption(plots.scale_path(one))
+    assert "gives the same answer, in 1 piece; this is proved." in plots.caption(plots.scale_path(one))
     edges = np.geomspace(0.01, 32.0, 41).tolist()
     pieces = tuple(
         replace(first, lower=low, upper=high, tokens=(place,), text=f"word {place}")
@@ -540,9 +565,9 @@ def test_rewards_are_level_over_each_piece(temperatures: ScalePath, reward_scale
     assert tokens.get_ylabel() == "tokens" and set(np.asarray(tokens.lines[0].get_ydata())) == {16}
     highest = max(known.values())
     (best, *_) = [piece for piece in reward_scales.pieces if known[piece.tokens] == highest]
-    assert f"to {highest:.2f}, the highest at scales {best.lower:.4g} to".replace("-", "\u2212") in plots.caption(
-        figure
-    )
+    assert f"to {highest:.2f}; it is highest at scales from {best.lower:.4g} to".replace(
+        "-", "\u2212"
+    ) in plots.caption(figure)
 
 
 def test_rewards_that_no_path_knows_are_refused(temperatures: ScalePath) -> None:
@@ -576,8 +601,27 @@ def test_a_comparison_shows_every_answer_and_joins_those_of_a_prompt() -> None:
     assert labels(left, "x") == ["default", "rws:8"]
     assert (left.get_ylabel(), right.get_xlabel()) == ("reward [deviations]", "GOD [tokens]")
     assert plots.caption(figure) == (
-        "rws:8 has a higher reward than default on 1 of 3 prompts, a lower one on 1, the same on 1. "
+        "In reward, rws:8 is higher than default on 1 of 3 prompts, lower on 1, and the same on 1. "
         "4 prompts can show what happens, not how often."
+    )
+
+
+def test_markers_at_one_place_are_all_seen() -> None:
+    frame = frame_of({"default": [1.0, 1.0, 2.0], "rws:8": [1.0, 1.0, 2.0], "entropy": [1.0, 1.0, 2.0]})
+    left, right = plots.comparison(SimpleNamespace(to_frame=lambda: frame)).axes
+    lines = [line for line in right.lines if line.get_marker() != "None"]
+    assert len(lines) == 3 and {str(line.get_markerfacecolor()) for line in lines} == {"none"}
+    sizes = [line.get_markersize() for line in lines]
+    assert all(behind > before + 2 for behind, before in pairwise(sizes))  # drawn one within the other
+    across, _ = marks(left, "default")
+    assert across[0] < 0 < across[1] and across[2] == 0  # equal values beside each other
+
+
+def test_a_comparison_on_one_prompt_counts_nothing() -> None:
+    frame = frame_of({"default": [1.0], "rws:8": [2.0], "entropy": [0.0], "margin": [0.5]})
+    said = plots.caption(plots.comparison(SimpleNamespace(to_frame=lambda: frame)))
+    assert said.startswith(
+        "In reward, rws:8 is higher than default. In reward, entropy and margin are lower than default."
     )
 
 

@@ -1,0 +1,265 @@
+"""What a page puts side by side can be compared: one scale, one height, one way to count; ends of texts are short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from chromium import Chromium, chromium, find_chromium
+from interactive_pages import data_of
+from table_models import REWARD, table_predictor
+
+from rws_decode import CallablePredictor, Page, Shape, Trace, decode, scale_path, step_logits
+
+PROGRAM = find_chromium()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium or Chrome is installed")
+
+SHAPE = Shape(length=8, steps=4, block=8)
+SLIDER, WHERE = "document.querySelector('#step')", "document.querySelector('#where').textContent"
+SAID = "document.querySelector('#said').textContent"
+SEEN = "[...document.querySelectorAll('.word')].filter(word => word.checkVisibility()).map(word => word.textContent)"
+TIP = "[...document.querySelectorAll('#tip > *')].map(line => line.textContent)"
+
+
+def run(strategy: str, shape: Shape = SHAPE) -> Trace:
+    return decode(table_predictor(5), "", strategy, shape, reward=REWARD)[0]
+
+
+def ending() -> CallablePredictor:
+    """A predictor of "word word [EOS] [EOS] ...": six ends of text, which are the surest."""
+    table = torch.zeros(8, 3, dtype=torch.float64)
+    table[:2, 0], table[2:, 1] = 1.0, 2.0
+    return CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1),
+        mask_id=2,
+        encode=lambda text: [],
+        decode=lambda ids: " ".join(("word", "[EOS]", "?")[token] for token in ids),
+    )
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    assert PROGRAM is not None
+    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def opened(browser: Chromium, page: Page, folder: Path, width: int = 1200) -> Any:
+    return browser.open(page.save(folder / "page.html").as_uri(), width=width)
+
+
+# --- any words --------------------------------------------------------------------------------------------------------
+
+LONG = ("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft", "of", "a b", "[EOS]")
+SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisibility() && !one.closest(".spoken"))
+  .filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+    || (one.matches(".wide") && one.scrollWidth > one.clientWidth))
+  .map(one => one.outerHTML.slice(0, 90))"""
+
+
+def speaker(words: tuple[str, ...] | None) -> CallablePredictor:
+    """A predictor of words by chance, or of ids alone."""
+    table = torch.randn(8, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+    def encode(text: str) -> list[int]:
+        return [1 for _ in text.split()]
+
+    def decoded(ids: list[int]) -> str:
+        assert words is not None
+        return " ".join((*words, "?")[token] for token in ids)
+
+    spelling: dict[str, Any] = {} if words is None else {"encode": encode, "decode": decoded}
+    return CallablePredictor(
+        lambda canvas: table[torch.arange(canvas.shape[1]) % 8].expand(len(canvas), -1, -1), mask_id=4, **spelling
+    )
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("kind", ["long", "infill", "ids"])
+def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, kind: str, width: int) -> None:
+    predictor = speaker(None if kind == "ids" else LONG)
+    prompt: Any = {"long": "", "infill": "of [MASK:3] of of [MASK:5] of", "ids": [1]}[kind]
+    first, second = (decode(predictor, [prompt], each, SHAPE)[0] for each in ("default", "temperature:9"))
+    path = scale_path(predictor, prompt, 0.1, 20.0, SHAPE)
+    for page in (first.view(second, predictor), step_logits(first, predictor, 0).view(), path.view()):
+        tab = opened(browser, page, tmp_path, width)
+        for key in ("Home", "End"):
+            tab.press(key)
+            assert tab.evaluate(SPILT) == [] and tab.messages == []
+            assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+# --- two runs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [SHAPE, Shape(length=8, steps=8, block=8)], ids=["alike", "longer"])
+def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_path: Path, shape: Shape) -> None:
+    first, second = run("default"), run("rws:4", shape)
+    tab = opened(browser, first.view(second), tmp_path)
+    figures = "[...document.querySelectorAll('#runs > section')].map(s => [...s.querySelectorAll('.drawn > *')]"
+    tops = tab.evaluate(f"{figures}.map(e => e.getBoundingClientRect().top))")
+    assert tops[0] == tops[1] and len(tops[0]) == 3  # reward, factor, map
+    cursors = tab.evaluate(f"{figures}.map(e => e.querySelector('.now').getBoundingClientRect().width))")
+    assert cursors[0] == pytest.approx(cursors[1], abs=0.1)  # a step is as wide in both
+    values = np.concatenate([first.value.ravel(), second.value.ravel()])
+    values = values[np.isfinite(values)]
+    low, high = (f"{end:.3g}".replace("-", "\u2212") for end in (values.min(), values.max()))
+    legends = tab.evaluate("[...document.querySelectorAll('.legend > :first-child')].map(e => e.textContent)")
+    assert legends == [f"{low}{high} log-odds, one scale for A and B"] * 2
+    heights = tab.evaluate(
+        "[...document.querySelectorAll('.drawn > svg:first-child')]"
+        ".map(e => [...e.querySelectorAll('.axis')].map(line => line.getAttribute('y1')))"
+    )
+    assert heights[0] == heights[1] != []
+
+
+def test_a_run_without_rewards_says_so_beside_one_that_has_them(browser: Chromium, tmp_path: Path) -> None:
+    predictor = table_predictor(5)
+    (plain,) = decode(predictor, "", "default", SHAPE)
+    tab = opened(browser, plain.view(run("rws:4")), tmp_path)
+    names = tab.evaluate("[...document.querySelectorAll('.drawn > svg:first-child .name')].map(e => e.textContent)")
+    assert names == ["reward, normalised: none was asked", "reward of the completed text, normalised"]
+    assert tab.messages == []
+    alone = opened(browser, plain.view(), tmp_path)
+    assert alone.evaluate("document.querySelectorAll('.drawn > svg').length") == 0
+
+
+def test_values_in_other_units_keep_their_own_scale(browser: Chromium, tmp_path: Path) -> None:
+    tab = opened(browser, run("default").view(run("entropy")), tmp_path)
+    legends = tab.evaluate("[...document.querySelectorAll('.legend > :first-child')].map(e => e.textContent)")
+    assert legends[0].endswith(" log-odds") and legends[1].endswith(" value of the order")
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_each_page_says_that_steps_count_from_0_before_it_names_one(browser: Chromium, tmp_path: Path) -> None:
+    predictor, trace = table_predictor(5), run("rws:4")
+    path = scale_path(predictor, "", 0.05, 20.0, SHAPE)
+    for page, said in (
+        (trace.view(), "Steps count from 0."),
+        (trace.view(run("default")), "Steps count from 0."),
+        (step_logits(trace, predictor, 2).view(), "step 2, counted from 0"),
+        (path.view(), "step at which each position was committed, from 0"),
+    ):
+        text = opened(browser, page, tmp_path).evaluate("document.querySelector('main').textContent")
+        assert said in text and re.search(r"\bstep \d", text.partition(said)[0], re.IGNORECASE) is None
+        assert re.search(r"step \d+ of \d", text) is None
+
+
+# --- ends of texts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_of_end_marks_is_one_word_that_says_where_it_is(browser: Chromium, tmp_path: Path) -> None:
+    (trace,) = decode(ending(), "", "default", SHAPE)
+    assert trace.commit_step.tolist() == [3, 3, 0, 0, 1, 1, 2, 2]
+    tab = opened(browser, trace.view(), tmp_path)
+    assert tab.evaluate(SEEN) == ["word", "word", "[EOS] \u00d7 2", "[EOS] \u00d7 4"]  # new, and masked
+    height = "document.querySelector('.text').offsetHeight"
+    before = tab.evaluate(height)
+    tab.press("End")
+    assert tab.evaluate(SEEN) == ["word", "word", "[EOS] \u00d7 6"]
+    assert tab.evaluate(height) == before  # what stands below stays
+    tab.point(*tab.middle("document.querySelector('.word[data-through]')"))
+    assert tab.evaluate(TIP) == ["[EOS]", "positions 2 to 7, committed at steps 0 to 2"]
+    tab.press("Home")
+    tab.point(2, 2)
+    tab.point(*tab.middle("document.querySelector('.word.masked[data-through]')"))
+    assert tab.evaluate(TIP) == ["[EOS]", "positions 4 to 7, step 0: masked"]
+    label = tab.evaluate("document.querySelector('.heat').getAttribute('aria-label')")
+    assert label.startswith("Map of 4 steps and 8 positions")  # which keeps them all
+
+
+def test_end_marks_before_other_words_and_the_answers_of_a_scale_path(browser: Chromium, tmp_path: Path) -> None:
+    path = scale_path(ending(), "", 0.5, 2.0, SHAPE)
+    tab = opened(browser, path.view(), tmp_path)
+    assert tab.evaluate(SEEN) == ["word", "word", "[EOS] \u00d7 6"]
+    tab.point(*tab.middle("document.querySelector('.word[data-through]')"))
+    assert tab.evaluate(TIP)[1] == "positions 2 to 7, committed at steps 0 to 2"
+    (gaps,) = decode(ending(), "[MASK:8] word", "default", SHAPE)
+    assert len(opened(browser, gaps.view(), tmp_path).evaluate(SEEN)) == 8
+
+
+# --- a scale path -----------------------------------------------------------------------------------------------------
+
+
+def test_what_goes_along_the_scale_changes_at_the_proved_breakpoints_alone(browser: Chromium, tmp_path: Path) -> None:
+    path = scale_path(table_predictor(5), "", 0.05, 20.0, SHAPE, reward=REWARD)
+    page = path.view()
+    parts = data_of(page)["parts"]
+    assert path.certified and len(parts) > 3
+    tab = opened(browser, page, tmp_path)
+    order = "[...document.querySelectorAll('#order .point')].map(e => e.getAttribute('cy'))"
+    levels = "[...document.querySelectorAll('#worth circle.point')].map(e => e.getAttribute('cy'))"
+    seen = []
+    for part in parts:
+        within = []
+        for scale in np.geomspace(part["proved"][0] * (1 + 1e-9), part["proved"][1] * (1 - 1e-9), 4):
+            share = np.log(scale / 0.05) / np.log(400)
+            tab.evaluate(f"{SLIDER}.value = {share * 2000}, {SLIDER}.dispatchEvent(new Event('input')), 0")
+            now = tab.evaluate("Number(document.querySelector('#where').textContent.split('= ')[1])")
+            if part["proved"][0] * 1.001 < now < part["proved"][1] * 0.999:
+                within.append([tab.evaluate(order), tab.evaluate(levels)])
+        assert all(one == within[0] for one in within)
+        seen += [(part, within[0])] if within else []
+    assert len(seen) > 3
+    for (left, (before, _)), (right, (after, _)) in pairwise(seen):
+        assert (before == after) == (left["commit"] == right["commit"])
+    ends = [part["upper"] for part in parts[:-1]]
+    assert all(any(point.lower <= end <= point.upper for point in path.breakpoints) for end in ends)
+
+
+def test_a_table_of_answers_names_its_values_on_a_phone(browser: Chromium, tmp_path: Path) -> None:
+    page = scale_path(table_predictor(5), "", 0.05, 20.0, SHAPE, reward=REWARD).view()
+    tab = opened(browser, page, tmp_path, width=390)
+    names = tab.evaluate(
+        "[...document.querySelectorAll('tbody tr:first-child td[data-name]')].map(e => e.dataset.name)"
+    )
+    assert names == ["share of the axis", "reward", "GOD [steps]", "grid"]
+    named = "getComputedStyle(document.querySelector('td[data-name]'), '::before').content"
+    assert "share of the axis" in tab.evaluate(named)
+
+
+# --- curves -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_factor_of_the_step_is_a_line_with_a_name_in_front_of_the_curves(browser: Chromium, tmp_path: Path) -> None:
+    predictor, trace = table_predictor(5), run("rws:4")
+    page = step_logits(trace, predictor, 0).view()
+    tab = opened(browser, page, tmp_path)
+    label = tab.evaluate("document.querySelector('text.given').textContent")
+    assert label == f"factor of the step {trace.factor[0]:.4g}"
+    order = "document.querySelector('{}').compareDocumentPosition(document.querySelector('line.given')) & 4"
+    for behind in (".curve:last-child", ".cursor", ".crossing:last-child"):
+        assert tab.evaluate(order.format(behind)) == 4
+    assert tab.evaluate("document.querySelector('#chart .name').textContent") == "log-odds of the best token [nats]"
+    tab.evaluate("document.querySelector('input[value=rank]').click()")
+    assert tab.evaluate("document.querySelector('#chart .name').textContent") == "rank"
+
+
+def test_keys_move_the_factor_a_little_or_a_lot_and_a_button_goes_from_crossing_to_crossing(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    predictor, trace = table_predictor(5), run("rws:4")
+    page = step_logits(trace, predictor, 0).view()
+    data = data_of(page)
+    tab = opened(browser, page, tmp_path)
+    tab.evaluate(f"{SLIDER}.focus()")
+    tab.press("Home")
+    places = [0]
+    for key in ("ArrowRight", "PageUp", "PageDown", "ArrowLeft"):
+        tab.press(key)
+        places.append(int(tab.evaluate(f"{SLIDER}.value")))
+    assert places[1] == 1 and places[2] - places[1] >= 10 and places[3:] == [1, 0]
+    meets = sorted((crossing["lower"] * crossing["upper"]) ** 0.5 for crossing in data["crossings"])
+    assert len(meets) > 2
+    for meet in [*meets, meets[0]]:  # after the last comes the first
+        tab.point(*tab.middle("document.querySelector('#next')"), click=True)
+        assert float(tab.evaluate(WHERE).removeprefix("c = ")) == pytest.approx(meet, rel=1e-3)
+        assert f" cross at {meet:.6g}" in tab.evaluate(SAID)
