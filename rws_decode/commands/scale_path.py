@@ -127,6 +127,7 @@ def result(path: ScalePath) -> dict[str, Any]:
         "over": path.over,
         "scale_min": path.scale_min,
         "scale_max": path.scale_max,
+        "threshold": path.threshold,
         "pieces": [
             {
                 "lower": piece.lower,
@@ -178,8 +179,9 @@ def _text(path: ScalePath) -> str:
     if "[" in mark("") and len(path.answers) > 1:
         lines.append(f"[ ]: not in the answer {'at scale 1' if path.scale_min <= 1 <= path.scale_max else '1'}")
     lines += [f"unexplored: {gap.lower:.6g} to {gap.upper:.6g}" for gap in path.unexplored]
+    at = "" if path.threshold is None else f" at threshold {path.threshold:g}"
     lines.append(
-        f"{len(path.pieces)} pieces, {len(path.answers)} different answers; "
+        f"{len(path.pieces)} pieces, {len(path.answers)} different answers{at}; "
         f"{'certified' if path.certified else 'not certified'}\n"
         f"forwards: {path.forwards}; a grid of as many points would take {path.grid_forwards}; "
         f"reward calls: {path.reward_calls}; near-tied tokens: {path.near_tokens}"

@@ -124,6 +124,7 @@ class ScalePath:
         batches of another size, these may take another token. `certified` is about the logits that were computed.
     prompt_text : the prompt, None without a tokenizer.
     spelling : the text of each token by itself, by its id in decimal.
+    threshold : the probability from which positions were committed, None if as many as the schedule says.
     """
 
     over: Over
@@ -141,13 +142,15 @@ class ScalePath:
     near_tokens: int
     prompt_text: str | None = None
     spelling: dict[str, str] = field(default_factory=dict)
+    threshold: float | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.answers)} answers in {len(self.pieces)} pieces"
         left = f", {len(self.unexplored)} intervals unexplored" if self.unexplored else ""
         proof = "certified" if self.certified else "not certified"
         low, high = f"{self.scale_min:g}", f"{self.scale_max:g}"
-        return f"ScalePath({self.over} from {low} to {high}: {size}{left}, {proof}, {self.forwards} forwards)"
+        at = "" if self.threshold is None else f" at threshold {self.threshold:g}"
+        return f"ScalePath({self.over} from {low} to {high}{at}: {size}{left}, {proof}, {self.forwards} forwards)"
 
     def _repr_html_(self) -> str:
         return path_html(self)
@@ -299,6 +302,7 @@ def scale_path(
         reward_calls=run.reward_calls,
         near_tokens=run.near_tokens,
         prompt_text=encoded[0].text,
+        threshold=threshold,
         spelling=pieces_of(predictor, sorted({*encoded[0].ids, *(token for answer in answers for token in answer)})),
     )
 
