@@ -71,7 +71,7 @@ def test_the_paths_end_at_one_position_a_step_and_at_all_at_once() -> None:
     path = scale_path(load_predictor("mini"), "sort : two one", 0.05, 64.0, Shape(12, 12, 12), threshold=0.9)
     first, *_, last = [max(piece.commit_step) + 1 for piece in path.pieces]
     assert path.certified and path.threshold == 0.9 and " at threshold 0.9: " in repr(path)
-    assert "at threshold 0.9, from" in path.view().html
+    assert "at threshold 0.9 gives, from" in path.view().html
     assert first > last and path.grid_forwards == sum(max(piece.commit_step) + 1 for piece in path.pieces)
     counts = [np.bincount(piece.commit_step)[0] for piece in path.pieces]  # of the first canvas, which all share
     assert counts == sorted(counts) and counts[-1] > counts[0]
