@@ -99,8 +99,9 @@ def decode(
             record.add(info)
             if callback is not None:
                 stopped = bool(callback(StepView.of(state, info, shape.steps, predictor.mask_id)))
-            if savings.settled and not stopped:
-                state = leave_settled(decoder, state)
+            if not stopped:
+                state = leave_settled(decoder, state) if savings.settled else state
+                state = state.of(state.masked.any(dim=1))
         unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
         return BatchRun(record, state.step, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
 

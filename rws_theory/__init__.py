@@ -4,8 +4,8 @@ A position's confidence is the largest softmax probability of its logits. Scalin
 every position's best token and changes which positions are most confident.
 
 - :mod:`~rws_theory.confidence` computes confidences at any scale. :mod:`~rws_theory.crossings` finds where two of them
-  cross, :mod:`~rws_theory.pairs` counts the crossings of many pairs, and :mod:`~rws_theory.selection` follows the top k
-  positions over a range of scales.
+  cross, :mod:`~rws_theory.pairs` counts the crossings of many pairs, :mod:`~rws_theory.selection` follows the top k
+  positions over a range of scales, and :mod:`~rws_theory.threshold` those that reach a threshold.
 - :mod:`~rws_theory.gain` is the factor that a reward produces. :mod:`~rws_theory.tilting` compares tilting by a reward
   with scaling.
 - :mod:`~rws_theory.theorem1` and :mod:`~rws_theory.parity` state what is true of the paper's Theorem 1.
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rws_theory.orders.significance import OrderTest, order_test
     from rws_theory.pairs import PairClasses, classify_pairs
     from rws_theory.selection import SelectionPath, selection_path
+    from rws_theory.threshold import ThresholdPath, threshold_path
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ _HOME = {
     "orders.significance": ("OrderTest", "order_test"),
     "pairs": ("PairClasses", "classify_pairs"),
     "selection": ("SelectionPath", "selection_path"),
+    "threshold": ("ThresholdPath", "threshold_path"),
 }
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "OrderTest",
     "PairClasses",
     "SelectionPath",
+    "ThresholdPath",
     "__version__",
     "classify_pairs",
     "crossings",
@@ -77,6 +80,7 @@ __all__ = [
     "order_test",
     "reward_factor",
     "selection_path",
+    "threshold_path",
 ]
 
 on_demand(__name__, _HOME)

@@ -49,6 +49,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "Savings": (Savings,),
 }
 
+# Numbers that strategies read.
+_NUMBERS = ("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma")
+
 # Types of the parts of `Savings`, by name.
 _SAVINGS: dict[str, tuple[type, ...]] = {
     **{part.name: (type(part.default),) for part in fields(Savings)},
@@ -66,8 +69,9 @@ class RWSGenerationConfig:
     `cfg_scale` is LLaDA's.
 
     strategy: a name of `table.STRATEGIES`, with what it reads: scale ("temperature": c), reward_scale and eps (rws
-    ones: s_R and epsilon), every ("rws-every"), run ("schedule", "constant", "shuffled": the file of an rws run's
-    trace, of as many steps). Options that the strategy does not read are kept and do nothing.
+    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor or gamma (those that count), run
+    ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that the strategy
+    does not read are kept and do nothing.
 
     max_new_tokens: tokens of the answer, exactly; its text can end before. block_length, steps: `settings.Shape`.
     temperature: of Gumbel sampling, 0 is greedy; seed: of sampling, "rws-random", "random-order" and "shuffled".
@@ -91,6 +95,9 @@ class RWSGenerationConfig:
     reward_scale: float | None = None
     eps: float = 1e-5
     every: int | None = None
+    threshold: float | None = None
+    parallel_factor: float | None = None
+    gamma: float | None = None
     run: str | None = None
     max_new_tokens: int = 64
     block_length: int = 32
@@ -143,7 +150,7 @@ class RWSGenerationConfig:
         >>> RWSGenerationConfig(strategy="temperature", scale=2.0).make_strategy()
         Temperature(scale=2.0)
         """
-        options = {name: getattr(self, name) for name in ("scale", "reward_scale", "eps", "every")}
+        options = {name: getattr(self, name) for name in _NUMBERS}
         run: Trace | None = None
         if self._reads_run() and self.run is not None:
             run = load(self.run)

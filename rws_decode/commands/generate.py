@@ -28,8 +28,11 @@ class StrategyOptions:
     strategy: str = option(
         "default", "how logits are scaled, or positions ordered; the command strategies explains each", choices=OFFERED
     )
-    scale: float | None = option(None, "constant factor of --strategy temperature", metavar="C")
-    reward_scale: float | None = option(None, "reward scale s_R of the rws strategies", metavar="S")
+    scale: float | None = option(None, "constant factor of temperature, and of what counts", metavar="C")
+    reward_scale: float | None = option(None, "reward scale s_R of rws, and of what counts", metavar="S")
+    threshold: float | None = option(None, "threshold: the least probability of what is committed", metavar="P")
+    parallel_factor: float | None = option(None, "parallel-factor: f of (n + 1)(1 - p_n) < f", metavar="F")
+    gamma: float | None = option(None, "entropy-bound: nats of entropy that a step may leave open", metavar="NATS")
     every: int | None = option(None, "rws-every: ask the reward every N steps")
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
@@ -44,9 +47,8 @@ class StrategyOptions:
             run = load(self.run)
             if run.steps != steps:
                 raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
-        return strategy_named(
-            self.strategy, scale=self.scale, reward_scale=self.reward_scale, every=self.every, run=run, seed=seed
-        )
+        numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run")}
+        return strategy_named(self.strategy, run=run, seed=seed, **numbers)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class GenerateOptions(DecodeOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = self.strategy.strategy
-        if missing := [_flag(option) for option in STRATEGIES[name].reads if self._given[option] is None]:
+        entry, given = STRATEGIES[name], self._given
+        needs = [*entry.reads, *(["reward"] if entry.scalable and given["reward_scale"] is not None else [])]
+        if missing := [_flag(option) for option in needs if given[option] is None]:
             several = len(missing) > 1
             raise ValueError(
                 f"{' and '.join(missing)} {'are' if several else 'is'} missing: "
@@ -80,7 +84,8 @@ class GenerateOptions(DecodeOptions):
     @property
     def unused(self) -> list[str]:
         """Return the options that were given and that the strategy does not read."""
-        reads = ("strategy", "reward", *STRATEGIES[self.strategy.strategy].reads)
+        entry = STRATEGIES[self.strategy.strategy]
+        reads = ("strategy", "reward", *entry.reads, *(("scale", "reward_scale") if entry.scalable else ()))
         return [_flag(name) for name, value in self._given.items() if value is not None and name not in reads]
 
     @property

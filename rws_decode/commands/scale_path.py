@@ -43,6 +43,9 @@ class ScalePathOptions:
     over: Literal["temperature", "reward-scale"] = option(
         "temperature", "what the scale is: the constant factor c, or s_R of reward-weighted sampling"
     )
+    threshold: float | None = option(
+        None, "commit all positions of this probability or more, in place of as many as the schedule says", metavar="P"
+    )
     budget: int | None = option(None, "evaluate at most N canvases, at least --steps")
     batch: int = option(16, "canvases per forward")
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
@@ -105,6 +108,7 @@ def _path(options: ScalePathOptions) -> ScalePath:
             options.scale_max,
             shape,
             over=options.over,
+            threshold=options.threshold,
             reward=None if options.reward.reward is None else options.reward.load(device),
             budget=options.budget,
             batch=options.batch,
@@ -123,6 +127,7 @@ def result(path: ScalePath) -> dict[str, Any]:
         "over": path.over,
         "scale_min": path.scale_min,
         "scale_max": path.scale_max,
+        "threshold": path.threshold,
         "pieces": [
             {
                 "lower": piece.lower,
@@ -187,8 +192,9 @@ def _text(path: ScalePath) -> str:
     if cut:
         lines.append(f"{'answer' if len(cut) == 1 else 'answers'} {', '.join(cut)}: {CUT_OFF}")
     lines += [f"unexplored, as --budget is spent: {gap.lower:.6g} to {gap.upper:.6g}" for gap in path.unexplored]
+    at = "" if path.threshold is None else f" at threshold {path.threshold:g}"
     lines.append(
-        f"{len(path.pieces)} pieces of the axis, {len(path.answers)} different answers; "
+        f"{len(path.pieces)} pieces of the axis, {len(path.answers)} different answers{at}; "
         f"{'certified: nothing is left out, every breakpoint is proved' if path.certified else 'not certified'}\n"
         f"forwards: {path.forwards}; a grid of as many points would take {path.grid_forwards}; "
         f"reward calls: {path.reward_calls}; near-tied tokens: {path.near_tokens}"

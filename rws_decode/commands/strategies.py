@@ -38,4 +38,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_VALUES = {"scale": "C", "reward_scale": "S", "reward": "NAME", "every": "N", "run": "FILE"}
+_VALUES = {
+    "scale": "C",
+    "reward_scale": "S",
+    "reward": "NAME",
+    "every": "N",
+    "run": "FILE",
+    "threshold": "P",
+    "parallel_factor": "F",
+    "gamma": "NATS",
+}

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import deferred_positions
-from rws_decode.canvas.schedule import PlannedStep, block_plan
+from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.step_logits import check_predictor
@@ -43,9 +43,9 @@ def replay(trace: Trace) -> Replay:
     """Select again from the recorded ranking values and candidates, step by step, and compare with the record.
 
     No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
-    from the values kept, and so the tokens. Two things are taken from the record, as no values on file decide them: the
-    set of a step whose reward was not needed and whose values are not known, and which of several tied positions
-    `torch.topk` took (ranking "topk").
+    from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
+    how many positions a step committed, where the strategy counted them; the set of a step whose reward was not needed and whose values are not known;
+    and which of several tied positions `torch.topk` took (ranking "topk").
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
@@ -56,25 +56,24 @@ def replay(trace: Trace) -> Replay:
     (True, None)
     """
     for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):
-        chosen, same = _select(trace, step, planned)
+        k = int(trace.chosen[step].sum()) if trace.strategy.get("counts") else planned.commits
+        chosen, same = _select(trace, step, k)
         if not same:
             before = trace.canvas[step]
             return Replay(np.where(chosen, trace.candidate[step], before), step)
     return Replay(trace.tokens, None)
 
 
-def _select(trace: Trace, step: int, planned: PlannedStep) -> tuple[NDArray[np.bool_], bool]:
+def _select(trace: Trace, step: int, k: int) -> tuple[NDArray[np.bool_], bool]:
     """Return the set that the values of a step lead to, bool [n], and whether it is the recorded one, ties too."""
     value, record = trace.value[step], trace.chosen[step]
     kept = ~np.isnan(value)
     if trace.reward_use[step] == NOT_NEEDED and not kept.any():
-        return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == planned.commits
-    if kept.sum() < planned.commits:
+        return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == k
+    if kept.sum() < k:
         return record, False
     deferred = deferred_positions(torch.tensor(trace.candidate[step])[None], trace.end_of_text, trace.end_ids)
-    selection = select_deferring(
-        select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, planned.commits
-    )
+    selection = select_deferring(select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, k)
     chosen = selection.chosen.numpy()[0]
     same = np.array_equal(chosen, record)
     if not same and trace.ranking == "topk":

@@ -23,6 +23,7 @@ from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer, scorer_for
 from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
+from rws_decode.strategies.fast_dllm import Threshold
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.orders.deviation import generation_order_deviation
 from rws_theory.show import figures, quoted, shortened
@@ -128,6 +129,7 @@ class ScalePath:
         batches of another size, these may take another token. `certified` is about the logits that were computed.
     prompt_text : the prompt, None without a tokenizer.
     spelling : the text of each token by itself, by its id in decimal.
+    threshold : the probability from which positions were committed, None if as many as the schedule says.
     """
 
     over: Over
@@ -145,13 +147,15 @@ class ScalePath:
     near_tokens: int
     prompt_text: str | None = None
     spelling: dict[str, str] = field(default_factory=dict)
+    threshold: float | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.answers)} answers in {len(self.pieces)} pieces"
         left = f", {len(self.unexplored)} intervals unexplored" if self.unexplored else ""
         proof = "certified" if self.certified else "not certified"
         low, high = f"{self.scale_min:g}", f"{self.scale_max:g}"
-        return f"ScalePath({self.over} from {low} to {high}: {size}{left}, {proof}, {self.forwards} forwards)"
+        at = "" if self.threshold is None else f" at threshold {self.threshold:g}"
+        return f"ScalePath({self.over} from {low} to {high}{at}: {size}{left}, {proof}, {self.forwards} forwards)"
 
     def _repr_html_(self) -> str:
         return path_html(self)
@@ -191,6 +195,7 @@ def scale_path(
     shape: Shape = _SHAPE,
     *,
     over: Over = "temperature",
+    threshold: float | None = None,
     reward: RewardModel | Callable[..., float] | None = None,
     eps: float = 1e-5,
     options: Options = _OPTIONS,
@@ -219,6 +224,10 @@ def scale_path(
     is about the logits and rewards as they are computed; a model whose numbers depend on the batch may give others in a
     batch of one (`near_tokens`).
 
+    threshold: the probability from which positions are committed, as `fast_dllm.Threshold` counts them, scaled by the
+    axis; None commits as the schedule says. Confidence rises with the scale, so that each position passes at most once
+    (:func:`rws_theory.threshold_path`), and on one canvas a larger scale commits more.
+
     budget: at most so many canvases are evaluated, at least `steps`. Each level keeps as many states as its equal share
     of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is
     explored is as without a budget.
@@ -243,30 +252,35 @@ def scale_path(
     length, steps = shape.length, shape.steps
     _check(scale_min, scale_max, over, budget, batch, steps)
     options.only("the scale path", "cfg", "end_of_text", "end_ids")
+    if threshold is not None:
+        Threshold(threshold)
+        if options.end_of_text == "defer":
+            raise ValueError("end_of_text is 'defer': the scale path at a threshold knows none and suppress alone")
     rule = RWS(1.0, eps)
     reward = as_reward(reward)
     encoded = encode_prompts(predictor, [prompt], length)
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = scorer_for(predictor, rule, reward, encoded, cache=False) if over == "reward-scale" else None
-    run = Forwards(predictor, encoded[0].ids, length, batch, options, end_ids, scorer, rule)
+    run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, end_ids, scorer, rule, threshold)
     low, high = float(scale_min), float(scale_max)
 
     met, outcomes = 0, list[Left]()
     states = {(predictor.mask_id,) * length: [Span(low, high, (-1,) * length)]}
-    for step, planned in enumerate(shape.plan):
+    for step in range(steps):
         met += len(states)
         if budget is not None:
             states, dropped = widest(states, (budget - run.forwards) // (steps - step))
             outcomes += [Left(span, step, None) for span in dropped]
         children: dict[tuple[int, ...], list[Span]] = {}
-        for answer, view in run.evaluate(list(states), planned):
+        for answer, view in run.evaluate(list(states), step):
             for child, span in run.follow(answer, states[answer], view, step):
                 children.setdefault(child, []).append(span)
         if progress is not None:
             progress(Level(step, len(states), sum(map(len, states.values())), run.forwards))
-        states = children
-    outcomes += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
+        done = {answer for answer in children if predictor.mask_id not in answer}
+        outcomes += [Left(span, step + 1, answer) for answer in children if answer in done for span in children[answer]]
+        states = {answer: spans for answer, spans in children.items() if answer not in done}
 
     parts, gaps = assemble(outcomes, low, high)
     answers = {left.answer for _, _, left in parts if left.answer is not None}
@@ -289,10 +303,11 @@ def scale_path(
         states=met,
         forwards=run.forwards,
         batches=run.batches,
-        grid_forwards=len(pieces) * steps,
+        grid_forwards=sum(max(piece.commit_step) + 1 for piece in pieces),
         reward_calls=run.reward_calls,
         near_tokens=run.near_tokens,
         prompt_text=encoded[0].text,
+        threshold=threshold,
         spelling=pieces_of(predictor, sorted({*encoded[0].ids, *(token for answer in answers for token in answer)})),
     )
 

@@ -18,10 +18,12 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Scorer
+from rws_decode.step.counting import due
 from rws_decode.step.forward import greedy, masked_logits
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.selection import selection_path
+from rws_theory.selection import Bracket, selection_path
+from rws_theory.threshold import threshold_path
 
 __all__ = ["Forwards", "Left", "Span", "View", "widest"]
 
@@ -50,7 +52,8 @@ class View(NamedTuple):
     completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
     for `seats`, rising; block: all masked positions of the block; logits: [N, V] of the whole batch; rows: the
     competing positions' among them, int64; gain: factor per unit of the scale, None if the scale is the factor, or
-    nothing depends on it; near: masked positions whose candidate rounding may change.
+    nothing depends on it; near: masked positions whose candidate rounding may change; threshold: the probability from
+    which positions are committed, the most confident one in any case, None where `seats` are.
     """
 
     completed: Answer
@@ -62,6 +65,7 @@ class View(NamedTuple):
     rows: Tensor
     gain: float | None
     near: frozenset[int]
+    threshold: float | None = None
 
     @property
     def choice(self) -> bool:
@@ -84,11 +88,15 @@ class View(NamedTuple):
         low, high = lower, upper
         if self.gain is not None:  # a product rounds within these
             low, high = math.nextafter(lower * self.gain, 0.0), math.nextafter(upper * self.gain, math.inf)
-        path = selection_path(logits, self.seats, low, high)
+        if self.threshold is None:
+            path = selection_path(logits, self.seats, low, high)
+            pieces, brackets = [piece.selected for piece in path.pieces], path.brackets
+        else:
+            pieces, brackets = _above(logits, self.threshold, low, high)
         # A bracket that is a breakpoint parts two pieces; others leave the piece on both sides the same.
         index, begin = 0, lower
         parts = []
-        for bracket in path.brackets:
+        for bracket in brackets:
             end, after = bracket.lower, bracket.upper
             if self.gain is not None:  # scales whose product with the gain lies in the bracket, rounded outward
                 end, after = math.nextafter(end / self.gain, 0.0), math.nextafter(after / self.gain, math.inf)
@@ -96,10 +104,33 @@ class View(NamedTuple):
             index, begin = index + bracket.breakpoint, max(after, lower)
         parts.append((begin, upper, index))
         return [
-            (start, stop, (*self.always, *(self.positions[i] for i in path.pieces[index].selected)))
+            (start, stop, (*self.always, *(self.positions[i] for i in pieces[index])))
             for start, stop, index in parts
-            if start < stop or (lower == upper and not path.brackets)
+            if start < stop or (lower == upper and not brackets)
         ]
+
+
+def _above(
+    logits: NDArray[np.float64], tau: float, low: float, high: float
+) -> tuple[list[tuple[int, ...]], Sequence[Bracket]]:
+    """Return the sets that reach a threshold, or the most confident position alone, and the brackets between them."""
+    path = threshold_path(logits, tau, low, high)
+    above, brackets = [piece.positions for piece in path.pieces], list(path.brackets)
+    if above[0]:
+        return above, brackets
+    end = brackets[0] if brackets else Bracket(high, high, False)
+    alone = selection_path(logits, 1, low, end.upper)
+    early = [bracket for bracket in alone.brackets if bracket.upper < end.lower or not brackets]
+    before = [piece.selected for piece in alone.pieces][: 1 + sum(bracket.breakpoint for bracket in early)]
+    if not brackets:
+        return before, early
+    late = alone.brackets[len(early) :]
+    if end.breakpoint and not late and before[-1] == above[1]:  # the one that goes alone passes: nothing changes
+        return [*before, *above[2:]], [*early, *brackets[1:]]
+    begin = min([end.lower, *(bracket.lower for bracket in late)])
+    changes = end.breakpoint and before[-1] != above[1]
+    after = above[1 if changes else 2 :]
+    return [*before, *after], [*early, Bracket(begin, end.upper, changes), *brackets[1:]]
 
 
 def widest(states: dict[Answer, list[Span]], most: int) -> tuple[dict[Answer, list[Span]], list[Span]]:
@@ -122,20 +153,23 @@ class Forwards:
         self,
         predictor: MaskPredictor,
         prompt: list[int],
-        length: int,
+        plan: Sequence[PlannedStep],
         batch: int,
         options: Options,
         end_ids: Sequence[int],
         scorer: Scorer | None,
         rule: RWS,
+        threshold: float | None = None,
     ) -> None:
         self.predictor = predictor
-        self.start = lay_out(predictor, [prompt], length)
+        self.plan = plan
+        self.start = lay_out(predictor, [prompt], plan[-1].stop)
         self.batch = batch
         self.options = options
         self.end_ids = end_ids
         self.scorer = scorer
         self.rule = rule
+        self.threshold = threshold
         self.gains: dict[str, float] = {}
         self.forwards = self.batches = self.near_tokens = 0
 
@@ -144,15 +178,15 @@ class Forwards:
         """Return the number of texts scored."""
         return len(self.gains)
 
-    def evaluate(self, answers: list[Answer], planned: PlannedStep) -> Iterator[tuple[Answer, View]]:
-        """Yield each answer with what its forward says of the planned step."""
+    def evaluate(self, answers: list[Answer], step: int) -> Iterator[tuple[Answer, View]]:
+        """Yield each answer with what its forward says of a step."""
         for begin in range(0, len(answers), self.batch):
             chunk = answers[begin : begin + self.batch]
-            yield from zip(chunk, self._batch(chunk, planned), strict=True)
+            yield from zip(chunk, self._batch(chunk, step), strict=True)
 
     @torch_threads()
     @torch.inference_mode()
-    def _batch(self, answers: list[Answer], planned: PlannedStep) -> list[View]:
+    def _batch(self, answers: list[Answer], step: int) -> list[View]:
         predictor, (ids, _, columns, prompt) = self.predictor, self.start
         before = torch.tensor(answers, dtype=torch.int64, device=ids.device)  # [B, n]
         canvas = ids.repeat(len(answers), 1)
@@ -173,12 +207,16 @@ class Forwards:
         completed = before.index_put((row, position), token).tolist()
         near = lead <= 2 * error
         deferred = deferred_positions(token, self.options.end_of_text, self.end_ids)
-        here = (position >= planned.start) & (position < planned.stop)
+        number = torch.arange(masked.shape[1], device=ids.device) // self.plan[0].stop
+        block = masked & (number == number[masked.to(torch.uint8).argmax(dim=1)][:, None])
+        here = block[row, position]
+        must = due(block, step, self.plan).tolist()
         views = []
         for n, answer in enumerate(completed):
+            commits = self.plan[step].commits if self.threshold is None else must[n]
             early, late = row.eq(n) & here & ~deferred, row.eq(n) & here & deferred
-            spare = planned.commits - int(early.sum())
-            competing, seats = (early, planned.commits) if spare <= 0 else (late, spare)
+            spare = commits - int(early.sum())
+            competing, seats = (early, commits) if spare <= 0 else (late, spare)
             views.append(
                 View(
                     completed=tuple(answer),
@@ -190,6 +228,7 @@ class Forwards:
                     rows=competing.nonzero()[:, 0],
                     gain=None,
                     near=frozenset(position[row.eq(n) & near].tolist()),
+                    threshold=self.threshold,
                 )
             )
         return views if self.scorer is None else self._score(views, self.scorer)

@@ -31,14 +31,16 @@ class Choice(NamedTuple):
 
 
 def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: Tensor, options: Options) -> Choice:
-    """Choose the `completion.commits` positions of each row that go first, in the order that the options ask for.
+    """Choose the positions of each row that go first, in the order that the options ask for.
 
+    They are `completion.commits`, or as many as a strategy counts (`protocol.CountingStrategy`).
     factor: float64, one for each prompt of the decode; answer: int64 [b, n], the canvas columns of the answers.
     Log-odds in float64 are settled exactly where float64 cannot tell positions at the cut apart
     (`rounding.exact_at_the_cut`).
     ValueError for a factor that is not positive, or an order of another shape or with NaN.
     """
-    view, logits, k = completion.view, completion.published, completion.commits
+    view, logits = completion.view, completion.published
+    odds = options.ranking == "log-odds"
     places, eligible, deferred = (completion.row, view.position), completion.block, completion.deferred
     scale = factor.to(logits.device)[view.row]
     dtype = dtype_of(options.precision, logits)
@@ -46,17 +48,18 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     def grid(values: Tensor) -> Tensor:
         return torch.zeros_like(answer, dtype=values.dtype).index_put(places, values)
 
-    def confidence(factors: Tensor) -> tuple[Tensor, Tensor]:
-        """Return exact log-odds at these factors, and the values that the options rank by: the same, or rounded."""
-        exact = rank_values(logits, view.candidate, factors)
-        exact = rounding.exact_at_the_cut(grid(exact), logits, factors, places, eligible, deferred, k)[places]
-        if options.ranking == "log-odds" and dtype == torch.float64:
-            return exact, exact
-        return exact, rank_values(logits, view.candidate, factors, options.ranking, options.precision)
+    def confidence(factors: Tensor) -> tuple[Tensor, Tensor, int | Tensor]:
+        """Return exact log-odds at these factors, what the options rank by, the same or rounded, and how many go."""
+        exact = value = rank_values(logits, view.candidate, factors)
+        if not odds or dtype != torch.float64:
+            value = rank_values(logits, view.candidate, factors, options.ranking, options.precision)
+        k = completion.commits if isinstance(completion.commits, int) else completion.commits.of(value, odds, factors)
+        settled = rounding.exact_at_the_cut(grid(exact), logits, factors, places, eligible, deferred, k)[places]
+        return settled, settled if value is exact else value, k
 
-    exact, value = confidence(scale)
+    exact, value, k = confidence(scale)
     # What the scale, or the strategy's own order, changes: confidence at factor 1 would commit these.
-    plain = value if bool((scale == 1).all()) else confidence(torch.ones_like(scale))[1]
+    plain, plain_k = (value, k) if bool((scale == 1).all()) else confidence(torch.ones_like(scale))[1:]
     if isinstance(strategy, OrderStrategy):
         value = order_of(strategy, view)
         reach = sensitivity_of(strategy) * completion.error
@@ -68,12 +71,15 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     if options.ranking == "topk":
         select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
     chosen, ties = select_deferring(select, grid(value), eligible, deferred, k)
-    unscaled = chosen if plain is value else select_deferring(select, grid(plain), eligible, deferred, k).chosen
+    unscaled = chosen if plain is value else select_deferring(select, grid(plain), eligible, deferred, plain_k).chosen
     inexact = torch.zeros_like(ties, dtype=torch.bool)
     if value is not exact and not isinstance(strategy, OrderStrategy):
         best = select_deferring(select_top, grid(exact), eligible, deferred, k)
         inexact = (best.chosen != chosen).any(dim=1)
-    by_odds = isinstance(strategy, OrderStrategy) or options.ranking == "log-odds"
+    near = rounding.near_ties(grid(low), grid(high), eligible, chosen, deferred)
+    if not isinstance(completion.commits, int):
+        near = torch.maximum(near, completion.commits.uncertain(low, high, odds, scale, completion.error))
+    by_odds = isinstance(strategy, OrderStrategy) or odds
     return Choice(
         value=grid(value),
         chosen=chosen,
@@ -81,7 +87,7 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
         ties=ties,
         saturated=grid(rounding.saturated(exact, "log-odds", dtype) if by_odds else value == 1).sum(dim=1),
         inexact=inexact,
-        near_ties=rounding.near_ties(grid(low), grid(high), eligible, chosen, deferred),
+        near_ties=near,
     )
 
 

@@ -124,7 +124,7 @@ def exact_at_the_cut(
     places: tuple[Tensor, Tensor],
     eligible: Tensor,
     deferred: Tensor,
-    k: int,
+    k: int | Tensor,
 ) -> Tensor:
     """Return log-odds by which the exact top k is chosen, exact ties leftmost; float64 [B, n].
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from rws_decode.predictors.base import ends_of
 from rws_decode.settings import Savings
@@ -14,7 +13,7 @@ from rws_decode.step.certainty import certain
 from rws_decode.step.forward import Completion, MaskedLogits
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
-from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy
+from rws_decode.strategies.protocol import BoundedFactor, CountingStrategy, OrderStrategy
 
 __all__ = ["block_alone", "leave_settled", "saving", "unless_certain"]
 
@@ -75,18 +74,9 @@ def leave_settled(decoder: Decoder, state: State) -> State:
     first = ended.to(torch.uint8).argmax(dim=1, keepdim=True)
     open_before = state.masked.cumsum(dim=1).gather(1, first)[:, 0]
     stay = ~(ended.any(dim=1) & (open_before == 0))
-    if bool(stay.all()):
-        return state
-
-    def of(rows: Tensor) -> Tensor:
-        return rows[stay]
-
-    mask = None if canvas.attention_mask is None else of(canvas.attention_mask)
-    canvas = canvas._replace(
-        ids=of(canvas.ids), attention_mask=mask, answer=of(canvas.answer), prompt=of(canvas.prompt)
-    )
-    return State(state.step, canvas, of(state.masked), of(state.rows))
+    return state.of(stay)
 
 
 def _scaled_by_reward(decoder: Decoder) -> bool:
-    return isinstance(decoder.strategy, BoundedFactor) and not isinstance(decoder.strategy, OrderStrategy)
+    scaled = isinstance(decoder.strategy, BoundedFactor)
+    return scaled and not isinstance(decoder.strategy, OrderStrategy | CountingStrategy)

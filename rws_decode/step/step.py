@@ -16,9 +16,10 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.counting import Count, count_for
 from rws_decode.step.cut_and_ties import Choice, commit
 from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
-from rws_decode.strategies.protocol import MaskedPositions, Strategy, asks_reward, factors_of
+from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, Strategy, asks_reward, factors_of
 from rws_decode.trace.record import NOT_NEEDED, Info
 
 __all__ = ["Decoder", "State", "in_block"]
@@ -35,6 +36,19 @@ class State(NamedTuple):
     canvas: Canvas
     masked: Tensor
     rows: Tensor
+
+    def of(self, rows: Tensor) -> State:
+        """Return the state of those rows alone. rows: bool [b]."""
+        if bool(rows.all()):
+            return self
+        mask = self.canvas.attention_mask
+        canvas = self.canvas._replace(
+            ids=self.canvas.ids[rows],
+            attention_mask=None if mask is None else mask[rows],
+            answer=self.canvas.answer[rows],
+            prompt=self.canvas.prompt[rows],
+        )
+        return State(self.step, canvas, self.masked[rows], self.rows[rows])
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
@@ -154,6 +168,10 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     inside = block[row, position]
     ranked = logits if bool(inside.all()) else logits[inside]
     places = (state.rows[row[inside]], position[inside])
+    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside])
+    commits: int | Count = decoder.plan[state.step].commits
+    if isinstance(decoder.strategy, CountingStrategy):
+        commits = count_for(decoder.strategy, view, state.rows, block, state.step, decoder.plan)
     return Completion(
         rows=state.rows,
         tokens=tokens,
@@ -162,17 +180,17 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         unsure=nowhere.index_put((row, position), lead <= 2 * error),
         block=block,
         deferred=block & deferred_positions(tokens, decoder.options.end_of_text, decoder.end_ids),
-        view=MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside]),
+        view=view,
         row=row[inside],
         published=ranked if published is logits else published[inside],
         error=error[inside],
-        commits=decoder.plan[state.step].commits,
+        commits=commits,
         width=state.canvas.ids.shape[1],
     )
 
 
 def in_block(state: State, plan: Sequence[PlannedStep]) -> Tensor:
-    """Return the masked positions of the current block, bool [b, n]."""
-    planned = plan[state.step]
-    position = torch.arange(state.masked.shape[1], device=state.masked.device)
-    return state.masked & (position >= planned.start) & (position < planned.stop)
+    """Return the masked positions of each row's current block, the first with masks left, bool [b, n]."""
+    number = torch.arange(state.masked.shape[1], device=state.masked.device) // plan[0].stop
+    current = torch.where(state.masked, number, len(number)).amin(dim=1, keepdim=True)
+    return state.masked & (number == current)

@@ -15,6 +15,7 @@ from rws_theory.show import one_line
 __all__ = [
     "AsksAtSteps",
     "BoundedFactor",
+    "CountingStrategy",
     "FactorStrategy",
     "MaskedPositions",
     "OrderStrategy",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-_NONE = torch.empty(0, dtype=torch.int64)
+_NONE, _NO_NUMBERS = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
 
 
 class MaskedPositions(NamedTuple):
@@ -39,6 +40,10 @@ class MaskedPositions(NamedTuple):
     and the place in its answer of each; logits: [N, V], in the model's dtype, -inf for tokens that cannot be committed;
     candidate: int64 [N], the token that each would commit; reward: normalised, float64 [B], None where not asked.
     Rows must not be mixed, or a prompt's answer would depend on its batch.
+
+    For `CountingStrategy.count` alone: log_odds, float64 [N], of the confidence that ranks the positions; scale,
+    float64 [N], the factor of their logits; leeway, float64 [N], by how much more certain, in scaled logits, each
+    position is taken to be than its logits say (0, but where rounding is asked about).
     """
 
     step: int
@@ -49,6 +54,9 @@ class MaskedPositions(NamedTuple):
     logits: Tensor = torch.empty(0, 0)
     candidate: Tensor = _NONE
     reward: NDArray[np.float64] | None = None
+    log_odds: Tensor = _NO_NUMBERS
+    scale: Tensor = _NO_NUMBERS
+    leeway: Tensor = _NO_NUMBERS
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -89,6 +97,19 @@ class OrderStrategy(Protocol):
 
 
 Strategy = FactorStrategy | OrderStrategy
+
+
+@runtime_checkable
+class CountingStrategy(Protocol):
+    """A strategy that says itself how many positions of each row a step commits, in place of the schedule.
+
+    A step commits at least one position of a row, and in the last step that the schedule gives a block all that is
+    left of it. A block that is done before is followed by the next at once. A row that is done takes no more forwards.
+    """
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row go, int64 [rows], the most confident first."""
+        ...
 
 
 @runtime_checkable
@@ -178,15 +199,20 @@ def order_of(strategy: OrderStrategy, view: MaskedPositions) -> Tensor:
 def describe(strategy: Strategy) -> dict[str, Any]:
     """Return the strategy as JSON-ready data: its name and its numbers.
 
-    What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone.
+    What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone, one
+    inside another by its own description. "counts" is there where the strategy says how many positions a step commits.
 
     >>> from rws_decode.strategies.factors import RWS
     >>> describe(RWS(8.0))
     {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
     """
-    numbers = (
-        {field.name: getattr(strategy, field.name) for field in fields(strategy)} if is_dataclass(strategy) else {}
-    )
-    return {"name": strategy.name} | {
-        name: value for name, value in numbers.items() if isinstance(value, int | float | str)
-    }
+    described: dict[str, Any] = {"name": strategy.name}
+    if isinstance(strategy, CountingStrategy):
+        described["counts"] = True
+    for part in fields(strategy) if is_dataclass(strategy) else ():
+        value = getattr(strategy, part.name)
+        if isinstance(value, int | float | str):
+            described[part.name] = value
+        elif isinstance(value, FactorStrategy | OrderStrategy):
+            described[part.name] = describe(value)
+    return described

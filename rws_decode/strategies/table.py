@@ -22,13 +22,15 @@ class Entry(NamedTuple):
     """A strategy's line: its class, the options that it reads, and what it does.
 
     rule: MODULE.CLASS in this package, "" where it is only ever made from a run; run: MODULE.FUNCTION that makes it
-    from an rws run's trace, "" where it is not.
+    from an rws run's trace, "" where it is not; scalable: whether the logits that it counts by can be scaled by another
+    strategy, temperature or rws.
     """
 
     rule: str
     reads: tuple[str, ...]
     about: str
     run: str = ""
+    scalable: bool = False
 
 
 # Strings, not classes: --help must not wait for PyTorch.
@@ -49,6 +51,24 @@ STRATEGIES: dict[str, Entry] = {
     "reward-replay": Entry("given.RewardReplay", ("reward_scale", "rewards"), "rws of rewards that are given"),
     "margin": Entry("orders.Margin", (), "the largest gap between the two best tokens first"),
     "entropy": Entry("orders.Entropy", (), "the least entropy first"),
+    "threshold": Entry(
+        "fast_dllm.Threshold",
+        ("threshold",),
+        "all positions of probability --threshold or more (Fast-dLLM)",
+        scalable=True,
+    ),
+    "parallel-factor": Entry(
+        "fast_dllm.ParallelFactor",
+        ("parallel_factor",),
+        "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)",
+        scalable=True,
+    ),
+    "entropy-bound": Entry(
+        "eb_sampler.EntropyBound",
+        ("gamma",),
+        "as many as an entropy of --gamma nats allows (EB-Sampler)",
+        scalable=True,
+    ),
     "random-order": Entry("orders.RandomOrder", (), "a random order within each block"),
     "left-to-right": Entry("orders.LeftToRight", (), "the leftmost position first"),
 }
@@ -62,8 +82,9 @@ def strategy_named(
 ) -> Strategy:
     """Return the strategy of that name, made from those of the options that it reads.
 
-    numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every". run:
-    the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of "rws-random",
+    numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
+    threshold, parallel_factor and gamma of the strategies that count, which scale or reward_scale scales. run: the rws
+    run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of "rws-random",
     "random-order" and "shuffled" (the first, if one per row). Options that the strategy does not read do nothing.
     ValueError for an unknown name, an option that is missing, and a value that the strategy refuses.
 
@@ -86,17 +107,31 @@ def strategy_named(
         return _load(entry.run)(run, *([rng] if name == "shuffled" else []))
     rule = _load(entry.rule)
     takes = rule.__dataclass_fields__
-    numbers = {option: given[option] for option in entry.reads if option in takes}
+    if entry.scalable and (scaled := _scaled(name, given)) is not None:
+        options = {"scale": given.get("scale"), "reward_scale": given.get("reward_scale"), "eps": eps}
+        given["scaled"] = strategy_named(scaled, **options)
+    numbers = {option: given[option] for option in (*entry.reads, "scaled") if option in takes and option in given}
     return rule(**numbers, **{option: value for option, value in (("seed", seed), ("eps", eps)) if option in takes})
+
+
+def _scaled(name: str, given: Mapping[str, Any]) -> str | None:
+    """Return the name of the strategy that scales the logits of a scalable one, None for none."""
+    scales = [option for option in ("scale", "reward_scale") if given.get(option) is not None]
+    if len(scales) > 1:
+        raise ValueError(f"scale is {given['scale']!r} beside reward_scale {given['reward_scale']!r}: {name} takes one")
+    return {"scale": "temperature", "reward_scale": "rws"}[scales[0]] if scales else None
 
 
 def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **numbers: Any) -> Strategy:
     """Return a strategy as it is, or the one that a name and numbers say: "rws" with reward_scale=8.0, or "rws:8".
 
-    A number after the colon is the first that the strategy reads. ValueError as in `strategy_named`, for a number that
-    the strategy does not read, and for numbers beside a strategy that is an object.
+    A number after the colon is the first that the strategy reads; what scales it may follow a plus sign. ValueError as
+    in `strategy_named`, for a number that the strategy does not read, and for numbers beside a strategy that is an
+    object.
 
     >>> as_strategy("rws:8") == as_strategy("rws", reward_scale=8.0)
+    True
+    >>> as_strategy("threshold:0.9+rws:8") == as_strategy("threshold:0.9", reward_scale=8.0)
     True
     >>> as_strategy("temperature", scal=2.0)
     Traceback (most recent call last):
@@ -108,21 +143,21 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
         return strategy
-    name, number = _parted(strategy, "strategy")
+    name, number, scaled = _parted(strategy, "strategy")
     entry = _entry(name)
     reads = [option for option in entry.reads if option not in ("reward", "run")]
-    if number is not None:
-        if reads[0] in numbers:
-            raise ValueError(f"{reads[0]} is {numbers[reads[0]]!r}: strategy {strategy} has its number, leave it out")
-        numbers[reads[0]] = number
+    for option, value in (({reads[0]: number} if number is not None else {}) | scaled).items():
+        if numbers.get(option) is not None:
+            raise ValueError(f"{option} is {numbers[option]!r}: strategy {strategy} has its number, leave it out")
+        numbers[option] = value
     has_eps = bool(entry.rule) and "eps" in _load(entry.rule).__dataclass_fields__
-    known = [*entry.reads, "eps"] if has_eps else entry.reads
+    known = {*entry.reads, *(["eps"] if has_eps else []), *(("scale", "reward_scale", "eps") if entry.scalable else [])}
     for option, value in numbers.items():
         if value is not None and (option not in known or option == "reward"):
             raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name, reads)}")
     if missing := [option for option in reads if numbers.get(option) is None]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name, reads)}")
-    return strategy_named(name, seed=seed, **numbers)
+    return strategy_named(name, seed=seed, **{option: value for option, value in numbers.items() if value is not None})
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
@@ -135,30 +170,56 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     ...
     ValueError: --compare is 'rws': a number is missing, as in rws:4
     """
-    name, number = _parted(text, argument)
+    name, number, scaled = _parted(text, argument)
     reads = STRATEGIES[name].reads
     if len(set(reads) - {"reward"}) > 1 or "run" in reads:
         raise ValueError(f"{argument} is {text!r}: {name} needs more than a number, use --strategy {name}")
     if number is None and set(reads) - {"reward"}:
-        raise ValueError(f"{argument} is {text!r}: a number is missing, as in {name}:4")
-    return reads
+        raise ValueError(f"{argument} is {text!r}: a number is missing, as in {_example(name)}")
+    return (*reads, *(("reward_scale", "reward") if "reward_scale" in scaled else scaled))
 
 
-def _parted(text: str, argument: str) -> tuple[str, float | None]:
-    """Return the name and the number of a text such as "rws:8"."""
-    name, colon, number = text.partition(":")
+def _parted(text: str, argument: str) -> tuple[str, float | None, dict[str, float]]:
+    """Return the name and the number of a text such as "rws:8", and the number of what scales it, by its name."""
+    base, plus, scaled = text.partition("+")
+    name, colon, number = base.partition(":")
     if name not in OFFERED:
         meant = get_close_matches(name, OFFERED, 1)
         advice = f" (is {meant[0]} meant?)" if meant else ""
         raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{advice}")
-    if not colon:
-        return name, None
-    if not set(STRATEGIES[name].reads) & {"scale", "reward_scale"}:
+    if colon and not set(STRATEGIES[name].reads) & set(_USUAL):
         raise ValueError(f"{argument} is {text!r}: {name} reads no number, leave :{number} out")
+    scales: dict[str, float] = {}
+    if plus:
+        scaling, _, by = scaled.partition(":")
+        if not STRATEGIES[name].scalable or scaling not in ("temperature", "rws") or not by:
+            raise ValueError(
+                f"{argument} is {text!r}: temperature or rws with its number scales a strategy that counts, as in "
+                "threshold:0.9+rws:8"
+            )
+        scales[STRATEGIES[scaling].reads[0]] = _number(by, text, argument, scaled)
+    return name, _number(number, text, argument, name) if colon else None, scales
+
+
+def _number(number: str, text: str, argument: str, name: str) -> float:
     try:
-        return name, float(number)
+        return float(number)
     except ValueError:
-        raise ValueError(f"{argument} is {text!r}: a number is needed after the colon, as in {name}:4") from None
+        example = _example(name.partition(":")[0])
+        raise ValueError(f"{argument} is {text!r}: a number is needed after the colon, as in {example}") from None
+
+
+# What a number of each option may be, for messages.
+_USUAL = {"scale": "4", "reward_scale": "4", "threshold": "0.9", "parallel_factor": "1", "gamma": "0.1"}
+
+
+def _example(name: str) -> str:
+    """Return a text that names a strategy with a number.
+
+    >>> _example("rws"), _example("threshold")
+    ('rws:4', 'threshold:0.9')
+    """
+    return f"{name}:{_USUAL[STRATEGIES[name].reads[0]]}"
 
 
 def _call(name: str, reads: list[str]) -> str:
@@ -171,8 +232,8 @@ def _call(name: str, reads: list[str]) -> str:
         return "no numbers"
     first, *others = reads
     if not others:
-        return f"{first}, as in {name}:4 or {first}=4.0"
-    return f"{' and '.join(reads)}, as in {name}:4 and {' and '.join(f'{option}=2' for option in others)}"
+        return f"{first}, as in {_example(name)} or {first}={float(_USUAL[first])}"
+    return f"{' and '.join(reads)}, as in {_example(name)} and {' and '.join(f'{option}=2' for option in others)}"
 
 
 def strategy_from(description: Mapping[str, Any]) -> Strategy:
@@ -183,7 +244,8 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     >>> strategy_from({"name": "temperature", "scale": 2.0})
     Temperature(scale=2.0)
     """
-    numbers = {key: value for key, value in description.items() if key != "name"}
+    numbers = {key: value for key, value in description.items() if key not in ("name", "counts")}
+    numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name not in STRATEGIES or not STRATEGIES[name].rule:
         described = [name for name, entry in STRATEGIES.items() if entry.rule]

@@ -30,6 +30,7 @@ __all__ = [
     "worth",
 ]
 
+_NUMBERS = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma")  # those that a label shows
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"
@@ -46,11 +47,13 @@ def cut_off(rules_broken: Sequence[str] | None, text: str | None, length: int) -
 def strategy_label(described: Mapping[str, Any]) -> str:
     """Return a described strategy as `strategies.table.as_strategy` reads it, "rws:8".
 
-    >>> strategy_label({"name": "rws", "reward_scale": 8.0, "eps": 1e-5})
-    'rws:8'
+    >>> strategy_label({"name": "threshold", "threshold": 0.9, "scaled": {"name": "rws", "reward_scale": 8.0}})
+    'threshold:0.9+rws:8'
     """
-    numbers = [described[name] for name in ("scale", "reward_scale") if isinstance(described.get(name), int | float)]
-    return ":".join([described["name"], *(f"{number:g}" for number in numbers[:1])])
+    numbers = [described[name] for name in _NUMBERS if isinstance(described.get(name), int | float)]
+    label = ":".join([described["name"], *(f"{number:g}" for number in numbers[:1])])
+    scaled = described.get("scaled", {"name": "default"})
+    return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
 
 
 def worth(trace: Trace) -> list[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Page
 from rws_decode.text.gaps import filled, row_of
@@ -166,11 +165,9 @@ class Trace:
 
     @cached_property
     def eligible(self) -> NDArray[np.bool_]:
-        """Return the masked positions of each step's block, bool [R, n]."""
-        plan = block_plan(self.length, self.steps, self.block)[: self.steps_run]
-        start = np.array([planned.start for planned in plan])[:, None]
-        position = np.arange(self.length)
-        return _frozen(self.masked & (position >= start) & (position < start + self.block))
+        """Return the masked positions of each step's block, the first with masks left, bool [R, n]."""
+        block = np.arange(self.length) // self.block
+        return _frozen(self.masked & (block == block[self.masked.argmax(axis=1)][:, None]))
 
     @cached_property
     def chosen(self) -> NDArray[np.bool_]:

@@ -71,6 +71,7 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         "blanks": table.parted,
     }
     named = "any constant factor c" if path.over == "temperature" else "any reward scale"
+    named += "" if path.threshold is None else f" at threshold {number(path.threshold)}"
     title = f"Every answer that {named} gives, from {number(path.scale_min)} to {number(path.scale_max)}"
     said = f"{_summary(path)} {_missed(path, grid, given)}"
     prompt = path.prompt_text

@@ -38,6 +38,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "rws-every": {"reward_scale": 8.0, "every": 2},
     "rws-flipped": {"reward_scale": 8.0, "eps": 1e-3},
     "rws-random": {"reward_scale": 8.0, "seed": 5},
+    "threshold": {"threshold": 0.2},
+    "parallel-factor": {"parallel_factor": 1.5, "scale": 2.0},
+    "entropy-bound": {"gamma": 2.0, "reward_scale": 8.0},
 }
 
 
@@ -156,6 +159,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
+    untested |= {"threshold", "parallel_factor", "gamma"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)

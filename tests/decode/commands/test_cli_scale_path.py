@@ -22,6 +22,7 @@ KEYS = [
     "over",
     "scale_min",
     "scale_max",
+    "threshold",
     "pieces",
     "unexplored",
     "breakpoints",

@@ -1,0 +1,51 @@
+"""EB-Sampler (Ben-Hamu et al. 2025, arXiv 2505.24857): as many positions a step as a bound on entropy allows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.orders import Entropy
+from rws_decode.strategies.protocol import MaskedPositions
+
+__all__ = ["EntropyBound"]
+
+
+@dataclass(frozen=True)
+class EntropyBound(Counted):
+    r"""Commit the largest set, the most confident first, with sum H(p_i) - max H(p_i) <= gamma; at least one.
+
+    H is the entropy, in nats, of each position's distribution under the scaled logits. The sum less the largest bounds
+    what is lost by drawing the set's tokens independently (Theorem 1 of EB-Sampler: it bounds the sum of their mutual
+    information). gamma: at least 0; with 0, more than one position goes only if all but one are certain.
+
+    >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
+    >>> zero = torch.zeros(3, dtype=torch.int64)
+    >>> view = MaskedPositions(0, 1, 3, zero, torch.arange(3), z, zero, None, z[:, 1], torch.ones(3), torch.zeros(3))
+    >>> [EntropyBound(gamma).count(view).tolist() for gamma in (0.0, 0.01, 1.0)]
+    [[1], [3], [3]]
+    """
+
+    gamma: float
+    name = "entropy-bound"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.gamma, int | float) and math.isfinite(self.gamma) and self.gamma >= 0):
+            raise ValueError(f"gamma is {self.gamma!r}: a number of nats, at least 0, is needed, such as 0.1")
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row go, int64 [rows]."""
+        order, rank = ranks_in_rows(view.log_odds, view)
+        scaled = view.logits.double() * view.scale[:, None]
+        entropy = torch.special.entr(scaled.softmax(dim=-1)).sum(dim=-1)
+        entropy = (entropy - Entropy.sensitivity * view.leeway).clamp(min=0)
+        width = int(rank.max()) + 1 if len(rank) else 1
+        grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
+        grid = grid.index_put((view.row[order], rank), entropy[order])
+        bound = grid.cumsum(dim=1) - grid.cummax(dim=1).values
+        return (bound <= self.gamma).sum(dim=1)

@@ -1,0 +1,75 @@
+"""Fast-dLLM (Wu et al. 2025, arXiv 2505.22618): as many positions a step as are confident enough."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rws_decode.common.arguments import check_positive
+from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.protocol import MaskedPositions
+
+__all__ = ["ParallelFactor", "Threshold"]
+
+
+@dataclass(frozen=True)
+class Threshold(Counted):
+    r"""Commit all positions of probability tau or more, and the most confident one in any case.
+
+    threshold: tau in (0, 1), of the candidate's probability under the scaled logits; compared as log-odds, so that
+    positions whose probability rounds to 1 are told from tau below 1 by their margin. A larger factor commits more:
+    confidence rises with the scale, so that each position passes tau at most once.
+
+    >>> rule = Threshold(0.9)
+    >>> odds = torch.tensor([3.0, 1.0, 2.5], dtype=torch.float64)
+    >>> rule.count(MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), log_odds=odds)).tolist()
+    [2]
+    """
+
+    threshold: float
+    name = "threshold"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.threshold, int | float) and 0 < self.threshold < 1):
+            raise ValueError(f"threshold is {self.threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row have the probability, int64 [rows]."""
+        least = math.log(self.threshold) - math.log1p(-self.threshold)
+        passed = (view.log_odds >= least).long()
+        return torch.zeros(view.rows, dtype=torch.int64, device=passed.device).index_add(0, view.row, passed)
+
+
+@dataclass(frozen=True)
+class ParallelFactor(Counted):
+    r"""Commit the n most confident positions, n as large as (n + 1) (1 - p_n) < f allows; at least one.
+
+    p_n is the n-th largest confidence. Theorem 1 of Fast-dLLM: where (n + 1) (1 - p_n) <= 1, the greedy choice of the
+    product of the marginals is that of every joint distribution with these marginals. parallel_factor: f, positive.
+    The first n that fails ends the count, as in the authors' code.
+
+    >>> rule = ParallelFactor(1.0)
+    >>> odds = torch.logit(torch.tensor([0.9, 0.8, 0.7], dtype=torch.float64))
+    >>> rule.count(MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), log_odds=odds)).tolist()
+    [2]
+    """
+
+    parallel_factor: float
+    name = "parallel-factor"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("parallel_factor", self.parallel_factor)
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row go, int64 [rows]."""
+        order, rank = ranks_in_rows(view.log_odds, view)
+        fails = ((rank + 2) * torch.sigmoid(-view.log_odds[order]) >= self.parallel_factor).long()
+        # The first that fails: no position before it, of its row, fails.
+        seen = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
+        seen = seen.index_put((view.row[order], rank), 1 - fails)
+        return seen.cumprod(dim=1).sum(dim=1)

@@ -1,0 +1,282 @@
+"""Strategies that count what a step commits, against a slow loop that decodes one row by probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import bert_predictor, llada_predictor
+
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.replay import replay, replay_with
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.eb_sampler import EntropyBound
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.fast_dllm import ParallelFactor, Threshold
+from rws_decode.strategies.orders import Entropy
+from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, describe
+from rws_decode.strategies.recorded import recorded
+from rws_decode.strategies.table import as_strategy, check_text, strategy_from
+from rws_decode.trace.face import strategy_label
+from rws_decode.trace.trace import load
+
+PREDICTOR = llada_predictor()
+PROMPTS = ["the cat sat", "a dog ran over the hill"]
+SHAPE = Shape(length=12, steps=8, block=6)
+
+Rule = Callable[[list[float], list[float]], int]  # (probabilities, entropies), the most confident first -> a number
+
+
+def by_threshold(tau: float) -> Rule:
+    return lambda probability, _: sum(p >= tau for p in probability)
+
+
+def by_factor(f: float) -> Rule:
+    def rule(probability: list[float], _: list[float]) -> int:
+        for n, p in enumerate(probability, 1):
+            if (n + 1) * (1 - p) >= f:
+                return n - 1
+        return len(probability)
+
+    return rule
+
+
+def by_entropy(gamma: float) -> Rule:
+    def rule(_: list[float], entropy: list[float]) -> int:
+        return max(n for n in range(len(entropy) + 1) if sum(entropy[:n]) - max(entropy[:n], default=0) <= gamma)
+
+    return rule
+
+
+RULES: list[tuple[CountingStrategy, Rule]] = [
+    (Threshold(0.42), by_threshold(0.42)),
+    (Threshold(0.99), by_threshold(0.99)),
+    (ParallelFactor(1.9), by_factor(1.9)),
+    (ParallelFactor(100.0), by_factor(100.0)),
+    (EntropyBound(1.9), by_entropy(1.9)),
+    (EntropyBound(0.0), by_entropy(0.0)),
+]
+
+
+def slow_decode(prompt: str, rule: Rule, shape: Shape, scale: float = 1.0) -> tuple[list[int], list[int]]:
+    """Return tokens and commit steps of one row: softmax, sort, count, commit; block by block."""
+    ids = PREDICTOR.encode_prompt(prompt)
+    answer, steps = [PREDICTOR.mask_id] * shape.length, [-1] * shape.length
+    per_block = shape.steps // (shape.length // shape.block)
+    closed = [PREDICTOR.mask_id, *PREDICTOR.forbidden_ids]
+    for step in range(shape.steps):
+        masked = [i for i, token in enumerate(answer) if token == PREDICTOR.mask_id]
+        if not masked:
+            break
+        block = masked[0] // shape.block
+        places = [i for i in masked if i // shape.block == block]
+        logits = PREDICTOR.logits(torch.tensor([ids + answer]), None)[0, len(ids) :].detach().double()
+        logits[:, closed] = -math.inf
+        p = (scale * logits[places]).softmax(dim=-1)
+        best = p.max(dim=-1)
+        order = sorted(range(len(places)), key=lambda i: (-float(best.values[i]), i))
+        entropy = [-sum(q * math.log(q) for q in p[i].tolist() if q > 0) for i in order]
+        count = max(1, rule([float(best.values[i]) for i in order], entropy))
+        if step + 1 == (block + 1) * per_block:
+            count = len(places)
+        for i in order[:count]:
+            answer[places[i]], steps[places[i]] = int(best.indices[i]), step
+    return answer, steps
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+@pytest.mark.parametrize(("strategy", "rule"), RULES, ids=lambda value: str(value) if is_strategy(value) else "")
+def test_a_count_is_that_of_the_slow_loop(strategy: CountingStrategy, rule: Rule, scale: float) -> None:
+    scaled = replace(strategy, scaled=Temperature(scale))  # type: ignore[type-var]
+    for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, scaled, SHAPE), strict=True):
+        tokens, steps = slow_decode(prompt, rule, SHAPE, scale)
+        assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (tokens, steps)
+        assert trace.forwards == trace.steps_run == max(steps) + 1
+        (alone,) = decode(PREDICTOR, prompt, scaled, SHAPE)
+        assert np.array_equal(alone.commit_step, trace.commit_step)
+
+
+def is_strategy(value: object) -> bool:
+    return isinstance(value, CountingStrategy)
+
+
+def test_the_loops_above_commit_different_numbers() -> None:
+    counts = {str(strategy): counts_of(strategy) for strategy, _ in RULES}
+    assert len({tuple(numbers) for numbers in counts.values()}) >= 4
+    assert any(len(set(numbers)) > 2 for numbers in counts.values())
+
+
+def counts_of(strategy: CountingStrategy) -> list[int]:
+    (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)  # type: ignore[arg-type]
+    return trace.chosen.sum(axis=1).tolist()
+
+
+def test_a_low_threshold_ends_a_block_in_one_step_and_a_high_one_in_the_last() -> None:
+    (fast,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.001", SHAPE)
+    assert fast.forwards == 2 and fast.chosen.sum(axis=1).tolist() == [6, 6]
+    (slow,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.999999", SHAPE)
+    assert slow.forwards == 8 and slow.chosen.sum(axis=1).tolist() == [1, 1, 1, 3] * 2
+
+
+def test_rows_that_are_done_take_no_more_forwards() -> None:
+    rows: list[int] = []
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        rows.append(len(canvas))
+        sure = torch.where(canvas[:, :1] == 1, 9.0, 0.5)  # the first token says how sure all are
+        table = torch.zeros(*canvas.shape, 4)
+        table[..., 3] = sure
+        return table
+
+    predictor = CallablePredictor(logits, mask_id=0)
+    sure, unsure = decode(predictor, [[1], [2]], "threshold:0.9", Shape(4, 4, 4))
+    assert (sure.forwards, unsure.forwards) == (1, 4) and rows == [2, 1, 1, 1]
+
+
+def test_scaling_commits_no_fewer_positions_of_a_canvas() -> None:
+    first = [decode(PREDICTOR, PROMPTS[0], f"threshold:0.55+temperature:{c}", SHAPE)[0] for c in (1, 1.5, 2, 3, 4, 8)]
+    sets = [set(np.flatnonzero(trace.chosen[0]).tolist()) for trace in first if trace.chosen[0].sum() > 1]
+    assert len(sets) >= 3 and all(small <= large for small, large in pairwise(sets))
+
+
+def test_rws_scales_what_is_counted() -> None:
+    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+    (trace,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.6", SHAPE, reward=reward, reward_scale=12.0)
+    assert trace.reward_calls and trace.strategy["scaled"]["name"] == "rws" and (trace.factor != 1).all()
+    for step in range(trace.steps_run):
+        passed = trace.value[step] >= math.log(0.6 / 0.4)
+        assert set(np.flatnonzero(passed)) <= set(np.flatnonzero(trace.chosen[step]))
+    (plain,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.6", SHAPE)
+    assert trace.forwards < plain.forwards and trace.changed.any() and not plain.changed.any()
+
+
+@pytest.mark.parametrize("strategy", [rule[0] for rule in RULES], ids=str)
+def test_a_run_is_kept_replayed_and_repeated(strategy: CountingStrategy, tmp_path: object) -> None:
+    (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)  # type: ignore[arg-type]
+    assert replay(trace).parted_at is None
+    again = replay_with(trace, PREDICTOR)
+    assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)
+    saved = load(trace.save(f"{tmp_path}/t.parquet"))
+    assert saved == trace and strategy_from(saved.strategy) == strategy
+    assert as_strategy(strategy_label(saved.strategy)) == strategy
+    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE)  # type: ignore[arg-type]
+    for before, after in zip(batch, decode(PREDICTOR, PROMPTS, recorded(batch.traces), SHAPE), strict=True):
+        assert np.array_equal(before.commit_step, after.commit_step)
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=8), st.floats(0.01, 0.99), st.floats(0.01, 9))
+def test_counts_of_any_probabilities(probability: list[float], tau: float, f: float) -> None:
+    ordered = sorted(probability, reverse=True)
+    view = positions(torch.logit(torch.tensor(probability, dtype=torch.float64)))
+    for strategy, rule, at in ((Threshold(tau), by_threshold(tau), tau), (ParallelFactor(f), by_factor(f), f)):
+        (count,) = strategy.count(view).tolist()
+        nudged = {rule(ordered, []), *(type(strategy)(at * (1 + d)).count(view).item() for d in (-1e-9, 1e-9))}
+        assert count in nudged  # the logarithm of odds rounds
+
+
+def positions(log_odds: torch.Tensor) -> MaskedPositions:
+    n = len(log_odds)
+    zero, one = torch.zeros(n, dtype=torch.float64), torch.ones(n, dtype=torch.float64)
+    logits = torch.stack([zero, log_odds], dim=1)
+    row, best = torch.zeros(n, dtype=torch.int64), torch.ones(n, dtype=torch.int64)
+    return MaskedPositions(0, 1, n, row, torch.arange(n), logits, best, None, log_odds, one, zero)
+
+
+def test_a_position_that_rounding_could_carry_past_the_threshold_is_counted() -> None:
+    table = torch.tensor([[9.0, 0.0, 1.0], [9.0, 0.0, 3.0], [9.0, 0.0, 4.0]])
+    predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
+    (odds,) = decode(predictor, [[]], "default", Shape(3, 3, 3))[0].value[:1, 1:2].tolist()
+    at = 1 / (1 + math.exp(-odds[0]))
+    (near,) = decode(predictor, [[]], Threshold(at), Shape(3, 3, 3))
+    (far,) = decode(predictor, [[]], Threshold(at + 0.01), Shape(3, 3, 3))
+    assert near.near_ties[0] == 1 and far.near_ties[0] == 0
+
+
+def test_counts_work_with_savings_rankings_and_sampling() -> None:
+    strategy = Threshold(0.6, scaled=Temperature(2.0))
+    (exact,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)
+    (saved,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, savings=Savings.everything())
+    assert np.array_equal(saved.commit_step[saved.commit_step >= 0], exact.commit_step[saved.commit_step >= 0])
+    (rounded,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="probability"))
+    assert np.array_equal(rounded.commit_step, exact.commit_step)
+    (public,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="topk"))
+    assert (public.value[public.chosen & (public.chosen.sum(axis=1) > 1)[:, None]] >= 0.6).any()
+    options = Options(sampling_temperature=1.0, seed=3)
+    drawn = [decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=options)[0] for _ in range(2)]
+    assert drawn[0] == drawn[1] and replay(drawn[0]).parted_at is None
+
+
+def test_gaps_are_filled_by_count() -> None:
+    predictor = bert_predictor()
+    (trace,) = decode(predictor, "the cat [MASK:3] the hill [MASK:3].", "threshold:0.3+temperature:8", Shape(6, 6, 6))
+    assert trace.forwards < 6 and trace.text and (trace.commit_step >= 0).all()
+
+
+@dataclass(frozen=True)
+class Three:
+    """A user's own strategy: three at a time, whatever the schedule says."""
+
+    shape: tuple[int, ...] = ()
+    name = "three"
+    needs_reward = False
+
+    def factor(self, view: MaskedPositions) -> np.ndarray:
+        return np.ones(view.rows)
+
+    def count(self, view: MaskedPositions) -> torch.Tensor:
+        return torch.full(self.shape or (view.rows,), 3)
+
+
+def test_a_strategy_of_ones_own_counts() -> None:
+    traces = decode(PREDICTOR, PROMPTS, Three(), SHAPE)
+    assert [trace.chosen.sum(axis=1).tolist() for trace in traces] == [[3, 3, 3, 3]] * 2
+    with pytest.raises(ValueError, match=r"gives counts of shape \(5,\) and dtype torch.int64: int64 \(2,\)"):
+        decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE)
+    with pytest.raises(ValueError, match="the compact decoder commits as the schedule says, use decode"):
+        decode_compact(PREDICTOR, [[3]], Three(), SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Threshold(1.0), "threshold is 1.0: a probability between 0 and 1 is needed, such as 0.9"),
+        (lambda: ParallelFactor(0.0), "parallel_factor is 0.0"),
+        (lambda: EntropyBound(-1.0), "gamma is -1.0: a number of nats, at least 0, is needed"),
+        (lambda: Threshold(0.9, scaled=Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
+        (lambda: Threshold(0.9, scaled=Threshold(0.9)), "a strategy with a factor is needed"),
+        (
+            lambda: as_strategy("threshold"),
+            "threshold is None: strategy threshold needs threshold, as in threshold:0.9",
+        ),
+        (
+            lambda: as_strategy("threshold:0.9+margin"),
+            "temperature or rws with its number scales a strategy that counts",
+        ),
+        (lambda: as_strategy("rws:8+rws:8"), "temperature or rws with its number scales a strategy that counts"),
+        (lambda: as_strategy("threshold:0.9+rws:8", reward_scale=2.0), "has its number, leave it out"),
+        (lambda: as_strategy("threshold:0.9", reward_scale=2.0, scale=1.0), "threshold takes one"),
+        (lambda: check_text("gamma:3", "--compare"), "--compare is 'gamma:3': it must be one of default, "),
+    ],
+)
+def test_misuse_names_the_call_that_is_right(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_descriptions_say_what_scales() -> None:
+    described = describe(Threshold(0.9, scaled=RWS(8.0)))
+    assert described["counts"] is True and described["scaled"] == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
+    assert check_text("threshold:0.9+rws:8", "--compare") == ("threshold", "reward_scale", "reward")
+    assert as_strategy("entropy-bound", gamma=0.5, scale=2.0) == EntropyBound(0.5, scaled=Temperature(2.0))
+    assert Threshold(0.9).scaled == Confidence()
