@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,10 +115,10 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
             always += [position] if Fraction(1, allowed.size) >= Fraction(tau) else []
             continue
         passing = _passing(Row.of(allowed), target, low, high)
-        if passing == "always":
-            always.append(position)
-        elif passing != "never":
+        if isinstance(passing, tuple):
             passes.append(_Pass(*passing, position))
+        elif passing == "always":
+            always.append(position)
     return _assemble(float(tau), low, high, always, sorted(passes))
 
 
@@ -139,7 +139,7 @@ def _sign(row: Row, target: Decimal, c: float) -> int:
         return 0 if abs(excess) <= error_bound else 1 if excess > 0 else -1
 
 
-def _passing(row: Row, target: Decimal, low: float, high: float) -> tuple[float, float] | str:
+def _passing(row: Row, target: Decimal, low: float, high: float) -> tuple[float, float] | Literal["always", "never"]:
     """Return the enclosure of the scale at which a row passes, or "always" or "never"."""
     if not math.isfinite(high * (row.delta + float(row.excess[-1] if row.excess.size else 0)) * 4):
         raise ValueError(f"c_max times the margins must stay within float64, got c_max = {high}")

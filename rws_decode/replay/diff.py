@@ -101,7 +101,8 @@ def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPred
             return Parting(step, "candidate", factors, changed, ())
         pairs = [(i, j) for i in sorted(set(ours) - set(theirs)) for j in sorted(set(theirs) - set(ours))]
         curves = _Curves(first, second, step, unequal, predictor)
-        return Parting(step, "order", factors, candidates, tuple(curves.reversal(i, j) for i, j in pairs))
+        why = "order" if len(ours) == len(theirs) else "count"
+        return Parting(step, why, factors, candidates, tuple(curves.reversal(i, j) for i, j in pairs))
     return None
 
 

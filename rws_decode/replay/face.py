@@ -38,6 +38,7 @@ _FOLLOW = {
 WHY = {
     "prompt": "the prompts are not the same",
     "plan": "they do not commit as many tokens in the same block",
+    "count": "other numbers of positions were committed",
     "order": "other positions were committed",
     "candidate": "the same positions took other tokens",
 }

@@ -44,8 +44,8 @@ def replay(trace: Trace) -> Replay:
 
     No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
     from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
-    how many positions a step committed, where the strategy counted them; the set of a step whose reward was not needed and whose values are not known;
-    and which of several tied positions `torch.topk` took (ranking "topk").
+    how many positions a step committed, where the strategy counted them; the set of a step whose reward was not needed
+    and whose values are not known; and which of several tied positions `torch.topk` took (ranking "topk").
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor

@@ -44,7 +44,7 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
     scorer, strategy = decoder.scorer, decoder.strategy
     if scorer is None or not decoder.asks(completion.view.step):
         return None
-    assert isinstance(strategy, BoundedFactor)
+    assert isinstance(strategy, BoundedFactor) and isinstance(completion.commits, int)
     scored = torch.tensor(scorer.known(completion.rows.tolist(), completion.tokens.tolist()))
     unscored = ~scored.to(completion.rows.device)
     contested, seats = at_the_cut(completion.block, completion.deferred, completion.commits)

@@ -137,6 +137,9 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None, prom
     step, (ours, theirs) = parting.step, parting.factors
     if parting.why == "plan":
         return [f"The runs part at step {step}: from there on their plans, or their lengths, differ."]
+    if parting.why == "count" and not parting.reversals:
+        numbers = [int(trace.chosen[step].sum()) for trace in (first, second)]
+        return [f"The runs part at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
     if parting.why == "candidate":
         return [f"The runs part at step {step}: the same positions take other words."]
     head = f"The runs part at step {step}, where A has factor {number(ours)} and B factor {number(theirs)}."

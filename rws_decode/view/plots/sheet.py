@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -101,11 +101,12 @@ def _sheet() -> type[Figure]:
     return Sheet
 
 
-def legend(figure: Figure, panel: Axes, axes: Panels, side: str = "right") -> None:
+def legend(figure: Figure, panel: Axes, axes: Panels, side: Literal["left", "right"] = "right") -> None:
     """Write the legend of a panel above a figure of ours, in a row; inside the panel where axes were given."""
     handles, labels = panel.get_legend_handles_labels()
     if axes is None:
-        figure.legend(handles, labels, loc=f"outside upper {side}", ncols=len(labels))
+        place: Any = f"outside upper {side}"
+        figure.legend(handles, labels, loc=place, ncols=len(labels))
     else:
         panel.legend(handles, labels, loc="best")
 

@@ -17,6 +17,7 @@ from tiny_models import bert_predictor, llada_predictor
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
@@ -280,3 +281,12 @@ def test_descriptions_say_what_scales() -> None:
     assert check_text("threshold:0.9+rws:8", "--compare") == ("threshold", "reward_scale", "reward")
     assert as_strategy("entropy-bound", gamma=0.5, scale=2.0) == EntropyBound(0.5, scaled=Temperature(2.0))
     assert Threshold(0.9).scaled == Confidence()
+
+
+def test_runs_that_commit_other_numbers_say_so() -> None:
+    (one,), (many,) = (decode(PREDICTOR, PROMPTS[0], f"threshold:{tau}", SHAPE) for tau in (0.99, 0.3))
+    difference = diff(one, many)
+    assert difference.parting is not None and difference.parting.why == "count" and difference.parting.reversals == ()
+    assert "other numbers of positions were committed" in str(difference)
+    counts = [int(trace.chosen[difference.parting.step].sum()) for trace in (one, many)]
+    assert f"A commits {counts[0]} position, B {counts[1]}." in one.view(many).html
