@@ -36,10 +36,18 @@ if TYPE_CHECKING:
     from rws_decode.scales.reach import Output, Reach, compare_reach
     from rws_decode.settings import Options, Savings, Shape
     from rws_decode.step.final_text import final_reward
+    from rws_decode.strategies.eb_sampler import EntropyBound
     from rws_decode.strategies.factors import RWS, Confidence, Temperature
+    from rws_decode.strategies.fast_dllm import ParallelFactor, Threshold
     from rws_decode.strategies.given import RewardReplay, Schedule
     from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
-    from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, Strategy
+    from rws_decode.strategies.protocol import (
+        CountingStrategy,
+        FactorStrategy,
+        MaskedPositions,
+        OrderStrategy,
+        Strategy,
+    )
     from rws_decode.strategies.recorded import constant_of, recorded, shuffled
     from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.text.dialogue import Dialogue
@@ -60,9 +68,11 @@ _HOME = {
     "decode": ("decode",),
     "step.final_text": ("final_reward",),
     "adapters.config": ("RWSGenerationConfig",),
+    "strategies.eb_sampler": ("EntropyBound",),
     "strategies.factors": ("Confidence", "RWS", "Temperature"),
+    "strategies.fast_dllm": ("ParallelFactor", "Threshold"),
     "strategies.given": ("RewardReplay", "Schedule"),
-    "strategies.protocol": ("FactorStrategy", "MaskedPositions", "OrderStrategy", "Strategy"),
+    "strategies.protocol": ("CountingStrategy", "FactorStrategy", "MaskedPositions", "OrderStrategy", "Strategy"),
     "strategies.recorded": ("constant_of", "recorded", "shuffled"),
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
@@ -87,9 +97,11 @@ __all__ = [
     "CausalReward",
     "Comparison",
     "Confidence",
+    "CountingStrategy",
     "Decoding",
     "Dialogue",
     "Entropy",
+    "EntropyBound",
     "FactorStrategy",
     "FlippedReward",
     "HFMaskPredictor",
@@ -101,6 +113,7 @@ __all__ = [
     "OrderStrategy",
     "Output",
     "Page",
+    "ParallelFactor",
     "RWSEvery",
     "RWSGenerationConfig",
     "RandomOrder",
@@ -119,6 +132,7 @@ __all__ = [
     "StepLogits",
     "Strategy",
     "Temperature",
+    "Threshold",
     "Trace",
     "TraceDiff",
     "Unexplored",

@@ -101,7 +101,8 @@ class Parting:
     """The first step at which the runs did not commit the same, and why.
 
     why: "prompt", another prompt or mask; "plan", the step commits elsewhere, or other numbers of tokens, or was run by
-    one alone; "count", a strategy counted other numbers of tokens, and `reversals` may be empty; "order", the sets of positions differ, by `reversals`; "candidate", the same positions took other tokens.
+    one alone; "count", a strategy counted other numbers of tokens, and `reversals` may be empty; "order", the sets of
+    positions differ, by `reversals`; "candidate", the same positions took other tokens.
     factors: of the first run and of the second, NaN where not known.
     """
 
