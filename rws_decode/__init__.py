@@ -36,12 +36,17 @@ if TYPE_CHECKING:
     from rws_decode.scales.reach import Output, Reach, compare_reach
     from rws_decode.settings import Options, Savings, Shape
     from rws_decode.step.final_text import final_reward
+    from rws_decode.strategies.d2cache import CertaintyPrior
     from rws_decode.strategies.eb_sampler import EntropyBound
     from rws_decode.strategies.factors import RWS, Confidence, Temperature
     from rws_decode.strategies.fast_dllm import ParallelFactor, Threshold
     from rws_decode.strategies.given import RewardReplay, Schedule
+    from rws_decode.strategies.klass import Klass
+    from rws_decode.strategies.oracle import OracleOrder
     from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
+    from rws_decode.strategies.pc_sampler import Calibrated, token_frequencies
     from rws_decode.strategies.protocol import (
+        ChoosingStrategy,
         CountingStrategy,
         FactorStrategy,
         MaskedPositions,
@@ -68,11 +73,22 @@ _HOME = {
     "decode": ("decode",),
     "step.final_text": ("final_reward",),
     "adapters.config": ("RWSGenerationConfig",),
+    "strategies.d2cache": ("CertaintyPrior",),
     "strategies.eb_sampler": ("EntropyBound",),
     "strategies.factors": ("Confidence", "RWS", "Temperature"),
     "strategies.fast_dllm": ("ParallelFactor", "Threshold"),
+    "strategies.klass": ("Klass",),
+    "strategies.oracle": ("OracleOrder",),
+    "strategies.pc_sampler": ("Calibrated", "token_frequencies"),
     "strategies.given": ("RewardReplay", "Schedule"),
-    "strategies.protocol": ("CountingStrategy", "FactorStrategy", "MaskedPositions", "OrderStrategy", "Strategy"),
+    "strategies.protocol": (
+        "ChoosingStrategy",
+        "CountingStrategy",
+        "FactorStrategy",
+        "MaskedPositions",
+        "OrderStrategy",
+        "Strategy",
+    ),
     "strategies.recorded": ("constant_of", "recorded", "shuffled"),
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
@@ -92,9 +108,12 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "RWS",
     "Breakpoint",
+    "Calibrated",
     "CallablePredictor",
     "CallableReward",
     "CausalReward",
+    "CertaintyPrior",
+    "ChoosingStrategy",
     "Comparison",
     "Confidence",
     "CountingStrategy",
@@ -105,11 +124,13 @@ __all__ = [
     "FactorStrategy",
     "FlippedReward",
     "HFMaskPredictor",
+    "Klass",
     "LeftToRight",
     "Margin",
     "MaskPredictor",
     "MaskedPositions",
     "Options",
+    "OracleOrder",
     "OrderStrategy",
     "Output",
     "Page",
@@ -156,6 +177,7 @@ __all__ = [
     "scale_path_page",
     "shuffled",
     "step_logits",
+    "token_frequencies",
 ]
 
 

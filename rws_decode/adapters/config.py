@@ -50,7 +50,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 # Numbers that strategies read.
-_NUMBERS = ("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma")
+_NUMBERS = ("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma")
 
 # Types of the parts of `Savings`, by name.
 _SAVINGS: dict[str, tuple[type, ...]] = {
@@ -69,7 +69,7 @@ class RWSGenerationConfig:
     `cfg_scale` is LLaDA's.
 
     strategy: a name of `table.STRATEGIES`, with what it reads: scale ("temperature": c), reward_scale and eps (rws
-    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor or gamma (those that count), run
+    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma or sigma (those of other papers), run
     ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that the strategy
     does not read are kept and do nothing.
 
@@ -98,6 +98,7 @@ class RWSGenerationConfig:
     threshold: float | None = None
     parallel_factor: float | None = None
     gamma: float | None = None
+    sigma: float | None = None
     run: str | None = None
     max_new_tokens: int = 64
     block_length: int = 32

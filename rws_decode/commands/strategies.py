@@ -47,4 +47,5 @@ _VALUES = {
     "threshold": "P",
     "parallel_factor": "F",
     "gamma": "NATS",
+    "sigma": "TOKENS",
 }

@@ -44,8 +44,9 @@ def replay(trace: Trace) -> Replay:
 
     No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
     from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
-    how many positions a step committed, where the strategy counted them; the set of a step whose reward was not needed
-    and whose values are not known; and which of several tied positions `torch.topk` took (ranking "topk").
+    how many positions a step committed, or which, where the strategy counted or chose them; the set of a step whose
+    reward was not needed and whose values are not known; and which of several tied positions `torch.topk` took (ranking
+    "topk").
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
@@ -68,6 +69,8 @@ def _select(trace: Trace, step: int, k: int) -> tuple[NDArray[np.bool_], bool]:
     """Return the set that the values of a step lead to, bool [n], and whether it is the recorded one, ties too."""
     value, record = trace.value[step], trace.chosen[step]
     kept = ~np.isnan(value)
+    if trace.strategy.get("chooses"):
+        return record, bool((record <= trace.eligible[step]).all())
     if trace.reward_use[step] == NOT_NEEDED and not kept.any():
         return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == k
     if kept.sum() < k:

@@ -9,9 +9,16 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions
+from rws_decode.strategies.protocol import ChoosingStrategy, CountingStrategy, MaskedPositions, OwnCount
 
-__all__ = ["Count", "count_for", "due"]
+__all__ = ["Count", "Seats", "count_for", "due", "remembered"]
+
+
+class Seats(NamedTuple):
+    """How many positions of each row go, int64 [b], and which of them wait for the others, bool [N] or None."""
+
+    k: Tensor
+    waits: Tensor | None
 
 
 class Count(NamedTuple):
@@ -20,38 +27,70 @@ class Count(NamedTuple):
     rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can.
     """
 
-    strategy: CountingStrategy
+    strategy: OwnCount
     view: MaskedPositions
     rows: Tensor
     least: Tensor
     most: Tensor
 
-    def of(self, value: Tensor, odds: bool, scale: Tensor, leeway: Tensor | None = None) -> Tensor:
-        """Return the numbers, int64 [b]. value: what ranks the N positions, log-odds or else probabilities, [N].
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
+        """Return the numbers, and which positions wait. value: what ranks the N positions, log-odds or probabilities.
 
-        scale: float64 [N], the factors; leeway: as `MaskedPositions` has it. ValueError for counts of another shape.
+        scale: float64 [N], the factors. ValueError for counts of another shape.
         """
-        log_odds = value.double() if odds else torch.logit(value.double())
-        leeway = torch.zeros_like(scale) if leeway is None else leeway
-        counts = torch.as_tensor(self.strategy.count(self.view._replace(log_odds=log_odds, scale=scale, leeway=leeway)))
-        if counts.shape != (self.view.rows,) or counts.dtype != torch.int64:
-            raise ValueError(
-                f"strategy {self.strategy} gives counts of shape {tuple(counts.shape)} and dtype {counts.dtype}: "
-                f"int64 ({self.view.rows},), one for each row, is needed"
-            )
-        return torch.minimum(torch.maximum(counts.to(self.rows.device)[self.rows], self.least), self.most)
+        view = self._at(value, odds, scale, torch.zeros_like(scale))
+        if isinstance(self.strategy, CountingStrategy):
+            return Seats(self._within(self._counts(view)), None)
+        chosen = self._chosen(view)
+        counts = _in_rows(chosen, view)
+        return Seats(self._within(counts), ~chosen & (counts[view.row] > 0))
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
-        """Return by how much the numbers may be off as logits are, int64 [b].
+        """Return how many positions logits that are off by their error would add or take away, int64 [b].
 
         low, high: the least and greatest ranking value of each position; error: of its logits; [N].
         """
         reach = scale * error.to(scale.device)
-        return self.of(high, odds, scale, reach) - self.of(low, odds, scale, -reach)
+        views = [self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach))]
+        if isinstance(self.strategy, CountingStrategy):
+            fewest, most = (self._within(self._counts(view)) for view in views)
+            return most - fewest
+        fewest, most = (self._chosen(view) for view in views)
+        return _in_rows(fewest != most, self.view)[self.rows]
+
+    def _at(self, value: Tensor, odds: bool, scale: Tensor, leeway: Tensor) -> MaskedPositions:
+        log_odds = value.double() if odds else torch.logit(value.double())
+        return self.view._replace(log_odds=log_odds, scale=scale, leeway=leeway)
+
+    def _within(self, counts: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(counts[self.rows], self.least), self.most)
+
+    def _counts(self, view: MaskedPositions) -> Tensor:
+        assert isinstance(self.strategy, CountingStrategy)
+        return self._checked("counts", self.strategy.count(view), (view.rows,), torch.int64)
+
+    def _chosen(self, view: MaskedPositions) -> Tensor:
+        assert isinstance(self.strategy, ChoosingStrategy)
+        return self._checked("a choice", self.strategy.choose(view), tuple(view.row.shape), torch.bool)
+
+    def _checked(self, what: str, values: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        values = torch.as_tensor(values)
+        if values.shape != shape or values.dtype != dtype:
+            raise ValueError(
+                f"strategy {self.strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
+                f"{str(dtype).removeprefix('torch.')} {shape} is needed"
+            )
+        return values.to(self.rows.device)
+
+
+def _in_rows(holds: Tensor, view: MaskedPositions) -> Tensor:
+    """Return how many of the N positions hold a condition in each row, int64 [rows]. holds: bool [N]."""
+    counts = torch.zeros(view.rows, dtype=torch.int64, device=holds.device)
+    return counts.index_add(0, view.row, holds.long())
 
 
 def count_for(
-    strategy: CountingStrategy,
+    strategy: OwnCount,
     view: MaskedPositions,
     rows: Tensor,
     block: Tensor,
@@ -76,3 +115,24 @@ def due(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
     steps = len(plan) // (plan[-1].stop // size)
     current = block.to(torch.uint8).argmax(dim=1) // size
     return torch.where((current + 1) * steps <= step + 1, block.sum(dim=1), 1)
+
+
+def remembered(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:
+    """Return the logits that the view's positions had one step before, two steps, ..., as far as all rows had them."""
+    key = view.row * view.length + view.position
+    logits = []
+    for row, position, values in past:
+        keys = row * view.length + position
+        at = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
+        if not len(keys) or not bool((keys[at] == key).all()):
+            break
+        logits.append(values[at])
+    return tuple(logits)
+
+
+class Past(NamedTuple):
+    """The logits of all masked positions of a step: prompts' numbers and positions, int64 [N], rising; [N, V]."""
+
+    row: Tensor
+    position: Tensor
+    logits: Tensor

@@ -33,7 +33,7 @@ class Choice(NamedTuple):
 def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: Tensor, options: Options) -> Choice:
     """Choose the positions of each row that go first, in the order that the options ask for.
 
-    They are `completion.commits`, or as many as a strategy counts (`protocol.CountingStrategy`).
+    They are `completion.commits`, or those that a strategy counts or chooses (`counting.Count`).
     factor: float64, one for each prompt of the decode; answer: int64 [b, n], the canvas columns of the answers.
     Log-odds in float64 are settled exactly where float64 cannot tell positions at the cut apart
     (`rounding.exact_at_the_cut`).
@@ -41,27 +41,31 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     """
     view, logits = completion.view, completion.published
     odds = options.ranking == "log-odds"
-    places, eligible, deferred = (completion.row, view.position), completion.block, completion.deferred
+    places, eligible = (completion.row, view.position), completion.block
     scale = factor.to(logits.device)[view.row]
     dtype = dtype_of(options.precision, logits)
 
     def grid(values: Tensor) -> Tensor:
         return torch.zeros_like(answer, dtype=values.dtype).index_put(places, values)
 
-    def confidence(factors: Tensor) -> tuple[Tensor, Tensor, int | Tensor]:
-        """Return exact log-odds at these factors, what the options rank by, the same or rounded, and how many go."""
+    def confidence(factors: Tensor) -> tuple[Tensor, Tensor, int | Tensor, Tensor]:
+        """Return exact log-odds at these factors, what the options rank by, how many go, and which wait."""
         exact = value = rank_values(logits, view.candidate, factors)
         if not odds or dtype != torch.float64:
             value = rank_values(logits, view.candidate, factors, options.ranking, options.precision)
-        k = completion.commits if isinstance(completion.commits, int) else completion.commits.of(value, odds, factors)
+        k, deferred = completion.commits, completion.deferred
+        if not isinstance(k, int):
+            k, waits = k.of(value, odds, factors)
+            deferred = deferred if waits is None else deferred | grid(waits)
         settled = rounding.exact_at_the_cut(grid(exact), logits, factors, places, eligible, deferred, k)[places]
-        return settled, settled if value is exact else value, k
+        return settled, settled if value is exact else value, k, deferred
 
-    exact, value, k = confidence(scale)
+    exact, value, k, deferred = confidence(scale)
     # What the scale, or the strategy's own order, changes: confidence at factor 1 would commit these.
-    plain, plain_k = (value, k) if bool((scale == 1).all()) else confidence(torch.ones_like(scale))[1:]
+    plain = (value, k, deferred) if bool((scale == 1).all()) else confidence(torch.ones_like(scale))[1:]
+    ranked = value
     if isinstance(strategy, OrderStrategy):
-        value = order_of(strategy, view)
+        value = order_of(strategy, view._replace(scale=scale, log_odds=exact))
         reach = sensitivity_of(strategy) * completion.error
         low, high = value - reach, value + reach
     else:
@@ -71,7 +75,9 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     if options.ranking == "topk":
         select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
     chosen, ties = select_deferring(select, grid(value), eligible, deferred, k)
-    unscaled = chosen if plain is value else select_deferring(select, grid(plain), eligible, deferred, plain_k).chosen
+    unscaled = chosen
+    if plain[0] is not ranked or value is not ranked:
+        unscaled = select_deferring(select, grid(plain[0]), eligible, plain[2], plain[1]).chosen
     inexact = torch.zeros_like(ties, dtype=torch.bool)
     if value is not exact and not isinstance(strategy, OrderStrategy):
         best = select_deferring(select_top, grid(exact), eligible, deferred, k)

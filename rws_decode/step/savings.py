@@ -13,7 +13,7 @@ from rws_decode.step.certainty import certain
 from rws_decode.step.forward import Completion, MaskedLogits
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
-from rws_decode.strategies.protocol import BoundedFactor, CountingStrategy, OrderStrategy
+from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy, OwnCount, Remembering
 
 __all__ = ["block_alone", "leave_settled", "saving", "unless_certain"]
 
@@ -21,7 +21,8 @@ __all__ = ["block_alone", "leave_settled", "saving", "unless_certain"]
 def saving(decoder: Decoder, savings: Savings) -> Decoder:
     """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""
     exact = decoder.options.ranking == "log-odds" and decoder.options.precision == "float64"
-    if savings.block_only and decoder.options.sampling_temperature == 0:
+    compares = isinstance(decoder.strategy, Remembering)  # a block's first step is compared with the one before it
+    if savings.block_only and decoder.options.sampling_temperature == 0 and not compares:
         decoder = replace(decoder, forward=block_alone)
     if savings.certain and exact and _scaled_by_reward(decoder):
         decoder = replace(decoder, score=unless_certain)
@@ -79,4 +80,4 @@ def leave_settled(decoder: Decoder, state: State) -> State:
 
 def _scaled_by_reward(decoder: Decoder) -> bool:
     scaled = isinstance(decoder.strategy, BoundedFactor)
-    return scaled and not isinstance(decoder.strategy, OrderStrategy | CountingStrategy)
+    return scaled and not isinstance(decoder.strategy, OrderStrategy | OwnCount)

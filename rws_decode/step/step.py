@@ -16,10 +16,10 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.counting import Count, count_for
+from rws_decode.step.counting import Count, Past, count_for, remembered
 from rws_decode.step.cut_and_ties import Choice, commit
 from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
-from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, Strategy, asks_reward, factors_of
+from rws_decode.strategies.protocol import MaskedPositions, OwnCount, Remembering, Strategy, asks_reward, factors_of
 from rws_decode.trace.record import NOT_NEEDED, Info
 
 __all__ = ["Decoder", "State", "in_block"]
@@ -29,13 +29,15 @@ class State(NamedTuple):
     """A batch of b rows between two steps.
 
     step: how many steps are done; canvas: prompts and answers as they are; masked: bool [b, n], the answers' positions
-    that hold no token yet; rows: int64 [b], the number of each row's prompt in the decode.
+    that hold no token yet; rows: int64 [b], the number of each row's prompt in the decode; past: the logits of
+    the steps before, the last first, where the strategy compares steps.
     """
 
     step: int
     canvas: Canvas
     masked: Tensor
     rows: Tensor
+    past: tuple[Past, ...] = ()
 
     def of(self, rows: Tensor) -> State:
         """Return the state of those rows alone. rows: bool [b]."""
@@ -48,7 +50,7 @@ class State(NamedTuple):
             answer=self.canvas.answer[rows],
             prompt=self.canvas.prompt[rows],
         )
-        return State(self.step, canvas, self.masked[rows], self.rows[rows])
+        return self._replace(canvas=canvas, masked=self.masked[rows], rows=self.rows[rows])
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
@@ -100,7 +102,8 @@ class Decoder:
     def step(self, state: State) -> tuple[State, Info]:
         """Run one step on all rows: the four steps of the paper's algorithm."""
         # Step 1: one forward over the whole canvas; complete every masked position.
-        completion = complete(self, state, self.forward(self, state))
+        seen = self.forward(self, state)
+        completion = complete(self, state, seen)
         # Step 2: the reward r of prompt and completed answer, normalised; None where the strategy does not ask.
         reward = self.score(self, completion)
         # Step 3: the factor of all logits of a row; RWS: s_R sqrt(sigmoid(r) + eps).
@@ -110,7 +113,10 @@ class Decoder:
         choice = commit(self.strategy, completion._replace(view=view), factor, state.canvas.answer, self.options)
         answer = torch.where(choice.chosen, completion.tokens, completion.before)
         canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
-        after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows)
+        past = state.past
+        if isinstance(self.strategy, Remembering):
+            past = (Past(state.rows[seen.row], seen.position, seen.logits), *past)[: self.strategy.memory]
+        after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows, past)
         return after, self._info(state, completion, reward, factor, choice)
 
     def asks(self, step: int) -> bool:
@@ -168,9 +174,12 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     inside = block[row, position]
     ranked = logits if bool(inside.all()) else logits[inside]
     places = (state.rows[row[inside]], position[inside])
-    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside])
+    masked = torch.zeros(decoder.count, block.shape[1], dtype=torch.bool, device=block.device)
+    masked[state.rows] = state.masked
+    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside], masked=masked)
+    view = view._replace(before=remembered(state.past, view)) if state.past else view
     commits: int | Count = decoder.plan[state.step].commits
-    if isinstance(decoder.strategy, CountingStrategy):
+    if isinstance(decoder.strategy, OwnCount):
         commits = count_for(decoder.strategy, view, state.rows, block, state.step, decoder.plan)
     return Completion(
         rows=state.rows,

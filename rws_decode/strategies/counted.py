@@ -1,4 +1,4 @@
-"""What strategies share that count by confidence, and the counts of a recorded run."""
+"""What strategies share that count or choose by scaled logits, and the choice of a recorded run."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.common.arguments import at_step, check_table
 from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.protocol import CountingStrategy, FactorStrategy, MaskedPositions, asks_reward
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
+from rws_theory.show import one_line
 
-__all__ = ["Counted", "RecordedCounts", "ranks_in_rows"]
+__all__ = ["Counted", "RecordedChoice", "ranks_in_rows"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Counted:
     """The factor of all logits is that of another strategy, so that what counts by confidence can be scaled.
 
-    scaled: Confidence (factor 1), Temperature, RWS or any other strategy with a factor; ValueError for what has none,
-    or counts itself.
+    scaled: Confidence (factor 1), Temperature, RWS or any other strategy that is a factor alone; ValueError for others.
     """
 
     scaled: FactorStrategy = field(default_factory=Confidence)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scaled, FactorStrategy) or isinstance(self.scaled, CountingStrategy):
+        own = OwnCount | OrderStrategy
+        if not isinstance(self.scaled, FactorStrategy) or isinstance(self.scaled, own):
             raise ValueError(f"scaled is {self.scaled!r}: a strategy with a factor is needed, such as RWS(8.0)")
+
+    def __repr__(self) -> str:
+        # One line without a default `scaled`; subclasses are made with repr=False, or dataclass would write its own.
+        line = one_line(self)
+        return line.replace("(scaled=Confidence(), ", "(")
 
     @property
     def needs_reward(self) -> bool:
@@ -44,26 +49,25 @@ class Counted:
         return self.scaled.factor(view)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordedCounts(Counted):
-    """The numbers of positions that the steps of a run committed, in the order of the strategy that scales.
+@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
+class RecordedChoice(Counted):
+    """The positions that the steps of a run committed, whatever the logits; a run that counted is repeated by it.
 
-    counts: a tuple with one number per step, or one such tuple per row.
+    commit_step: int64 [B, n], as in the traces.
 
-    >>> RecordedCounts(counts=(1, 3)).count(MaskedPositions(step=1, rows=2)).tolist()
-    [3, 3]
+    >>> view = MaskedPositions(1, 1, 2, torch.tensor([0, 0]), torch.tensor([0, 1]))
+    >>> RecordedChoice(commit_step=np.array([[1, 2]])).choose(view).tolist()
+    [True, False]
     """
 
-    counts: tuple[int, ...] | tuple[tuple[int, ...], ...]
-    name = "recorded-counts"
+    commit_step: NDArray[np.int64]
+    name = "recorded-choice"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_table("counts", self.counts, positive=False)
-
-    def count(self, view: MaskedPositions) -> Tensor:
-        """Return the recorded numbers of this step, int64 [rows]."""
-        return torch.from_numpy(at_step("counts", self.counts, view.step, view.rows).astype(np.int64))
+    def choose(self, view: MaskedPositions) -> Tensor:
+        """Return the positions of this step, bool [N]; ValueError where rows or positions are not among them."""
+        if self.commit_step.shape != (view.rows, view.length):
+            raise ValueError(f"commit_step has shape {self.commit_step.shape}: ({view.rows}, {view.length}) is needed")
+        return torch.from_numpy(self.commit_step).to(view.row.device)[view.row, view.position] == view.step
 
 
 def ranks_in_rows(values: Tensor, view: MaskedPositions) -> tuple[Tensor, Tensor]:

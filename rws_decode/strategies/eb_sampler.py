@@ -15,7 +15,7 @@ from rws_decode.strategies.protocol import MaskedPositions
 __all__ = ["EntropyBound"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyBound(Counted):
     r"""Commit the largest set, the most confident first, with sum H(p_i) - max H(p_i) <= gamma; at least one.
 
@@ -24,8 +24,8 @@ class EntropyBound(Counted):
     information). gamma: at least 0; with 0, more than one position goes only if all but one are certain.
 
     >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
-    >>> zero = torch.zeros(3, dtype=torch.int64)
-    >>> view = MaskedPositions(0, 1, 3, zero, torch.arange(3), z, zero, None, z[:, 1], torch.ones(3), torch.zeros(3))
+    >>> zero, scaled = torch.zeros(3, dtype=torch.int64), {"scale": torch.ones(3), "leeway": torch.zeros(3)}
+    >>> view = MaskedPositions(0, 1, 3, zero, torch.arange(3), z, zero, log_odds=z[:, 1], **scaled)
     >>> [EntropyBound(gamma).count(view).tolist() for gamma in (0.0, 0.01, 1.0)]
     [[1], [3], [3]]
     """

@@ -15,7 +15,7 @@ from rws_decode.strategies.protocol import MaskedPositions
 __all__ = ["ParallelFactor", "Threshold"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Threshold(Counted):
     r"""Commit all positions of probability tau or more, and the most confident one in any case.
 
@@ -44,7 +44,7 @@ class Threshold(Counted):
         return torch.zeros(view.rows, dtype=torch.int64, device=passed.device).index_add(0, view.row, passed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParallelFactor(Counted):
     r"""Commit the n most confident positions, n as large as (n + 1) (1 - p_n) < f allows; at least one.
 

@@ -15,10 +15,13 @@ from rws_theory.show import one_line
 __all__ = [
     "AsksAtSteps",
     "BoundedFactor",
+    "ChoosingStrategy",
     "CountingStrategy",
     "FactorStrategy",
     "MaskedPositions",
     "OrderStrategy",
+    "OwnCount",
+    "Remembering",
     "Sensitive",
     "Strategy",
     "TensorFactor",
@@ -41,9 +44,13 @@ class MaskedPositions(NamedTuple):
     candidate: int64 [N], the token that each would commit; reward: normalised, float64 [B], None where not asked.
     Rows must not be mixed, or a prompt's answer would depend on its batch.
 
-    For `CountingStrategy.count` alone: log_odds, float64 [N], of the confidence that ranks the positions; scale,
-    float64 [N], the factor of their logits; leeway, float64 [N], by how much more certain, in scaled logits, each
-    position is taken to be than its logits say (0, but where rounding is asked about).
+    masked: bool [B, length], the answers' positions without a token, also those outside the block. before: the logits
+    of the same positions one step before, two steps, ..., [N, V] each, as many as a `Remembering` strategy asks for and
+    the row has done.
+
+    Where positions are ranked, counted or chosen: scale, float64 [N], the factor of their logits; log_odds, float64
+    [N], of the confidence that ranks them; leeway, float64 [N], by how much more certain, in scaled logits, each is
+    taken to be than its logits say (0, but where rounding is asked about).
     """
 
     step: int
@@ -54,6 +61,8 @@ class MaskedPositions(NamedTuple):
     logits: Tensor = torch.empty(0, 0)
     candidate: Tensor = _NONE
     reward: NDArray[np.float64] | None = None
+    masked: Tensor = torch.empty(0, 0, dtype=torch.bool)
+    before: tuple[Tensor, ...] = ()
     log_odds: Tensor = _NO_NUMBERS
     scale: Tensor = _NO_NUMBERS
     leeway: Tensor = _NO_NUMBERS
@@ -83,7 +92,10 @@ class FactorStrategy(Protocol):
 
 @runtime_checkable
 class OrderStrategy(Protocol):
-    """A rule for the order in which positions are committed, largest value first; the factor is 1."""
+    """A rule for the order in which positions are committed, largest value first.
+
+    The factor is 1, but for one that is a `FactorStrategy` too: its order sees that factor as `view.scale`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -110,6 +122,29 @@ class CountingStrategy(Protocol):
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows], the most confident first."""
         ...
+
+
+@runtime_checkable
+class ChoosingStrategy(Protocol):
+    """A strategy that says itself which positions a step commits; where none is, the most confident one of a row goes.
+
+    Steps, blocks and rows as for `CountingStrategy`.
+    """
+
+    def choose(self, view: MaskedPositions) -> Tensor:
+        """Return whether each position goes, bool [N]."""
+        ...
+
+
+OwnCount = CountingStrategy | ChoosingStrategy  # what commits as many positions as it says itself
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A strategy that compares steps: `memory` says how many steps back `view.before` goes."""
+
+    @property
+    def memory(self) -> int: ...
 
 
 @runtime_checkable
@@ -166,13 +201,13 @@ def sensitivity_of(strategy: OrderStrategy) -> float:
 
 
 def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
-    """Return the factor of every row, float64 [rows]; ones for an order. ValueError for factors of another shape.
+    """Return the factor of every row, float64 [rows]; ones for an order without one. ValueError for another shape.
 
     >>> from rws_decode.strategies.factors import Temperature
     >>> factors_of(Temperature(2.0), MaskedPositions(step=0, rows=2)).tolist()
     [2.0, 2.0]
     """
-    if isinstance(strategy, OrderStrategy):
+    if not isinstance(strategy, FactorStrategy):
         return np.ones(view.rows)
     factor = np.asarray(strategy.factor(view), np.float64)
     if factor.shape not in ((), (view.rows,)):
@@ -200,15 +235,18 @@ def describe(strategy: Strategy) -> dict[str, Any]:
     """Return the strategy as JSON-ready data: its name and its numbers.
 
     What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone, one
-    inside another by its own description. "counts" is there where the strategy says how many positions a step commits.
+    inside another by its own description. "counts" is there where the strategy says how many positions a step commits,
+    "chooses" where it says which.
 
     >>> from rws_decode.strategies.factors import RWS
     >>> describe(RWS(8.0))
     {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
     """
     described: dict[str, Any] = {"name": strategy.name}
-    if isinstance(strategy, CountingStrategy):
+    if isinstance(strategy, OwnCount):
         described["counts"] = True
+    if isinstance(strategy, ChoosingStrategy):
+        described["chooses"] = True
     for part in fields(strategy) if is_dataclass(strategy) else ():
         value = getattr(strategy, part.name)
         if isinstance(value, int | float | str):

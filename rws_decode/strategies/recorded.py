@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.canvas.schedule import block_plan
-from rws_decode.strategies.counted import RecordedCounts
+from rws_decode.strategies.counted import RecordedChoice
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import RecordedOrder
@@ -20,11 +19,11 @@ __all__ = ["constant_of", "recorded", "shuffled"]
 Floats = NDArray[np.float64]
 
 
-def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedCounts:
+def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedChoice:
     """Return what a run did, as a strategy: decoding with it repeats the run without its rewards.
 
     The factors that it applied as a Schedule, the last one again for steps that were planned and not run, with the
-    numbers of positions that it committed where these are not the schedule's (RecordedCounts); or a
+    positions that it committed where it counted or chose these itself (RecordedChoice); or a
     RecordedOrder, of its ranking values where the order was the strategy's own (-inf where they are not kept, as they
     were not among the best), and of minus the commit steps where a trace of the batch has steps whose reward was not
     needed: no factor is known there, but the order repeats the sets exactly. traces: one trace, or those of a batch in
@@ -52,16 +51,9 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
         return RecordedOrder(np.stack([np.tile(order, (batch[0].steps, 1)) for order in orders]))
     factors = tuple(tuple(_every_step(trace, trace.factor).tolist()) for trace in batch)
     schedule = Schedule(factors[0] if isinstance(traces, Trace) else factors)
-    if all(_as_planned(trace) for trace in batch):
+    if not any(trace.strategy.get("counts") for trace in batch):
         return schedule
-    counts = tuple(tuple(_every_step(trace, trace.chosen.sum(axis=1)).tolist()) for trace in batch)
-    return RecordedCounts(counts=counts[0] if isinstance(traces, Trace) else counts, scaled=schedule)
-
-
-def _as_planned(trace: Trace) -> bool:
-    """Return whether the steps committed as many positions as the schedule says."""
-    plan = block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]
-    return trace.chosen.sum(axis=1).tolist() == [planned.commits for planned in plan]
+    return RecordedChoice(commit_step=np.stack([trace.commit_step for trace in batch]), scaled=schedule)
 
 
 def _every_step(trace: Trace, of_steps: Floats) -> Floats:

@@ -69,12 +69,29 @@ STRATEGIES: dict[str, Entry] = {
         "as many as an entropy of --gamma nats allows (EB-Sampler)",
         scalable=True,
     ),
+    "klass": Entry(
+        "klass.Klass",
+        ("threshold",),
+        "all of probability --threshold or more that have come to rest (KLASS)",
+        scalable=True,
+    ),
+    "certainty-prior": Entry(
+        "d2cache.CertaintyPrior",
+        ("sigma",),
+        "confidence near known words, within --sigma tokens (d2Cache)",
+        scalable=True,
+    ),
+    "calibrated": Entry(
+        "pc_sampler.Calibrated", ("frequency",), "confidence calibrated by word frequency (PC-Sampler)"
+    ),
+    "oracle-order": Entry("oracle.OracleOrder", ("truth",), "the positions whose candidate is the truth first"),
     "random-order": Entry("orders.RandomOrder", (), "a random order within each block"),
     "left-to-right": Entry("orders.LeftToRight", (), "the leftmost position first"),
 }
 
-# Those that the command line can make: rewards step by step are for studies.
-OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if "rewards" not in entry.reads)
+# Those that the command line can make: rewards step by step, frequencies and truths are for Python.
+_TABLES = {"rewards", "frequency", "truth"}
+OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if not _TABLES & set(entry.reads))
 
 
 def strategy_named(
@@ -83,8 +100,8 @@ def strategy_named(
     """Return the strategy of that name, made from those of the options that it reads.
 
     numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor and gamma of the strategies that count, which scale or reward_scale scales. run: the rws
-    run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of "rws-random",
+    threshold, parallel_factor, gamma and sigma of the strategies of other papers, which scale or reward_scale scales.
+    run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of "rws-random",
     "random-order" and "shuffled" (the first, if one per row). Options that the strategy does not read do nothing.
     ValueError for an unknown name, an option that is missing, and a value that the strategy refuses.
 
@@ -194,7 +211,7 @@ def _parted(text: str, argument: str) -> tuple[str, float | None, dict[str, floa
         scaling, _, by = scaled.partition(":")
         if not STRATEGIES[name].scalable or scaling not in ("temperature", "rws") or not by:
             raise ValueError(
-                f"{argument} is {text!r}: temperature or rws with its number scales a strategy that counts, as in "
+                f"{argument} is {text!r}: temperature or rws with its number scales a strategy of other papers, as in "
                 "threshold:0.9+rws:8"
             )
         scales[STRATEGIES[scaling].reads[0]] = _number(by, text, argument, scaled)
@@ -210,7 +227,7 @@ def _number(number: str, text: str, argument: str, name: str) -> float:
 
 
 # What a number of each option may be, for messages.
-_USUAL = {"scale": "4", "reward_scale": "4", "threshold": "0.9", "parallel_factor": "1", "gamma": "0.1"}
+_USUAL = {"scale": "4", "reward_scale": "4", "threshold": "0.9", "parallel_factor": "1", "gamma": "0.1", "sigma": "8"}
 
 
 def _example(name: str) -> str:
@@ -244,7 +261,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     >>> strategy_from({"name": "temperature", "scale": 2.0})
     Temperature(scale=2.0)
     """
-    numbers = {key: value for key, value in description.items() if key not in ("name", "counts")}
+    numbers = {key: value for key, value in description.items() if key not in ("name", "counts", "chooses")}
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name not in STRATEGIES or not STRATEGIES[name].rule:

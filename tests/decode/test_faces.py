@@ -92,11 +92,17 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "HFMaskPredictor": mini,
     "HFMaskPredictor, tiny": bert_predictor,
     "LeftToRight": rws_decode.LeftToRight,
+    "Calibrated": lambda: rws_decode.Calibrated(rws_decode.token_frequencies([[1, 2]], 900)),
+    "CertaintyPrior": lambda: rws_decode.CertaintyPrior(8.0),
+    "EntropyBound": lambda: rws_decode.EntropyBound(0.1),
+    "Klass": lambda: rws_decode.Klass(0.9),
     "Margin": rws_decode.Margin,
     "MaskedPositions": lambda: rws_decode.MaskedPositions(3, 2, reward=np.zeros(40), logits=torch.zeros(40, 9)),
+    "OracleOrder": lambda: rws_decode.OracleOrder(np.arange(900)),
     "Options": lambda: rws_decode.Options(seed=tuple(range(99)), end_ids=tuple(range(99)), cfg=0.5, padding="left"),
     "Output": lambda: reach().outputs[0],
     "Page": lambda: usual().view(),
+    "ParallelFactor": lambda: rws_decode.ParallelFactor(1.0, scaled=rws_decode.Temperature(tuple(range(1, 99)))),
     "RWS": lambda: rws_decode.RWS(8.0),
     "RWSEvery": lambda: rws_decode.RWSEvery(8.0, 2),
     "RWSGenerationConfig": lambda: rws_decode.RWSGenerationConfig(strategy="rws", reward_scale=8.0, steps=16),
@@ -116,6 +122,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "StepLogits": lambda: rws_decode.step_logits(guided(), mini(), 1),
     "Temperature": lambda: rws_decode.constant_of(runs()["guided"]),
     "Temperature of many": lambda: rws_decode.Temperature(tuple(np.linspace(1, 2, 99).tolist())),
+    "Threshold": lambda: rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)),
     "Trace": guided,
     "TraceDiff": lambda: rws_decode.diff(usual(), guided(), mini()),
     "TraceDiff of the same": lambda: rws_decode.diff(usual(), usual()),
@@ -127,7 +134,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "final reward": lambda: rws_decode.final_reward(mini(), reward(), mini().prompts[0], usual().tokens),
     "GapStatistics": lambda: rws_theory.gap_statistics(np.random.default_rng(0).random((50, 9))),
 }
-NO_OBJECTS = {"FactorStrategy", "MaskPredictor", "OrderStrategy", "RewardModel", "Strategy"}  # Protocols
+NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "CountingStrategy", "ChoosingStrategy", "Strategy"}  # Protocols
+NO_OBJECTS |= {"MaskPredictor", "RewardModel"}
 TABLES = [
     *("CallablePredictor", "HFMaskPredictor", "HFMaskPredictor, tiny", "WorldPredictor", "WorldPredictor, scattered"),
     *(

@@ -40,6 +40,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "rws-random": {"reward_scale": 8.0, "seed": 5},
     "threshold": {"threshold": 0.2},
     "parallel-factor": {"parallel_factor": 1.5, "scale": 2.0},
+    "klass": {"threshold": 0.3},
+    "certainty-prior": {"sigma": 2.0, "scale": 3.0},
     "entropy-bound": {"gamma": 2.0, "reward_scale": 8.0},
 }
 
@@ -159,7 +161,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
-    untested |= {"threshold", "parallel_factor", "gamma"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)

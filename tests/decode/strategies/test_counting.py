@@ -179,10 +179,9 @@ def test_a_run_is_kept_replayed_and_repeated(strategy: CountingStrategy, tmp_pat
 def test_counts_of_any_probabilities(probability: list[float], tau: float, f: float) -> None:
     ordered = sorted(probability, reverse=True)
     view = positions(torch.logit(torch.tensor(probability, dtype=torch.float64)))
-    for strategy, rule, at in ((Threshold(tau), by_threshold(tau), tau), (ParallelFactor(f), by_factor(f), f)):
-        (count,) = strategy.count(view).tolist()
-        nudged = {rule(ordered, []), *(type(strategy)(at * (1 + d)).count(view).item() for d in (-1e-9, 1e-9))}
-        assert count in nudged  # the logarithm of odds rounds
+    nudges = (1 - 1e-9, 1.0, 1 + 1e-9)  # the logarithm of odds rounds
+    assert Threshold(tau).count(view).item() in {by_threshold(tau * by)(ordered, []) for by in nudges}
+    assert ParallelFactor(f).count(view).item() in {by_factor(f * by)(ordered, []) for by in nudges}
 
 
 def positions(log_odds: torch.Tensor) -> MaskedPositions:
@@ -190,7 +189,8 @@ def positions(log_odds: torch.Tensor) -> MaskedPositions:
     zero, one = torch.zeros(n, dtype=torch.float64), torch.ones(n, dtype=torch.float64)
     logits = torch.stack([zero, log_odds], dim=1)
     row, best = torch.zeros(n, dtype=torch.int64), torch.ones(n, dtype=torch.int64)
-    return MaskedPositions(0, 1, n, row, torch.arange(n), logits, best, None, log_odds, one, zero)
+    ranked = {"log_odds": log_odds, "scale": one, "leeway": zero}
+    return MaskedPositions(0, 1, n, row, torch.arange(n), logits, best, **ranked)
 
 
 def test_a_position_that_rounding_could_carry_past_the_threshold_is_counted() -> None:
@@ -243,7 +243,7 @@ def test_a_strategy_of_ones_own_counts() -> None:
     assert [trace.chosen.sum(axis=1).tolist() for trace in traces] == [[3, 3, 3, 3]] * 2
     with pytest.raises(ValueError, match=r"gives counts of shape \(5,\) and dtype torch.int64: int64 \(2,\)"):
         decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE)
-    with pytest.raises(ValueError, match="the compact decoder commits as the schedule says, use decode"):
+    with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone"):
         decode_compact(PREDICTOR, [[3]], Three(), SHAPE)
 
 
@@ -261,9 +261,9 @@ def test_a_strategy_of_ones_own_counts() -> None:
         ),
         (
             lambda: as_strategy("threshold:0.9+margin"),
-            "temperature or rws with its number scales a strategy that counts",
+            "temperature or rws with its number scales a strategy of other papers",
         ),
-        (lambda: as_strategy("rws:8+rws:8"), "temperature or rws with its number scales a strategy that counts"),
+        (lambda: as_strategy("rws:8+rws:8"), "temperature or rws with its number scales a strategy of other papers"),
         (lambda: as_strategy("threshold:0.9+rws:8", reward_scale=2.0), "has its number, leave it out"),
         (lambda: as_strategy("threshold:0.9", reward_scale=2.0, scale=1.0), "threshold takes one"),
         (lambda: check_text("gamma:3", "--compare"), "--compare is 'gamma:3': it must be one of default, "),
@@ -280,7 +280,8 @@ def test_descriptions_say_what_scales() -> None:
     assert described["counts"] is True and described["scaled"] == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
     assert check_text("threshold:0.9+rws:8", "--compare") == ("threshold", "reward_scale", "reward")
     assert as_strategy("entropy-bound", gamma=0.5, scale=2.0) == EntropyBound(0.5, scaled=Temperature(2.0))
-    assert Threshold(0.9).scaled == Confidence()
+    assert Threshold(0.9).scaled == Confidence() and repr(Threshold(0.9)) == "Threshold(threshold=0.9)"
+    assert repr(Threshold(0.9, scaled=Temperature(2.0))) == "Threshold(scaled=Temperature(scale=2.0), threshold=0.9)"
 
 
 def test_runs_that_commit_other_numbers_say_so() -> None:

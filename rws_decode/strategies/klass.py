@@ -1,0 +1,68 @@
+"""KLASS (Kim et al. 2025, arXiv 2511.05664): the positions that are confident and whose prediction has come to rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from rws_decode.common.arguments import check_positive
+from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.protocol import MaskedPositions
+
+__all__ = ["Klass"]
+
+
+@dataclass(frozen=True, repr=False)
+class Klass(Counted):
+    r"""Commit all positions of probability tau or more whose distribution moved by less than eps in the last steps.
+
+    It moved by KL(p_t || p_{t-1}), p = softmax(c z) with the present factor c; `rest` steps in turn must stay below
+    `divergence`, eps in nats. Where no position is both, the most confident one goes. So the first `rest` steps commit
+    one position each. threshold: tau. The authors' values for LLaDA are 0.9, 0.01 and 2.
+
+    >>> z = torch.tensor([[0.0, 5.0], [0.0, 5.0]], dtype=torch.float64)
+    >>> moved = torch.tensor([[0.0, 5.0], [0.0, 1.0]], dtype=torch.float64)
+    >>> zero, at = torch.zeros(2, dtype=torch.float64), torch.tensor([0, 1])
+    >>> view = MaskedPositions(2, 1, 2, at * 0, at, z, at * 0 + 1, log_odds=z[:, 1], scale=zero + 1, leeway=zero)
+    >>> Klass(0.9).choose(view._replace(before=(z, z))), Klass(0.9).choose(view._replace(before=(z, moved)))
+    (tensor([True, True]), tensor([ True, False]))
+    """
+
+    threshold: float
+    divergence: float = 0.01
+    rest: int = 2
+    name = "klass"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.threshold, int | float) and 0 < self.threshold < 1):
+            raise ValueError(f"threshold is {self.threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+        check_positive("divergence", self.divergence)
+        if isinstance(self.rest, bool) or not isinstance(self.rest, int) or self.rest < 1:
+            raise ValueError(f"rest is {self.rest!r}: a number of steps, at least 1, is needed, such as 2")
+
+    @property
+    def memory(self) -> int:
+        """How many steps back the logits are needed."""
+        return self.rest
+
+    def choose(self, view: MaskedPositions) -> Tensor:
+        """Return the positions that are confident and at rest, bool [N]; none before `rest` steps are done."""
+        least = math.log(self.threshold) - math.log1p(-self.threshold)
+        chosen = view.log_odds >= least
+        if len(view.before) < self.rest:
+            return torch.zeros_like(chosen)
+        steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]
+        for now, before in pairwise(steps):
+            p = now.exp()
+            moved = torch.where(p > 0, p * (now - before), 0.0).sum(dim=-1)
+            chosen &= moved < self.divergence
+        return chosen
+
+
+def _log_p(logits: Tensor, scale: Tensor) -> Tensor:
+    return (logits.double() * scale[:, None]).log_softmax(dim=-1)
