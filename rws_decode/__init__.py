@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         load_predictor,
     )
     from rws_decode.replay.diff import TraceDiff, diff
+    from rws_decode.replay.path_diagnostics import PathDiagnostics, circulation, path_diagnostics
     from rws_decode.replay.replay import Replay, replay, replay_with
     from rws_decode.replay.step_logits import StepLogits, step_logits
     from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
@@ -93,6 +94,7 @@ _HOME = {
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
+    "replay.path_diagnostics": ("PathDiagnostics", "circulation", "path_diagnostics"),
     "replay.replay": ("Replay", "replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
     "settings": ("Options", "Savings", "Shape"),
@@ -135,6 +137,7 @@ __all__ = [
     "Output",
     "Page",
     "ParallelFactor",
+    "PathDiagnostics",
     "RWSEvery",
     "RWSGenerationConfig",
     "RandomOrder",
@@ -158,6 +161,7 @@ __all__ = [
     "TraceDiff",
     "Unexplored",
     "WorldPredictor",
+    "circulation",
     "compare",
     "compare_reach",
     "constant_of",
@@ -169,6 +173,7 @@ __all__ = [
     "load_predictor",
     "load_reward",
     "load_trace",
+    "path_diagnostics",
     "plots",
     "recorded",
     "replay",

@@ -102,6 +102,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Options": lambda: rws_decode.Options(seed=tuple(range(99)), end_ids=tuple(range(99)), cfg=0.5, padding="left"),
     "Output": lambda: reach().outputs[0],
     "Page": lambda: usual().view(),
+    "PathDiagnostics": lambda: rws_decode.path_diagnostics(usual(), mini()),
     "ParallelFactor": lambda: rws_decode.ParallelFactor(1.0, scaled=rws_decode.Temperature(tuple(range(1, 99)))),
     "RWS": lambda: rws_decode.RWS(8.0),
     "RWSEvery": lambda: rws_decode.RWSEvery(8.0, 2),

@@ -3,6 +3,7 @@
 Each function takes an object and returns a figure; the caption below it says, in words, what it shows (`caption`).
 
 - `order` : when each position of an answer was committed, of one trace or of two side by side.
+- `order_map` : when each position was committed, over many prompts, a strategy beside others.
 - `step`, `steps` : what one step ranked and committed; the reward and the factor of every step.
 - `confidence_curves` : the exact confidence of positions at every scale, with the proved crossings.
 - `selection` : which positions are among the k most confident at each scale.
@@ -27,6 +28,7 @@ from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.comparisons import comparison
 from rws_decode.view.plots.curves import confidence_curves
 from rws_decode.view.plots.decode_steps import step, steps
+from rws_decode.view.plots.order_maps import order_map
 from rws_decode.view.plots.scale_paths import reward_against_scale, scale_path
 from rws_decode.view.plots.selected import selection
 from rws_decode.view.plots.sheet import caption
@@ -36,6 +38,7 @@ __all__ = [
     "comparison",
     "confidence_curves",
     "order",
+    "order_map",
     "reward_against_scale",
     "scale_path",
     "selection",

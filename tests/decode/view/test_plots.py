@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -114,6 +115,7 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
     comparison = SimpleNamespace(to_frame=lambda: frame_of({"default": [1.0, 2.0], "rws:8": [2.0, 1.0]}))
     return {
         "order": plots.order(guided, plain),
+        "order_map": plots.order_map([guided], [plain]),
         "step": plots.step(guided, 0),
         "steps": plots.steps(guided),
         "confidence_curves": plots.confidence_curves(ranked),
@@ -226,6 +228,28 @@ def test_an_order_marks_each_token_at_the_step_that_committed_it(guided: Trace, 
     said = f"different positions at {len(parted)} of 6 steps, first at step {parted[0]}."
     assert said in plots.caption(figure)
     assert "different positions at no step." in plots.caption(plots.order(guided, guided))
+
+
+def test_an_order_map_has_the_share_of_prompts_at_each_step(guided: Trace, plain: Trace) -> None:
+    figure = plots.order_map([guided, plain], [plain])
+    both, one = (panel.images[0].get_array() for panel in figure.axes[:2])
+    assert both is not None and one is not None
+    assert np.allclose(both, (np.asarray(guided.chosen, float) + plain.chosen) / 2)
+    assert np.allclose(one, plain.chosen) and np.allclose(one.sum(axis=0), 1)
+    mean = figure.axes[0].lines[0].get_ydata()
+    assert np.allclose(mean, (guided.commit_step + plain.commit_step) / 2)
+    assert "1 to 2 prompts" in plots.caption(figure)
+
+
+def test_an_order_map_needs_answers_of_one_shape(guided: Trace, english: WorldPredictor, prompt: str) -> None:
+    (short,) = decode(english, prompt, "default", Shape(4, 4, 4))
+    for runs, message in (
+        ([], "runs hold [] traces: at least one each is needed"),
+        ([[guided], []], "runs hold [1, 0] traces"),
+        ([[guided], [short]], "runs have 2 shapes: answers of one length, steps and block are needed"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            plots.order_map(*runs)
 
 
 def test_an_order_shows_what_is_asked_for(guided: Trace) -> None:

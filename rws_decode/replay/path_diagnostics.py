@@ -1,0 +1,132 @@
+"""What a decode's order cost: the probability of its commits one after another, and what was left open at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rws_decode.canvas.layout import forbidden_ids
+from rws_decode.common.threads import torch_threads
+from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.replay.step_logits import check_predictor, masked_rows
+from rws_decode.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["PathDiagnostics", "circulation", "path_diagnostics"]
+
+
+@dataclass(frozen=True, eq=False)
+class PathDiagnostics:
+    """Each step of a run at factor 1, R steps: what its tokens were worth, and what was open.
+
+    tokens: int64 [R], tokens that the step committed; log_likelihood: float64 [R], nats, the sum of log p of each of
+    them, given the canvas before the step; entropy_left: float64 [R], nats, the summed entropy of all masked positions
+    before the step.
+    """
+
+    tokens: NDArray[np.int64]
+    log_likelihood: NDArray[np.float64]
+    entropy_left: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        rate = f"{self.tokens_per_forward:.2f} tokens per forward"
+        return f"PathDiagnostics({len(self.tokens)} steps, {rate}, path log-likelihood {self.total:.4g} nats)"
+
+    @property
+    def total(self) -> float:
+        """The path log-likelihood, nats."""
+        return float(self.log_likelihood.sum())
+
+    @property
+    def tokens_per_forward(self) -> float:
+        """Tokens committed per step."""
+        return float(self.tokens.mean())
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a table of one row for each step."""
+        import pandas
+
+        columns = {name: getattr(self, name) for name in ("tokens", "log_likelihood", "entropy_left")}
+        return pandas.DataFrame(columns).rename_axis("step").reset_index()
+
+
+def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
+    r"""Return what each step of a run committed and left open, by one forward for each of its steps.
+
+    The path log-likelihood is sum_t sum_{i in S_t} log p(x_i | canvas before step t), S_t the positions of step t,
+    p = softmax(z) over the tokens that may be committed. One token a step, a model whose conditionals are those of one
+    distribution gives every order the same sum, log p(answer): order invariance. Steps of several tokens, and
+    conditionals of no distribution, make it depend on the order.
+
+    ValueError for a predictor with another mask id.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.settings import Shape
+    >>> from rws_decode.testing import exact_predictor
+    >>> from rws_theory.worlds.joint_table import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> path = path_diagnostics(decode(predictor, [[]], "default", Shape(2, 2, 2))[0], predictor)
+    >>> path.tokens.tolist(), round(float(np.exp(path.total)), 6)
+    ([1, 1], 0.5)
+    """
+    check_predictor(trace, predictor)
+    closed = forbidden_ids(predictor)
+    likelihood, entropy = np.zeros(trace.steps_run), np.zeros(trace.steps_run)
+    for step in range(trace.steps_run):
+        rows, _ = masked_rows(trace, step, predictor)
+        positions = list(rows)
+        logits = torch.tensor(np.stack([rows[position] for position in positions]))
+        logits[:, [token for token in closed if token < logits.shape[1]]] = float("-inf")
+        log_p = logits.log_softmax(dim=-1)
+        entropy[step] = float(torch.special.entr(log_p.exp()).sum())
+        committed = [index for index, position in enumerate(positions) if trace.chosen[step, position]]
+        tokens = torch.tensor(trace.tokens[[positions[index] for index in committed]])
+        likelihood[step] = float(log_p[committed, tokens].sum())
+    return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy)
+
+
+def circulation(
+    predictor: MaskPredictor, canvas: Sequence[int], first: tuple[int, int], second: tuple[int, int]
+) -> float:
+    r"""Return how much the order of two commits matters to the model, in nats.
+
+    log p(a | C) + log p(b | C, a) - log p(b | C) - log p(a | C, b), p = softmax(z) over the tokens that may be
+    committed: 0 for every canvas C, and every two commits a and b, exactly where the model's conditionals are those of
+    one distribution. canvas: ids of prompt and answer, masks where nothing stands; first, second: a column of the
+    canvas that is masked, from 0, and the token that it takes.
+
+    ValueError for columns that are not masked, or the same.
+
+    >>> from rws_decode.testing import exact_predictor
+    >>> from rws_theory.worlds.joint_table import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> abs(circulation(predictor, [2, 2], (0, 0), (1, 1))) < 1e-12
+    True
+    """
+    row = list(canvas)
+    for name, (column, _) in (("first", first), ("second", second)):
+        if not 0 <= column < len(row) or row[column] != predictor.mask_id:
+            raise ValueError(f"{name} is column {column}: a masked column of the canvas is needed")
+    if first[0] == second[0]:
+        raise ValueError(f"first and second are both column {first[0]}: two columns are needed")
+    canvases = [list(row) for _ in range(3)]
+    canvases[1][first[0]], canvases[2][second[0]] = first[1], second[1]
+    asked = [(0, first), (0, second), (1, second), (2, first)]
+    with torch_threads(), torch.inference_mode():
+        ids = torch.tensor(canvases)
+        places = torch.tensor([which for which, _ in asked]), torch.tensor([column for _, (column, _) in asked])
+        device = getattr(predictor, "device", None)
+        if device is not None:
+            ids, places = ids.to(device), (places[0].to(device), places[1].to(device))
+        logits = logits_at(predictor, ids, None, *places).double().cpu()
+        logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[1]]] = float("-inf")
+    log_p = logits.log_softmax(dim=-1)
+    values = [float(log_p[index, token]) for index, (_, (_, token)) in enumerate(asked)]
+    return values[0] + values[2] - values[1] - values[3]

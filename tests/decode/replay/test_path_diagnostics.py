@@ -1,0 +1,87 @@
+"""The probability of a decode's path: invariant for exact conditionals, one token a step; else it depends on order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import bert_predictor
+
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.replay.path_diagnostics import circulation, path_diagnostics
+from rws_decode.settings import Options, Shape
+from rws_decode.strategies.orders import RandomOrder
+from rws_decode.testing import exact_predictor
+from rws_theory.testing import random_table
+
+
+@given(st.integers(0, 10**6))
+def test_exact_conditionals_give_every_order_the_same_sum(seed: int) -> None:
+    table = random_table(seed, 4, 3)
+    predictor = exact_predictor(table)
+    options = Options(sampling_temperature=1.0, seed=seed)
+    for order in ("left-to-right", "default", RandomOrder(seed)):
+        (trace,) = decode(predictor, [[]], order, Shape(4, 4, 4), options=options)
+        path = path_diagnostics(trace, predictor)
+        assert path.total == pytest.approx(table.log_prob(trace.tokens.tolist()), abs=1e-9)
+        assert path.entropy_left[0] == pytest.approx(marginal_entropy(table, 4), abs=1e-9)
+
+
+def marginal_entropy(table: object, length: int) -> float:
+    conditionals = table.conditionals([-1] * length)  # type: ignore[attr-defined]
+    return -float(np.where(conditionals > -np.inf, np.exp(conditionals) * conditionals, 0.0).sum())
+
+
+@given(st.integers(0, 10**6), st.integers(0, 2), st.integers(0, 2))
+def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: int, a: int, b: int) -> None:
+    predictor = exact_predictor(random_table(seed, 4, 3))
+    mask = predictor.mask_id
+    assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_learned_model_s_conditionals_are_of_no_distribution() -> None:
+    mini = load_predictor("mini")
+    prompt = mini.encode_prompt(mini.prompts[3])
+    canvas = [*prompt, *[mini.mask_id] * 12]
+    (trace,) = decode(mini, mini.prompts[3], "default", Shape(12, 12, 12))
+    commits = [(len(prompt) + i, int(trace.tokens[i])) for i in (0, 5)]
+    there, back = circulation(mini, canvas, *commits), circulation(mini, canvas, *reversed(commits))
+    assert abs(there) > 1e-3 and there == pytest.approx(-back, abs=1e-5)
+
+
+def test_steps_of_several_tokens_take_them_as_independent() -> None:
+    english = load_predictor("english")
+    (single,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 8, 8))
+    path = path_diagnostics(single, english)
+    assert path.total == pytest.approx(single.log_prob, abs=1e-6) and path.tokens_per_forward == 1
+    (double,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 4, 8))
+    assert abs(path_diagnostics(double, english).total - double.log_prob) > 0.1
+
+
+def test_a_frame_has_a_row_for_each_step() -> None:
+    predictor = bert_predictor()
+    (trace,) = decode(predictor, "the cat", "threshold:0.3", Shape(8, 8, 8))
+    path = path_diagnostics(trace, predictor)
+    frame = path.to_frame()
+    assert frame["step"].tolist() == list(range(trace.steps_run)) and frame["tokens"].sum() == 8
+    assert (frame["entropy_left"] > 0).all() and (frame["log_likelihood"] < 0).all()
+    assert path.tokens_per_forward == 8 / trace.forwards and "tokens per forward" in repr(path)
+    assert not math.isnan(path.total)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ((1, 0), (2, 0), "first is column 1: a masked column of the canvas is needed"),
+        ((0, 0), (9, 0), "second is column 9"),
+        ((0, 0), (0, 1), "first and second are both column 0"),
+    ],
+)
+def test_misuse_is_named(first: tuple[int, int], second: tuple[int, int], message: str) -> None:
+    predictor = exact_predictor(random_table(0, 3, 3))
+    with pytest.raises(ValueError, match=message):
+        circulation(predictor, [predictor.mask_id, 1, predictor.mask_id], first, second)
