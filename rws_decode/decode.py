@@ -85,6 +85,7 @@ def decode(
     if not isinstance(savings, Savings):
         raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
+    shape = job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
     scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.end_ids, sampler, scorer, len(job.prompts))

@@ -13,7 +13,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import row_of
@@ -35,6 +35,7 @@ class Job(NamedTuple):
     strategy: Strategy
     reward: RewardModel | None
     end_ids: list[int]
+    shape: Shape
     settings: dict[str, Any]
 
     @property
@@ -82,6 +83,8 @@ def prepare(
             f"strategy is {strategy!r}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, "
             "needs_reward and a method factor or order"
         )
+    if isinstance(strategy, OwnCount):
+        shape = shape.one_by_one()
     ordered = isinstance(strategy, OrderStrategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
@@ -104,7 +107,7 @@ def prepare(
         "end_of_text": options.end_of_text,
         "end_ids": end_ids if options.end_of_text != "none" else [],
     }
-    return Job(predictor, encoded, strategy, reward, end_ids, settings)
+    return Job(predictor, encoded, strategy, reward, end_ids, shape, settings)
 
 
 def _check_places(numbers: dict[str, Any]) -> None:

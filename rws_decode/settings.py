@@ -22,7 +22,8 @@ class Shape:
     """The size of an answer and how it is filled: `length` tokens in `steps` steps, block by block.
 
     block: tokens per block; blocks are filled from left to right. If it is not given, it is the largest divisor of
-    length from 8 to 32, or else the length. If steps is not given, a step commits two tokens. ValueError unless
+    length from 8 to 32, or else the length. If steps is not given, a step commits two tokens; a strategy that counts
+    itself then has as many steps as it asks for, at most one for each token (`one_by_one`). ValueError unless
     length % block == 0, steps % (length // block) == 0 and steps <= length (`schedule.block_plan`).
 
     >>> Shape(length=4, steps=2, block=4).plan
@@ -36,11 +37,20 @@ class Shape:
     block: int = cast("int", None)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_free", self.steps is None)
         if self.block is None:
             object.__setattr__(self, "block", usual_block(self.length))
         if self.steps is None:
             object.__setattr__(self, "steps", usual_steps(self.length, self.block))
         block_plan(self.length, self.steps, self.block)
+
+    def one_by_one(self) -> Shape:
+        """Return the shape with a step for each token where no number of steps was given, else the shape itself.
+
+        >>> Shape(8).one_by_one().steps, Shape(8, 4).one_by_one().steps
+        (8, 4)
+        """
+        return Shape(self.length, self.length, self.block) if getattr(self, "_free", False) else self
 
     @property
     def plan(self) -> list[PlannedStep]:

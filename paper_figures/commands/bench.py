@@ -80,7 +80,7 @@ class BenchOptions:
     def answer(self, default: Shape) -> Shape:
         """Return the shape of the answer: what is given, and else the default."""
         given = {name: getattr(self, name) for name in SHAPE if getattr(self, name) is not None}
-        return Shape(**{**vars(default), **given})
+        return replace(default, **given)
 
     @property
     def of_a_device(self) -> bool:

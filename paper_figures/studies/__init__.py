@@ -54,6 +54,9 @@ STUDIES: dict[str, Study] = {
     "humaneval": Study(
         "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"
     ),
+    "rivals": Study(
+        "paper_figures.studies.rivals", "samplers of other papers beside the default and RWS: reward, order, cost"
+    ),
     "controls": Study(
         "paper_figures.studies.controls", "RWS beside constant, shuffled, flipped and random rewards, and best of N"
     ),

@@ -156,11 +156,11 @@ class ShapeOptions:
             raise ValueError(f"--length is {self.length}: the gaps of the prompt have length {masks}, leave it out")
         if masks:
             usual = Shape(masks, block=masks if self.block is None else self.block)
-            return replace(usual, steps=usual.steps if self.steps is None else self.steps)
+            return usual if self.steps is None else replace(usual, steps=self.steps)
         given = {name: value for name, value in vars(self).items() if value is not None}
         if "length" in given or "block" in given:
             return Shape(**{"length": usual.length} | given)
-        return replace(usual, **given)
+        return replace(usual, **given) if given else usual
 
 
 @dataclass(frozen=True)

@@ -249,6 +249,7 @@ def scale_path(
     >>> path.states, path.grid_forwards  # Appendix D's pair: three canvases tell what happens at every factor
     (3, 4)
     """
+    shape = shape if threshold is None else shape.one_by_one()
     length, steps = shape.length, shape.steps
     _check(scale_min, scale_max, over, budget, batch, steps)
     options.only("the scale path", "cfg", "end_of_text", "end_ids")

@@ -121,6 +121,11 @@ HERE: dict[str, Here] = {
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
     "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
+    "python -m paper_figures experiment rivals --out out/runs .*": Here(
+        more=f"{SMALL} --strategies rws:8 threshold:0.9",
+        says=("threshold:0.9",),
+        leaves=("out/runs/rivals/rivals.csv",),
+    ),
     "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
         more=SMALL, leaves=("out/runs/reach/results.json",)
     ),

@@ -291,3 +291,12 @@ def test_runs_that_commit_other_numbers_say_so() -> None:
     assert "other numbers of positions were committed" in str(difference)
     counts = [int(trace.chosen[difference.parting.step].sum()) for trace in (one, many)]
     assert f"A commits {counts[0]} position, B {counts[1]}." in one.view(many).html
+
+
+def test_without_a_number_of_steps_nothing_is_forced() -> None:
+    (free,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.99", Shape(8))
+    assert (free.steps, free.forwards) == (8, 8) and (free.chosen.sum(axis=1) == 1).all()
+    (forced,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.99", Shape(8, 4))
+    assert (forced.steps, forced.forwards) == (4, 4) and forced.chosen[-1].sum() == 5
+    (usual,) = decode(PREDICTOR, PROMPTS[0], "default", Shape(8))
+    assert usual.steps == 4

@@ -1,0 +1,137 @@
+"""Compare the samplers of other papers with confidence decoding and RWS, in worlds whose texts can be judged exactly.
+
+Each prompt of each world is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and what comes of
+it is measured alike: the reward of the final text, its log-probability where the world is exact, the rules that it
+breaks where the world has rules, how far its order is from left to right, and what it cost. Strategies that count
+themselves take as many steps as they ask for, the others --steps. These files go below OUT/rivals, besides the units'
+parts:
+
+- `rivals.csv|md`: a row for each world and strategy, each compared with the default on the same prompts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design import single_stage
+from rws_theory.commands.options import option
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.units import Unit
+    from paper_figures.table import Table
+
+__all__ = ["Options", "run", "tables"]
+
+NAME = "rivals"
+STRATEGIES = (
+    *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
+    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
+)
+MEASURES = ("final_reward", "log_prob", "rules_broken", "god_steps", "forwards", "tokens_per_forward", "reward_calls")
+_CAPTION = (
+    "Means over prompts. final_reward: of the final text, raw, by the reward model; log_prob: nats, of an exact "
+    "world; rules_broken: of the story language; god_steps: generation order deviation, 0 from left to right; "
+    "reward_calls: texts scored. In brackets the mean difference from the default on the same prompts, its paired 95 % "
+    "bootstrap interval, and p of the sign-flip permutation test, corrected over the strategies by Holm's method."
+)
+
+
+@dataclass(frozen=True)
+class Options(single_stage.ExactStageOptions):
+    """The study's options."""
+
+    strategies: tuple[str, ...] = option(
+        STRATEGIES, "strategies with their numbers; the default is always one", metavar="NAME[:NUMBER]"
+    )
+    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
+    worlds: tuple[str, ...] | None = option(
+        None, "several worlds, in place of --model and --reward, such as mini:mini english:era", metavar="MODEL:REWARD"
+    )
+    batch: int = 16
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Run the study from parsed options; return what `--json` prints."""
+    from rws_decode.strategies.table import check_text
+
+    for text in options.strategies:
+        check_text(text, "--strategies")
+    begun = [
+        single_stage.begin(each, NAME, {"--reward": (each.reward,)})
+        for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
+    ]
+
+    import pandas as pd
+
+    from paper_figures.studies.work.rivals import work
+
+    stages, bases = [], []
+    for each, prompts in begun:
+        bases.append(replace(single_stage.base_unit(each, NAME), reward=each.reward))
+        units = [
+            replace(unit, prompt=prompt.text, example=prompt.name)
+            for unit in _units(bases[-1], options)
+            for prompt in prompts.test
+        ]
+        stages.append(single_stage.run_stage(each, units, work))
+    frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
+    study_tables = tables(frame, seed=options.seed)
+    settings = single_stage.prompt_settings(begun[0][0]) | {
+        "seed": options.seed,
+        "worlds": [f"{model}:{reward}" for model, reward in _worlds(options)],
+        "strategies": list(options.strategies),
+    }
+    results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
+    return single_stage.finish(begun[0][0], bases[0], stages, study_tables, frame, settings=settings, results=results)
+
+
+def _worlds(options: Options) -> list[tuple[str, str]]:
+    """Return each world's model and reward model; ValueError for a text that names no two."""
+    if options.worlds is None:
+        return [(options.model, options.reward)]
+    worlds = []
+    for text in options.worlds:
+        model, _, reward = text.partition(":")
+        if not model or not reward:
+            raise ValueError(f"--worlds holds {text!r}: MODEL:REWARD is needed, such as english:era")
+        worlds.append((model, reward))
+    return worlds
+
+
+def _units(base: Unit, options: Options) -> list[Unit]:
+    """Return a unit without a prompt for each strategy, the default first."""
+    from rws_decode.strategies.protocol import OwnCount, describe
+    from rws_decode.strategies.table import as_strategy
+
+    units = []
+    for text in dict.fromkeys(("default", *options.strategies)):
+        strategy = as_strategy(text, seed=options.seed)
+        # What counts by itself takes as many steps as it asks for: a schedule that ends before makes it another method.
+        steps = options.length if isinstance(strategy, OwnCount) else options.steps
+        units.append(
+            replace(
+                base,
+                strategy=describe(strategy),
+                labels={"method": text, "schedule": options.steps},
+                seed=options.seed,
+                steps=steps,
+            )
+        )
+    return units
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the study's table from its rows."""
+    from paper_figures.studies.summaries.means import Summary, summary_table
+
+    if not len(frame):
+        return []
+    # A run is told by its --steps, whatever its strategies made of them.
+    frame = frame.assign(steps=frame["schedule"])
+    known = tuple(name for name in MEASURES if frame[name].notna().any())
+    summary = Summary(known, ("predictor", "method"), {"method": "default"}, ("example", "prompt", "seed"), ("method",))
+    table = summary_table(NAME, _CAPTION, frame, summary, seed)
+    return [] if table is None else [table]

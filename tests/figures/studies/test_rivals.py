@@ -1,0 +1,93 @@
+"""The rivals study: its rows are what decoding gives, and its table compares each strategy with the default."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import single_stage_runs
+from study_runs import run_again
+
+from paper_figures.runner.results import read_results
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.settings import Shape
+from rws_decode.strategies.table import as_strategy
+
+STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order"]
+WORLDS = ["--worlds", "mini:mini", "english:era"]
+SIZE = ["--prompts", "3", "--length", "16", "--steps", "8", "--block", "16", "--strategies", *STRATEGIES]
+
+run = partial(single_stage_runs.run, "rivals")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished")
+    assert run(out, [*SIZE, *WORLDS]) == 0
+    return out
+
+
+@pytest.mark.parametrize(("model", "reward"), [("mini", "mini"), ("english", "era")])
+def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -> None:
+    frame = read_results(finished)
+    assert len(frame) == 2 * 3 * (1 + len(STRATEGIES))
+    predictor, guide = load_predictor(model), load_reward(reward)
+    for method in ("default", *STRATEGIES):
+        counts = method.startswith("threshold")
+        rows = frame[(frame["predictor"] == model) & (frame["method"] == method)].sort_values("example")
+        run_ = decode(
+            predictor, rows["prompt"].tolist(), as_strategy(method), Shape(16, 16 if counts else 8, 16), reward=guide
+        )
+        made = run_.to_frame()
+        assert rows["forwards"].tolist() == made["forwards"].tolist()
+        assert np.allclose(rows["final_reward"], made["reward"]) and np.allclose(rows["god_steps"], made["god_steps"])
+        assert rows["text"].tolist() == run_.texts
+        if model == "english":
+            assert np.allclose(rows["log_prob"], [trace.log_prob for trace in run_])
+        else:
+            assert rows["rules_broken"].tolist() == [len(trace.rules_broken or ()) for trace in run_]
+
+
+def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished: Path) -> None:
+    frame = read_results(finished)
+    rows = json.loads((finished / "rivals" / "results.json").read_text())["rivals"]
+    assert {(row["predictor"], row["method"]) for row in rows} == {
+        (model, method) for model in ("mini", "english") for method in ("default", *STRATEGIES)
+    }
+    for row in rows:
+        of = frame[(frame["predictor"] == row["predictor"]) & (frame["method"] == row["method"])]
+        values = of[row["measure"]].dropna()
+        assert row["n"] == len(values) and (row["mean"] is None or row["mean"] == pytest.approx(values.mean()))
+        base = frame[(frame["predictor"] == row["predictor"]) & (frame["method"] == "default")]
+        if row["method"] == "default" or row["mean"] is None:
+            assert row["difference"] is None
+        else:
+            assert row["pairs"] == 3
+            assert row["difference"] == pytest.approx(values.mean() - base[row["measure"]].mean())
+    calls = {
+        row["method"]: row["mean"] for row in rows if (row["predictor"], row["measure"]) == ("mini", "reward_calls")
+    }
+    assert calls["default"] == calls["threshold:0.9"] == 0 < calls["threshold:0.9+rws:8"]
+
+
+def test_a_finished_run_is_not_made_again(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_again("rivals", [*SIZE, *WORLDS], finished, capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--strategies", "threshold"], "--strategies is 'threshold': a number is missing, as in threshold:0.9"),
+        (["--strategies", "schedule"], "--strategies is 'schedule': schedule needs more than a number"),
+        (["--worlds", "mini"], "--worlds holds 'mini': MODEL:REWARD is needed, such as english:era"),
+    ],
+)
+def test_misuse_is_named(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "out", words) == 2
+    output = capsys.readouterr()
+    assert message in output.err and not (tmp_path / "out").exists()
