@@ -12,7 +12,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Shape
-from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
+from rws_decode.strategies.table import OFFERED, STRATEGIES, as_strategy, check_text, strategy_named
 from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
 from rws_theory.worlds.joint_table import MASK
@@ -42,9 +42,14 @@ class FrontierText:
 def check_method(name: str) -> tuple[str, float | None]:
     """Return a method's name and number from NAME or NAME:NUMBER; ValueError for another.
 
-    >>> check_method("rws:8")
-    ('rws', 8.0)
+    What scales another strategy stays in the name.
+
+    >>> check_method("rws:8"), check_method("threshold:0.9+rws:8")
+    (('rws', 8.0), ('threshold:0.9+rws:8', None))
     """
+    if "+" in name:
+        check_text(name, "--strategies")
+        return name, None
     kind, colon, text = name.partition(":")
     draws = {draw.partition(":")[0]: ":" in draw for draw in DRAWS}
     table = {known: bool(_numbers_of(known)) for known in OFFERED if len(_numbers_of(known)) < 2}
@@ -118,6 +123,9 @@ def _written(
         kind, number = "default", None
     row = [*context, *(predictor.mask_id if token == MASK else token for token in canvas)]
     run = None
+    if "+" in kind:
+        (trace,) = decode(predictor, [row], as_strategy(kind), shape, reward=reward)
+        return trace.completed[len(context) :]
     if "run" in STRATEGIES[kind].reads:
         rws = strategy_named("rws", reward_scale=number)
         (run,) = decode(predictor, [row], rws, shape, reward=reward)

@@ -15,7 +15,7 @@ from rws_decode.rewards.world import era_reward
 
 SHAPE = ["--length", "8", "--steps", "4", "--block", "8"]
 METHODS = "default temperature:8 rws:8 constant:8 shuffled:8 left-to-right sample best-of:3".split()
-METHODS += ["tilt-sample:1", "tilt-decode:1"]
+METHODS += ["tilt-sample:1", "tilt-decode:1", "threshold:0.9", "threshold:0.9+rws:8"]
 
 
 def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(
@@ -58,6 +58,7 @@ def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--strategies", "rws"], "--strategies holds 'rws': rws takes a number"),
         (["--strategies", "default:2"], "default takes no number"),
+        (["--strategies", "threshold:0.9+margin"], "scales a strategy of other papers, as in threshold:0.9+rws:8"),
         (["--strategies", "none"], "--strategies holds 'none': one of"),
         (["--strategies", "rws:x"], "'x' is no number"),
         (["--strategies", "best-of:0"], "a whole number of draws is needed"),
