@@ -29,7 +29,12 @@ if TYPE_CHECKING:
         load_predictor,
     )
     from rws_decode.replay.diff import TraceDiff, diff
-    from rws_decode.replay.path_diagnostics import PathDiagnostics, circulation, path_diagnostics
+    from rws_decode.replay.path_diagnostics import (
+        PathDiagnostics,
+        circulation,
+        order_log_likelihood,
+        path_diagnostics,
+    )
     from rws_decode.replay.replay import Replay, replay, replay_with
     from rws_decode.replay.step_logits import StepLogits, step_logits
     from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
@@ -94,7 +99,7 @@ _HOME = {
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
-    "replay.path_diagnostics": ("PathDiagnostics", "circulation", "path_diagnostics"),
+    "replay.path_diagnostics": ("PathDiagnostics", "circulation", "order_log_likelihood", "path_diagnostics"),
     "replay.replay": ("Replay", "replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
     "settings": ("Options", "Savings", "Shape"),
@@ -173,6 +178,7 @@ __all__ = [
     "load_predictor",
     "load_reward",
     "load_trace",
+    "order_log_likelihood",
     "path_diagnostics",
     "plots",
     "recorded",

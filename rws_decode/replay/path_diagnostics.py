@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.predictors.base import MaskPredictor, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["PathDiagnostics", "circulation", "path_diagnostics"]
+__all__ = ["PathDiagnostics", "circulation", "order_log_likelihood", "path_diagnostics"]
+
+_CANVASES = 16  # of one forward
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,54 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
     return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy)
 
 
+def order_log_likelihood(
+    predictor: MaskPredictor, prompt: str | Sequence[int], tokens: Sequence[int], commit_step: Sequence[int]
+) -> float:
+    r"""Return the log-likelihood of an answer's tokens when they are committed in this order, in nats.
+
+    sum_t sum_{i in S_t} log p(x_i | the prompt and all tokens of earlier steps), S_t the positions with commit step t,
+    p as in `path_diagnostics`. Whatever order decoding took, any order can be asked about: with one token a step, a
+    model whose conditionals are those of one distribution gives log p(answer) for all of them. prompt: text, or ids;
+    tokens, commit_step: n numbers each.
+
+    ValueError for lengths that differ.
+
+    >>> from rws_decode.testing import exact_predictor
+    >>> from rws_theory.worlds.joint_table import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> orders = ([0, 1], [1, 0], [0, 0])
+    >>> [round(float(np.exp(order_log_likelihood(predictor, [], [1, 1], order))), 6) for order in orders]
+    [0.5, 0.5, 0.36]
+    """
+    if len(tokens) != len(commit_step) or not len(tokens):
+        raise ValueError(f"commit_step has {len(commit_step)} steps: one for each of {len(tokens)} tokens is needed")
+    before = list(prompt_ids(predictor, prompt) if isinstance(prompt, str) else prompt)
+    answer, when = np.asarray(tokens, dtype=np.int64), np.asarray(commit_step)
+    total = 0.0
+    steps = np.unique(when)
+    for some in np.array_split(steps, -(-len(steps) // _CANVASES)):
+        canvases = [before + np.where(when < step, answer, predictor.mask_id).tolist() for step in some]
+        asked = [(row, int(i)) for row, step in enumerate(some) for i in np.flatnonzero(when == step)]
+        log_p = _log_p(predictor, canvases, [(row, len(before) + i) for row, i in asked])
+        total += sum(float(log_p[index, answer[i]]) for index, (_, i) in enumerate(asked))
+    return total
+
+
+def _log_p(
+    predictor: MaskPredictor, canvases: Sequence[Sequence[int]], places: Sequence[tuple[int, int]]
+) -> torch.Tensor:
+    """Return log p of every token, float64 [N, V], at N places of some canvases: (row, column), rows rising."""
+    with torch_threads(), torch.inference_mode():
+        ids = torch.tensor(canvases)
+        row, column = (torch.tensor(part) for part in zip(*places, strict=True))
+        device = getattr(predictor, "device", None)
+        if device is not None:
+            ids, row, column = ids.to(device), row.to(device), column.to(device)
+        logits = logits_at(predictor, ids, None, row, column).double().cpu()
+        logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[1]]] = float("-inf")
+    return logits.log_softmax(dim=-1)
+
+
 def circulation(
     predictor: MaskPredictor, canvas: Sequence[int], first: tuple[int, int], second: tuple[int, int]
 ) -> float:
@@ -119,14 +169,6 @@ def circulation(
     canvases = [list(row) for _ in range(3)]
     canvases[1][first[0]], canvases[2][second[0]] = first[1], second[1]
     asked = [(0, first), (0, second), (1, second), (2, first)]
-    with torch_threads(), torch.inference_mode():
-        ids = torch.tensor(canvases)
-        places = torch.tensor([which for which, _ in asked]), torch.tensor([column for _, (column, _) in asked])
-        device = getattr(predictor, "device", None)
-        if device is not None:
-            ids, places = ids.to(device), (places[0].to(device), places[1].to(device))
-        logits = logits_at(predictor, ids, None, *places).double().cpu()
-        logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[1]]] = float("-inf")
-    log_p = logits.log_softmax(dim=-1)
+    log_p = _log_p(predictor, canvases, [(which, column) for which, (column, _) in asked])
     values = [float(log_p[index, token]) for index, (_, (_, token)) in enumerate(asked)]
     return values[0] + values[2] - values[1] - values[3]

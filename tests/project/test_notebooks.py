@@ -49,6 +49,11 @@ CONCLUSIONS = {
         "the interval leaves out 0",
     ],
     "06_reading_your_own_traces": ["recorded values: **yes**", "for 1 of 1 the crossing is **proved**"],
+    "08_does_the_order_matter": [
+        "the order **does not matter**",
+        "Two tokens at a time it does",
+        "its conditionals are of **no** distribution",
+    ],
     "07_the_papers_tables_and_ours": [
         "**450**, the only one below 900",
         "needs 321 prompts",

@@ -26,10 +26,10 @@ def order_map(*runs: Sequence[Trace], axes: Panels = None) -> Figure:
     """Draw the share of prompts that commit each position at each step, one panel for each strategy's run.
 
     Across: the position in the answer [tokens, from 0]; up: the step [from 0]. The line is the mean step of each
-    position over the prompts that commit it, the dotted one the order from left to right at the planned rate.
+    position over the prompts that commit it, the dotted one the order from left to right in as many steps.
 
     runs: what `decode` returns, one for each panel; answers of one length. axes: one for each run; None for a new
-    figure. ValueError for no traces, and for answers or plans that differ.
+    figure. ValueError for no traces, and for answers of other lengths.
 
     >>> from rws_decode import decode, load_predictor, plots, Shape
     >>> predictor = load_predictor("english")
@@ -42,10 +42,10 @@ def order_map(*runs: Sequence[Trace], axes: Panels = None) -> Figure:
         raise ValueError(
             f"runs hold {[len(run) for run in runs]} traces: at least one each is needed, from decode(...)"
         )
-    plans = {(trace.length, trace.steps, trace.block) for trace in traces}
-    if len(plans) > 1:
-        raise ValueError(f"runs have {len(plans)} shapes: answers of one length, steps and block are needed")
-    ((length, steps, _),) = plans
+    lengths = {trace.length for trace in traces}
+    if len(lengths) > 1:
+        raise ValueError(f"runs have answers of {len(lengths)} lengths: one length is needed")
+    length, steps = traces[0].length, max(trace.steps_run for trace in traces)
     figure, panels = panels_of(axes, 1, len(runs), (1.5 + 4.2 * len(runs), 4.4), sharey=True)
     shares = [_share(run, steps, length) for run in runs]
     most = max(float(share.max()) for share in shares)
@@ -53,13 +53,15 @@ def order_map(*runs: Sequence[Trace], axes: Panels = None) -> Figure:
         panel.imshow(share, aspect="auto", origin="lower", cmap="Blues", vmin=0, vmax=most)
         panel.grid(visible=False)
         panel.plot(np.arange(length), _mean_step(run), color=VERMILION, label="mean step")
-        panel.plot(np.arange(length), np.arange(length) * steps // length, ":", color=BLACK, label="left to right")
+        taken = np.mean([trace.steps_run for trace in run])
+        panel.plot(np.arange(length), np.arange(length) * taken / length, ":", color=BLACK, label="left to right")
         god = np.mean([trace.god_steps for trace in run])
         panel.set_title(f"{strategy_label(run[0].strategy)}: GOD {god:.2f} steps", parse_math=False)
         panel.set_xlabel("position in the answer [tokens, from 0]")
         panel.set_xlim(-0.5, length - 0.5)
         panel.set_ylim(-0.5, steps - 0.5)
         whole_ticks(panel)
+    whole_ticks(panels[0], "y")
     panels[0].set_ylabel("step, from 0")
     figure.colorbar(panels[0].images[0], ax=panels, label="share of prompts", shrink=0.9, pad=0.02)
     legend(figure, panels[0], axes)

@@ -12,7 +12,7 @@ from tiny_models import bert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.replay.path_diagnostics import circulation, path_diagnostics
+from rws_decode.replay.path_diagnostics import circulation, order_log_likelihood, path_diagnostics
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.orders import RandomOrder
 from rws_decode.testing import exact_predictor
@@ -43,6 +43,22 @@ def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: 
     assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
 
 
+@given(st.integers(0, 10**6), st.permutations(range(4)))
+def test_the_variance_over_orders_is_zero_where_conditionals_are_exact(seed: int, order: list[int]) -> None:
+    table = random_table(seed, 4, 3)
+    tokens = np.random.default_rng(seed).integers(0, 3, 4).tolist()
+    value = order_log_likelihood(exact_predictor(table), [], tokens, order)
+    assert value == pytest.approx(table.log_prob(tokens), abs=1e-9)
+
+
+def test_the_order_of_a_trace_gives_its_path() -> None:
+    mini = load_predictor("mini")
+    for strategy in ("default", "threshold:0.9"):
+        (trace,) = decode(mini, mini.prompts[3], strategy, Shape(24, 12, 24))
+        asked = order_log_likelihood(mini, mini.prompts[3], trace.tokens.tolist(), trace.commit_step.tolist())
+        assert asked == pytest.approx(path_diagnostics(trace, mini).total, abs=1e-3)  # in batches of another size
+
+
 def test_a_learned_model_s_conditionals_are_of_no_distribution() -> None:
     mini = load_predictor("mini")
     prompt = mini.encode_prompt(mini.prompts[3])
@@ -71,6 +87,11 @@ def test_a_frame_has_a_row_for_each_step() -> None:
     assert (frame["entropy_left"] > 0).all() and (frame["log_likelihood"] < 0).all()
     assert path.tokens_per_forward == 8 / trace.forwards and "tokens per forward" in repr(path)
     assert not math.isnan(path.total)
+
+
+def test_an_order_has_a_step_for_each_token() -> None:
+    with pytest.raises(ValueError, match="commit_step has 1 steps: one for each of 2 tokens is needed"):
+        order_log_likelihood(exact_predictor(random_table(0, 2, 2)), [], [0, 1], [0])
 
 
 @pytest.mark.parametrize(

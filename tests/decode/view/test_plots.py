@@ -246,7 +246,7 @@ def test_an_order_map_needs_answers_of_one_shape(guided: Trace, english: WorldPr
     for runs, message in (
         ([], "runs hold [] traces: at least one each is needed"),
         ([[guided], []], "runs hold [1, 0] traces"),
-        ([[guided], [short]], "runs have 2 shapes: answers of one length, steps and block are needed"),
+        ([[guided], [short]], "runs have answers of 2 lengths: one length is needed"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             plots.order_map(*runs)
