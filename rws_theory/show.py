@@ -12,6 +12,7 @@ __all__ = ["clipped", "facts_html", "figures", "one_line", "quoted", "shortened"
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
+_LONG = "left; min-width: 18em"  # of a column of texts, so that a narrow window scrolls instead of breaking each word
 _RULE = "; border-bottom: 1px solid currentColor"
 
 
@@ -28,7 +29,10 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: s
     listed = list(rows)
     width = len(head) if head else len(listed[0]) if listed else 1
     columns = list(zip(*listed, strict=True)) if listed else [()] * width
-    sides = ["right" if column and all(map(_is_number, column)) else "left" for column in columns]
+    sides = [
+        "right" if column and all(map(_is_number, column)) else _LONG if _has_text(column) else "left"
+        for column in columns
+    ]
 
     def line(values: Sequence[object], tag: str, rule: str = "") -> str:
         cells = (
@@ -41,7 +45,7 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: s
     if len(listed) > most:
         body.append(f'<tr><td colspan="{width}" style="{_CELL}left">and {len(listed) - most:,} more</td></tr>')
     return (
-        '<table style="border-collapse: collapse; color: inherit">'
+        '<table style="display: block; overflow-x: auto; border-collapse: collapse; color: inherit">'
         + (f'<caption style="{_CAPTION}">{escape(caption)}</caption>' if caption else "")
         + (f"<thead>{line(head, 'th', _RULE)}</thead>" if head else "")
         + f"<tbody>{''.join(body)}</tbody></table>"
@@ -151,6 +155,10 @@ def shortened(items: Iterable[object], most: int = 6) -> str:
 
 def _text(value: object) -> str:
     return figures(value) if isinstance(value, float) else str(value)
+
+
+def _has_text(column: Sequence[object]) -> bool:
+    return any(isinstance(value, str) and len(value) > 40 for value in column)
 
 
 def _is_number(value: object) -> bool:

@@ -30,10 +30,10 @@ STRATEGIES = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
 )
-MEASURES = ("final_reward", "log_prob", "rules_broken", "god_steps", "forwards", "tokens_per_forward", "reward_calls")
+MEASURES = ("final_reward", "log_prob", "rules_broken", "god_tokens", "forwards", "tokens_per_forward", "reward_calls")
 _CAPTION = (
     "Means over prompts. final_reward: of the final text, raw, by the reward model; log_prob: nats, of an exact "
-    "world; rules_broken: of the story language; god_steps: generation order deviation, 0 from left to right; "
+    "world; rules_broken: of the story language; god_tokens: generation order deviation, 0 from left to right; "
     "reward_calls: texts scored. In brackets the mean difference from the default on the same prompts, its paired 95 % "
     "bootstrap interval, and p of the sign-flip permutation test, corrected over the strategies by Holm's method."
 )

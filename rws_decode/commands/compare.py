@@ -62,14 +62,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"{text}: {answer if options.strategies.index(same) == number else f'the answer of {same}'}\n")
     for line in legend(mark, f"words that the answer of {usual} does not have there", answers.values(), shown.values()):
         print(f"{line}\n")
-    head = ["", "reward", "log p", "rules broken", "GOD [steps]", "forwards", "reward calls"]
+    head = ["", "reward", "log p", "rules broken", "GOD [tokens]", "forwards", "reward calls"]
     rows = [
         [
             text,
             "-" if trace.final_reward is None else f"{trace.final_reward['raw']:.3f}",
             "-" if trace.log_prob is None else f"{trace.log_prob:.2f}",
             "-" if trace.rules_broken is None else str(len(trace.rules_broken)),
-            f"{trace.god_steps:.2f}",
+            f"{trace.god_tokens:.2f}",
             str(trace.forwards),
             str(trace.reward_calls),
         ]

@@ -95,7 +95,8 @@ def _path(options: ScalePathOptions) -> ScalePath:
     prompt = options.prompt.read(predictor)
     shape = options.shape.make(prompt, predictor.mask_id)
     device = options.predictor.loading.device
-    with torch_threads(options.threads), progress("scale-path", shape.steps, "step") as shown:
+    steps = shape.steps if options.threshold is None else shape.one_by_one().steps
+    with torch_threads(options.threads), progress("scale-path", steps, "step") as shown:
 
         def follow(level: Level) -> None:
             shown.remark(f"{level.states} canvases, {level.intervals} intervals")
@@ -185,7 +186,7 @@ def _text(path: ScalePath) -> str:
         if usual is not None and usual.text is not None and tokens != usual.tokens:
             text = marked(text, usual.text, mark)
         shown.append(text)
-        here = ", where scale 1 is" if usual is not None and tokens == usual.tokens and usual.lower <= 1 else ""
+        here = " (scale 1 is here)" if usual is not None and tokens == usual.tokens and usual.lower <= 1 else ""
         lines += [f"answer {number}, at {scales}{here}", f"  {'; '.join(worth)}", f"  {text}", ""]
     beside = "the answer at scale 1" if usual is not None and usual.lower <= 1 <= usual.upper else "answer 1"
     lines += legend(mark, f"words that {beside} does not have there", plain, shown)
@@ -197,7 +198,7 @@ def _text(path: ScalePath) -> str:
         f"{len(path.pieces)} pieces of the axis, {len(path.answers)} different answers{at}; "
         f"{'certified: nothing is left out, every breakpoint is proved' if path.certified else 'not certified'}\n"
         f"forwards: {path.forwards}; a grid of as many points would take {path.grid_forwards}; "
-        f"reward calls: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
+        f"reward calls on the way: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
     )
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = ["answer_text", "as_json", "legend", "marked", "marker", "prompt_line", "run_text", "table"]
+__all__ = ["answer_text", "as_json", "forced_commits", "legend", "marked", "marker", "prompt_line", "run_text", "table"]
 
 Mark = Callable[[str], str]
 
@@ -70,10 +70,25 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
     if trace.unscaled.any() and trace.strategy["name"] != "default":
         changed = int(trace.changed.sum())
         lines.append(f"  steps that would have committed otherwise at factor 1: {changed} of {trace.steps_run}")
+    if forced := forced_commits(trace):
+        told = ", ".join(f"{count} at step {step}" for step, count in forced.items())
+        lines.append(f"  tokens that the end of --steps committed at once: {told}; the strategy asks for more steps")
     saved = f", saved: {trace.reward_calls_saved}" if trace.reward_calls or trace.reward_calls_saved else ""
     ties = f"; ties at the cut: {int(trace.ties.sum())}"
     lines.append(f"  forwards: {trace.forwards}; reward calls: {trace.reward_calls}{saved}{ties}")
     return "\n".join(lines)
+
+
+def forced_commits(trace: Trace) -> dict[int, int]:
+    """Return how many tokens went at a block's last step, by step, where a strategy counts and more than one went.
+
+    There it commits all that is left, whatever it counted. A run whose steps are as many as its tokens has none.
+    """
+    if not trace.strategy.get("counts") or trace.steps == trace.length:
+        return {}
+    of_block = trace.steps * trace.block // trace.length
+    last = [step for step in range(of_block - 1, trace.steps_run, of_block) if trace.chosen[step].sum() > 1]
+    return {step: int(trace.chosen[step].sum()) for step in last}
 
 
 def marker(stream: TextIO | None = None) -> Mark:

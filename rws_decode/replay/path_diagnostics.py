@@ -15,6 +15,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.trace.trace import Trace
+from rws_theory.show import table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -28,9 +29,9 @@ _CANVASES = 16  # of one forward
 class PathDiagnostics:
     """Each step of a run at factor 1, R steps: what its tokens were worth, and what was open.
 
-    tokens: int64 [R], tokens that the step committed; log_likelihood: float64 [R], nats, the sum of log p of each of
-    them, given the canvas before the step; entropy_left: float64 [R], nats, the summed entropy of all masked positions
-    before the step.
+    tokens: int64 [R], tokens that the step committed, those that end the text too; log_likelihood: float64 [R], nats,
+    the sum of log p of each of them, given the canvas before the step; entropy_left: float64 [R], nats, the summed
+    entropy of the answer's masked positions before the step, in all blocks.
     """
 
     tokens: NDArray[np.int64]
@@ -40,6 +41,11 @@ class PathDiagnostics:
     def __repr__(self) -> str:
         rate = f"{self.tokens_per_forward:.2f} tokens per forward"
         return f"PathDiagnostics({len(self.tokens)} steps, {rate}, path log-likelihood {self.total:.4g} nats)"
+
+    def _repr_html_(self) -> str:
+        rows = zip(range(len(self.tokens)), self.tokens.tolist(), self.log_likelihood, self.entropy_left, strict=True)
+        head = ("step", "tokens", "log-likelihood [nats]", "entropy left [nats]")
+        return table_html(head, [[step, count, float(a), float(b)] for step, count, a, b in rows], repr(self))
 
     @property
     def total(self) -> float:
@@ -78,6 +84,8 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
     >>> path.tokens.tolist(), round(float(np.exp(path.total)), 6)
     ([1, 1], 0.5)
     """
+    if not isinstance(trace, Trace):
+        raise ValueError(f"trace is {trace!r}: one trace is needed, such as the first that decode(...) returns, run[0]")
     check_predictor(trace, predictor)
     closed = forbidden_ids(predictor)
     likelihood, entropy = np.zeros(trace.steps_run), np.zeros(trace.steps_run)
@@ -160,6 +168,8 @@ def circulation(
     >>> abs(circulation(predictor, [2, 2], (0, 0), (1, 1))) < 1e-12
     True
     """
+    if isinstance(canvas, str):
+        raise ValueError(f"canvas is {canvas!r}: ids are needed, such as predictor.encode_prompt(...) and masks")
     row = list(canvas)
     for name, (column, _) in (("first", first), ("second", second)):
         if not 0 <= column < len(row) or row[column] != predictor.mask_id:

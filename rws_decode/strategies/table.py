@@ -72,7 +72,7 @@ STRATEGIES: dict[str, Entry] = {
     "klass": Entry(
         "klass.Klass",
         ("threshold",),
-        "all of probability --threshold or more that have come to rest (KLASS)",
+        "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)",
         scalable=True,
     ),
     "certainty-prior": Entry(

@@ -183,13 +183,13 @@ def known_columns(head: Sequence[str], rows: Sequence[Sequence[str]], caption: s
     return table_html([head[i] for i in known], [[row[i] for i in known] for row in rows], caption)
 
 
-_HEADS = ("reward", "log p", "GOD [steps]", "rules broken")
+_HEADS = ("reward", "log p", "GOD [tokens]", "rules broken")
 
 
 def _numbers(trace: Trace) -> list[str]:
     return [
         "" if trace.final_reward is None else f"{trace.final_reward['raw']:.3g}",
         "" if trace.log_prob is None else f"{trace.log_prob:.2f}",
-        f"{trace.god_steps:.2f}",
+        f"{trace.god_tokens:.2f}",
         "" if trace.rules_broken is None else str(len(trace.rules_broken)),
     ]

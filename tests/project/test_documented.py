@@ -84,7 +84,7 @@ HERE: dict[str, Here] = {
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
-    "python -m rws_decode compare .*": Here(says=("rws:8: ", "rules broken", "GOD [steps]")),
+    "python -m rws_decode compare .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
     "python -m rws_decode view .*": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
     "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),

@@ -134,3 +134,12 @@ def test_words_are_marked_on_a_terminal_and_in_brackets_elsewhere(monkeypatch: p
     monkeypatch.setenv("NO_COLOR", "1")
     assert marker(Terminal())("a b") == "[a b]"  # type: ignore[arg-type]
     assert marked("a b c", "a c") == "a [b] c" and marked("a", "a") == "a" and marked("", "a") == ""
+
+
+def test_a_schedule_that_ends_before_a_strategy_does_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    klass = ["generate", *MINI[:-4], "--strategy", "klass", "--threshold", "0.99", "--length", "32"]
+    short = json.loads(printed(capsys, *klass, "--steps", "8", "--json"))
+    count = short["commit_step"].count(7)
+    told = f"tokens that the end of --steps committed at once: {count} at step 7; the strategy asks for more steps"
+    assert count > 1 and told in printed(capsys, *klass, "--steps", "8")
+    assert "the end of --steps" not in printed(capsys, *klass)

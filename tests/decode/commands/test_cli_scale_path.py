@@ -125,7 +125,7 @@ def test_each_answer_is_printed_once_and_whole(models: Path, capsys: pytest.Capt
     )
     assert sum(line.startswith("answer ") for line in lines) == result["outputs"] == len(texts)
     at_one = next(piece for piece in result["pieces"] if piece["lower"] <= 1 <= piece["upper"])
-    (usual,) = [i for i, line in enumerate(lines) if line.endswith(", where scale 1 is")]
+    (usual,) = [i for i, line in enumerate(lines) if line.endswith(" (scale 1 is here)")]
     assert lines[usual + 2] == at_one["text"] and "[" not in out.splitlines()[usual + 2]
     assert f"{result['outputs']} different answers; certified" in out
     partial = printed(capsys, *words, "--budget", 4)[0]

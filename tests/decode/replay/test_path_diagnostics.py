@@ -106,3 +106,13 @@ def test_misuse_is_named(first: tuple[int, int], second: tuple[int, int], messag
     predictor = exact_predictor(random_table(0, 3, 3))
     with pytest.raises(ValueError, match=message):
         circulation(predictor, [predictor.mask_id, 1, predictor.mask_id], first, second)
+
+
+def test_what_is_no_trace_or_no_canvas_is_named() -> None:
+    predictor = bert_predictor()
+    run = decode(predictor, "the cat", "default", Shape(4, 4, 4))
+    with pytest.raises(ValueError, match=r"one trace is needed, such as the first that decode"):
+        path_diagnostics(run, predictor)  # type: ignore[arg-type]
+    assert path_diagnostics(run[0], predictor)._repr_html_().count("<tr>") == 5
+    with pytest.raises(ValueError, match="canvas is 'the cat': ids are needed"):
+        circulation(predictor, "the cat", (0, 1), (1, 1))  # type: ignore[arg-type]
