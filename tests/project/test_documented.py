@@ -79,7 +79,7 @@ HERE: dict[str, Here] = {
     ),
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
-    "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls on the way: 0")),
+    "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
     "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
