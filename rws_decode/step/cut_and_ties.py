@@ -66,7 +66,7 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     ranked = value
     if isinstance(strategy, OrderStrategy):
         value = order_of(strategy, view._replace(scale=scale, log_odds=exact))
-        reach = sensitivity_of(strategy) * completion.error
+        reach = sensitivity_of(strategy) * completion.error * scale
         low, high = value - reach, value + reach
     else:
         low, high = rounding.value_range(exact, logits, completion.error, scale, options.ranking, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,7 @@ from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
 from rws_theory.show import one_line
 
-__all__ = ["Counted", "RecordedChoice", "ranks_in_rows"]
+__all__ = ["Counted", "RecordedChoice", "least_odds", "ranks_in_rows"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -68,6 +69,17 @@ class RecordedChoice(Counted):
         if self.commit_step.shape != (view.rows, view.length):
             raise ValueError(f"commit_step has shape {self.commit_step.shape}: ({view.rows}, {view.length}) is needed")
         return torch.from_numpy(self.commit_step).to(view.row.device)[view.row, view.position] == view.step
+
+
+def least_odds(threshold: float) -> float:
+    """Return the log-odds of a probability, to compare others with; ValueError for no probability between 0 and 1.
+
+    >>> least_odds(0.5)
+    0.0
+    """
+    if not (isinstance(threshold, int | float) and 0 < threshold < 1):
+        raise ValueError(f"threshold is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+    return math.log(threshold) - math.log1p(-threshold)
 
 
 def ranks_in_rows(values: Tensor, view: MaskedPositions) -> tuple[Tensor, Tensor]:

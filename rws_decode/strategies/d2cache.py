@@ -32,7 +32,7 @@ class CertaintyPrior(Counted):
 
     sigma: float
     name = "certainty-prior"
-    sensitivity = 0.5  # of a probability: at most 1 / 4 for each of c z's two ends, at factor 1
+    sensitivity = 0.5  # a probability moves by at most 1 / 4 of its log-odds, which move by 2
 
     def __post_init__(self) -> None:
         super().__post_init__()

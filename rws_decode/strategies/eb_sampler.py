@@ -19,9 +19,10 @@ __all__ = ["EntropyBound"]
 class EntropyBound(Counted):
     r"""Commit the largest set, the most confident first, with sum H(p_i) - max H(p_i) <= gamma; at least one.
 
-    H is the entropy, in nats, of each position's distribution under the scaled logits. The sum less the largest bounds
-    what is lost by drawing the set's tokens independently (Theorem 1 of EB-Sampler: it bounds the sum of their mutual
-    information). gamma: at least 0; with 0, more than one position goes only if all but one are certain.
+    H is the entropy, in nats, of each position's distribution under the scaled logits. The bound is on the total
+    correlation of the set, what is lost by taking its tokens as independent: sum H(p_i) - H(joint), and the joint
+    entropy is at least the largest H(p_i). gamma: at least 0; with 0, more than one position goes only if all but one
+    are certain.
 
     >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
     >>> zero, scaled = torch.zeros(3, dtype=torch.int64), {"scale": torch.ones(3), "leeway": torch.zeros(3)}

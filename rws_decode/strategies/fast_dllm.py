@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from rws_decode.common.arguments import check_positive
-from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.counted import Counted, least_odds, ranks_in_rows
 from rws_decode.strategies.protocol import MaskedPositions
 
 __all__ = ["ParallelFactor", "Threshold"]
@@ -34,13 +33,11 @@ class Threshold(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.threshold, int | float) and 0 < self.threshold < 1):
-            raise ValueError(f"threshold is {self.threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+        least_odds(self.threshold)
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row have the probability, int64 [rows]."""
-        least = math.log(self.threshold) - math.log1p(-self.threshold)
-        passed = (view.log_odds >= least).long()
+        passed = (view.log_odds >= least_odds(self.threshold)).long()
         return torch.zeros(view.rows, dtype=torch.int64, device=passed.device).index_add(0, view.row, passed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.arguments import check_positive
-from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.counted import Counted, least_odds
 from rws_decode.strategies.protocol import MaskedPositions
 
 __all__ = ["Klass"]
@@ -41,8 +40,7 @@ class Klass(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.threshold, int | float) and 0 < self.threshold < 1):
-            raise ValueError(f"threshold is {self.threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+        least_odds(self.threshold)
         check_positive("divergence", self.divergence)
         if isinstance(self.rest, bool) or not isinstance(self.rest, int) or self.rest < 1:
             raise ValueError(f"rest is {self.rest!r}: a number of steps, at least 1, is needed, such as 2")
@@ -54,8 +52,7 @@ class Klass(Counted):
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions that are confident and at rest, bool [N]; none before `rest` steps are done."""
-        least = math.log(self.threshold) - math.log1p(-self.threshold)
-        chosen = view.log_odds >= least
+        chosen = view.log_odds >= least_odds(self.threshold)
         if len(view.before) < self.rest:
             return torch.zeros_like(chosen)
         steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]

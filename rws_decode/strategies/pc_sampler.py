@@ -37,7 +37,11 @@ class Calibrated(Counted):
     decay: float = 0.0
     limit: float = 10.0
     name = "calibrated"
-    sensitivity = math.inf  # a rare token's weight may be as large as its surprise
+
+    @property
+    def sensitivity(self) -> float:
+        """By how much a value moves per logit: a probability by 1 / 2 at most, times the rarest token's surprise."""
+        return 0.5 * float(-np.log(np.min(self.frequency)))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from tiny_models import llada_predictor
 
 from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
+from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.d2cache import CertaintyPrior
@@ -156,6 +157,17 @@ def test_the_oracle_writes_the_truth_where_it_is_a_candidate() -> None:
     (trace,) = decode(predictor, "we ask for peace", OracleOrder(truth), Shape(8, 8, 8))
     (usual,) = decode(predictor, "we ask for peace", "default", Shape(8, 8, 8))
     assert (trace.tokens == truth).sum() >= (usual.tokens == truth).sum()
+
+
+@pytest.mark.parametrize("scale", [1.0, 64.0])
+def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
+    gap, error = 0.01, 64 * 2.0**-23  # of float32 logits up to 1
+    table = torch.tensor([[0.0, 1.0, 1.0 - gap], [0.0, 1.0, 1.0 - gap - error]])
+    predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
+    for strategy in (CertaintyPrior(1e6), Calibrated(np.array([0.5, 0.25, 0.25]))):
+        scaled = replace(strategy, scaled=Temperature(scale))
+        (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
+        assert trace.near_ties[0] == 2  # two logits that are off by their error change places
 
 
 def test_frequent_tokens_wait() -> None:
