@@ -170,7 +170,6 @@ def _trace_of(job: Job, scorer: Scorer | None, row: int, fields: dict[str, Any])
     seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
     return Trace(
         **fields,
-        forwards=fields["steps_run"],
         prompt_text=prompt.text,
         text=text,
         pieces={} if text is None else pieces_of(job.predictor, sorted(seen)),

@@ -157,6 +157,7 @@ class Decoder:
             inexact=choice.inexact,
             near_ties=choice.near_ties,
             near_tokens=near.sum(dim=1),
+            forwards=torch.ones_like(rows),
             logits_dtype=str(completion.view.logits.dtype).removeprefix("torch."),
         )
 

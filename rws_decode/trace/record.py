@@ -19,6 +19,7 @@ class Info(NamedTuple):
     """What one step did to b rows: a row of each of their traces (`trace.Trace` describes the fields).
 
     step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled: [b, n]; the rest: [b].
+    forwards: int64 [b], those that the step took for each row, one and what its strategy asked for besides.
     """
 
     step: int
@@ -36,7 +37,11 @@ class Info(NamedTuple):
     inexact: Tensor
     near_ties: Tensor
     near_tokens: Tensor
+    forwards: Tensor
     logits_dtype: str
+
+
+_COUNTS = ("ties", "saturated", "near_ties", "near_tokens", "forwards")
 
 
 class Record:
@@ -51,7 +56,7 @@ class Record:
             "value": np.full(grid, np.nan),
             "chosen": np.zeros(grid, np.bool_),
             "unscaled": np.zeros(grid, np.bool_),
-            **{name: np.zeros(column, np.int64) for name in ("ties", "saturated", "near_ties", "near_tokens")},
+            **{name: np.zeros(column, np.int64) for name in _COUNTS},
             **{name: np.full(column, np.nan) for name in ("factor", "reward_raw", "reward_normalised")},
             "reward_use": np.zeros(column, np.int8),
             "inexact": np.zeros(column, np.bool_),
@@ -65,7 +70,7 @@ class Record:
             array[at, info.step] = getattr(info, name).cpu().numpy()
 
     def row(self, index: int, uncommitted: int = -1) -> dict[str, Any]:
-        """Return a row's `steps_run` and arrays, those of its steps that committed something.
+        """Return a row's `steps_run`, its `forwards`, and its arrays, those of its steps that committed something.
 
         uncommitted: the token that stands at positions which no step committed.
         """
@@ -76,5 +81,6 @@ class Record:
         commit_step = np.where(chosen.any(axis=0), chosen.argmax(axis=0), -1).astype(np.int64)
         tokens = self.arrays["candidate"][index][commit_step, np.arange(len(commit_step))]
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
-        arrays |= {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
+        forwards = int(arrays.pop("forwards").sum())
+        arrays |= {"steps_run": run, "forwards": forwards, "tokens": tokens, "commit_step": commit_step}
         return arrays | {"logits_dtype": self.logits_dtype}

@@ -81,7 +81,7 @@ def made(
         chosen[order[: planned.commits]] = True
         level = eligible & ~chosen & (value == value[order[planned.commits - 1]])
         row = {"candidate": candidate, "value": np.where(eligible, value, np.nan), "chosen": chosen}
-        row |= {"ties": level.sum(), "factor": rng.random() + 1, "saturated": rng.integers(9)}
+        row |= {"forwards": 1, "ties": level.sum(), "factor": rng.random() + 1, "saturated": rng.integers(9)}
         if asked:
             row |= {"reward_raw": rng.normal(), "reward_normalised": rng.normal(), "reward_use": 1}
         for name, value in row.items():
@@ -93,7 +93,7 @@ def made(
         **{"predictor": "GSAI-ML/LLaDA-8B-Instruct", "reward_model": "Skywork/reward", "mask_id": vocabulary},
         **{"offset": 60, "width": 60 + length, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0},
         **{"end_of_text": "none", "end_ids": [], "prompt_text": "word " * 60, "text": "word " * length},
-        **{"forwards": steps, "reward_calls": steps, "reward_calls_saved": 0},
+        **{"reward_calls": steps, "reward_calls_saved": 0},
         "prompt": rng.integers(0, vocabulary, 60),
     }
     return Trace(**(given | record.row(0, uncommitted=1) | fields))
