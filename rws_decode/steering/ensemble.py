@@ -106,8 +106,11 @@ class Ensemble:
         if self.unfinished:
             seen = self.look()
             tokens = tokens.index_put((seen.row, seen.position), seen.logits.argmax(dim=-1))
-        raw, _ = self.scorer.score(self.prompt.tolist(), tokens.tolist())
-        return raw.reshape(-1, self.copies)
+        pairs = list(zip(self.prompt.tolist(), map(tuple, tokens.tolist()), strict=True))
+        texts = list(dict.fromkeys(pairs))
+        raw, _ = self.scorer.score([prompt for prompt, _ in texts], [list(answer) for _, answer in texts])
+        known = dict(zip(texts, raw, strict=True))
+        return np.array([known[pair] for pair in pairs]).reshape(-1, self.copies)
 
     def resample(self, ancestors: Ints) -> None:
         """Let every copy go on from an ancestor's state. ancestors: int64 [P, K], copies of the same prompt."""

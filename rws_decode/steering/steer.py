@@ -92,6 +92,8 @@ def steer(
     (13, 4)
     """
     method = as_method(method, **numbers)
+    if reward is None:
+        raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
     temperature = 1.0 if method.draws else 0.0
     options = Options(sampling_temperature=temperature) if options is None else options
     _check(method, strategy, options)
@@ -151,7 +153,8 @@ def _ensemble(
     """Return the copies of some prompts. Whatever is drawn for a prompt follows from its own seed."""
     seeds = _seeds(job, options)
     own = tuple(_seed_of(seeds[row], copy) for row in rows for copy in range(copies))
-    strategy = as_strategy(base, seed=own)
+    # Copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
+    strategy = as_strategy(base, seed=tuple(seeds[row] for row in rows for _ in range(copies)))
     decoder = Decoder(
         predictor=job.predictor,
         strategy=strategy,
