@@ -21,7 +21,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import SteeringMethod
-from rws_decode.steering.table import as_method
+from rws_decode.steering.table import as_method, base_of
 from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
@@ -72,8 +72,9 @@ def steer(
 ) -> Steering:
     """Decode an answer to each prompt by a method that uses the reward in another way than RWS.
 
-    method: an object such as `Particles(8, beta=2.0)`, or a text with numbers, "particles:8" and beta=2.0
-    (`table.METHODS`). A value is the raw reward of the greedy completion, the text that RWS scores in Step 2.
+    method: an object such as `Particles(8, beta=2.0)`, or a text, "particles:8" with beta=2.0, or "particles:8+beta:2"
+    (`table.METHODS`); "best-of:8+rws:8" is the best of 8 draws by rws. A value is the raw reward of the greedy
+    completion, the text that RWS scores in Step 2.
 
     strategy: which positions each copy commits, "random-order" if not given; methods that draw nothing choose
     themselves. options: as for `decode`; if not given, methods that draw sample tokens at temperature 1. In an exact
@@ -91,7 +92,10 @@ def steer(
     >>> run[0].forwards, run.cost.reward_calls
     (13, 4)
     """
-    method = as_method(method, **numbers)
+    named = base_of(method)
+    if named is not None and strategy is not None:
+        raise ValueError(f"strategy is {strategy!r}: method {method!r} names {named}, leave one out")
+    strategy, method = strategy or named, as_method(method, **numbers)
     if reward is None:
         raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
     temperature = 1.0 if method.draws else 0.0
