@@ -7,10 +7,8 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 
-from rws_decode.predictors import CallablePredictor
 from rws_decode.settings import Options, Shape
 from rws_decode.steering.best_of import BestOf, SoftBestOf
 from rws_decode.steering.particle_gibbs import ParticleGibbs
@@ -18,7 +16,7 @@ from rws_decode.steering.particles import Particles
 from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.steering.steer import Steering, steer
 from rws_decode.steering.svdd import SVDD
-from rws_decode.testing.exact import exact_predictor, token_reward
+from rws_decode.testing.exact import tabulated_predictor, token_reward
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds.joint_table import JointTable
 
@@ -32,22 +30,7 @@ def reward_of(tokens: tuple[int, ...]) -> float:
     return float(WORDS[list(tokens)].sum() + PAIR * sum(a == b for a, b in itertools.pairwise(tokens)))
 
 
-def looked_up() -> CallablePredictor:
-    """Return the world as a predictor that knows the logits of all its canvases, of which there are few."""
-    slow = exact_predictor(WORLD)
-    canvases = torch.tensor(list(itertools.product(range(V + 1), repeat=N)))
-    table = slow.logits(canvases, None).reshape(*(V + 1,) * N, N, V + 1)
-    return CallablePredictor(
-        lambda canvas: table[tuple(canvas.T)],
-        mask_id=V,
-        vocab_size=V + 1,
-        max_length=N,
-        encode=slow.encode_prompt,
-        decode=slow.decode_answer,
-    )
-
-
-PREDICTOR = looked_up()
+PREDICTOR = tabulated_predictor(WORLD)
 REWARD = token_reward(lambda tokens: reward_of(tuple(tokens)))
 TEXTS = list(itertools.product(range(V), repeat=N))
 P = np.exp([WORLD.log_prob(text) for text in TEXTS])
