@@ -64,7 +64,6 @@ def _layout(raw: Mapping[str, Any], name: str) -> Layout:
     config = Qwen3MoeConfig(
         vocab_size=whole(raw, "vocab_size", model),
         hidden_size=width,
-        head_dim=width // heads,
         intermediate_size=whole(raw, "dense_intermediate_size", model) if dense else inner,
         moe_intermediate_size=inner,
         num_hidden_layers=layers,

@@ -1,9 +1,9 @@
-"""Checkpoints of the layouts that A2D, LLaDA-MoE and the chats of ModernBERT publish, with small sizes."""
+"""Checkpoints of the layouts of A2D, LLaDA-MoE, ModernBERT's chats and Skywork-Reward-V2, with small sizes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ __all__ = [
     "write_a2d_qwen3",
     "write_llada_moe",
     "write_modernbert_chat",
+    "write_skywork_v2_qwen3",
 ]
 
 _CONFIGS = Path(__file__).parent / "configs"
 _TRAP = "raise SystemExit('remote code ran')\n"
 _QWEN = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+_QWEN_ROLES = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
 _THINKING = ("<think>", "</think>")
 _MOE = ("<|startoftext|>", "<|endoftext|>", "[CLS]", "[gMASK]", "<|mask|>", "<|role_end|>")
 _BERT = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
@@ -70,7 +72,7 @@ decoder.bias vocab_size
 
 
 def chat_config(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the config.json of "a2d-qwen3", "llada-moe" or "modernbert-chat", with changed entries.
+    """Return the config.json of "a2d-qwen3", "llada-moe", "modernbert-chat" or "skywork-v2-qwen3", with changes.
 
     >>> chat_config("a2d-qwen3")["model_type"], chat_config("llada-moe")["model_type"]
     ('a2d-qwen3', 'llada')
@@ -86,12 +88,18 @@ def write_a2d_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], toke
     (directory / "modeling_qwen3.py").write_text(_TRAP)
     if not tokenizer:
         return
-    roles = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
-    built = byte_tokenizer(_QWEN, "a2d.jinja", added=[*_THINKING, "<|mask|>"], **roles)
-    built.save_pretrained(directory)
-    settings = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
-    write_json(directory / "tokenizer_config.json", settings | {"tokenizer_class": "Qwen2Tokenizer", "bos_token": None})
-    write_json(directory / "special_tokens_map.json", roles | {"mask_token": "<|mask|>"})
+    _write_qwen_tokenizer(directory, [*_THINKING, "<|mask|>"])
+    write_json(directory / "special_tokens_map.json", _QWEN_ROLES | {"mask_token": "<|mask|>"})
+
+
+def write_skywork_v2_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a Skywork-Reward-V2 of Qwen3: one score, chats, and no beginning-of-text token."""
+    config = chat_config("skywork-v2-qwen3", **changes)
+    lines = _ATTENTION + _DENSE.lstrip() + "model.norm.weight hidden_size\nscore.weight one hidden_size"
+    _write_decoder(directory, config, lines, seed, config["head_dim"])
+    write_json(directory / "reward.json", {"mean": 0.0, "std": 1.0})
+    if tokenizer:
+        _write_qwen_tokenizer(directory, _THINKING)
 
 
 def write_llada_moe(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
@@ -124,12 +132,18 @@ def write_modernbert_chat(directory: Path, seed: int, changes: Mapping[str, Any]
         byte_tokenizer(_BERT, "modernbert-chat.jinja", **roles).save_pretrained(directory)
 
 
+def _write_qwen_tokenizer(directory: Path, added: Sequence[str]) -> None:
+    byte_tokenizer(_QWEN, "a2d.jinja", added=added, **_QWEN_ROLES).save_pretrained(directory)
+    settings = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+    write_json(directory / "tokenizer_config.json", settings | {"tokenizer_class": "Qwen2Tokenizer", "bos_token": None})
+
+
 def _write_decoder(directory: Path, config: Mapping[str, Any], lines: str, seed: int, head: int) -> None:
     sizes = {key: value for key, value in config.items() if type(value) is int}
-    sizes |= {"head_dim": head, "own": head * config["num_attention_heads"]}
+    sizes |= {"head_dim": head, "own": head * config["num_attention_heads"], "one": 1}
     sizes |= {"shared": head * config["num_key_value_heads"], "inner": config.get("expert_intermediate_size", 0)}
     shapes = tensor_shapes(lines, sizes, config["num_hidden_layers"])
     if config["tie_word_embeddings"]:
-        del shapes["lm_head.weight"]
+        shapes.pop("lm_head.weight", None)
     write_weights(directory, random_weights(shapes, seed))
     write_json(directory / "config.json", config)

@@ -22,7 +22,12 @@ from rws_decode.predictors.convert import convert
 from rws_decode.predictors.world import MODEL_TYPE
 from rws_decode.rewards.registry import PUBLISHED
 from rws_decode.testing import networks
-from rws_decode.testing.chat_models import write_a2d_qwen3, write_llada_moe, write_modernbert_chat
+from rws_decode.testing.chat_models import (
+    write_a2d_qwen3,
+    write_llada_moe,
+    write_modernbert_chat,
+    write_skywork_v2_qwen3,
+)
 from rws_decode.testing.diffusion import write_dream, write_llada
 from rws_decode.testing.published_rewards import write_published
 from rws_decode.testing.words import WORDS, word_tokenizer
@@ -164,6 +169,7 @@ _LAYOUTS: dict[str, _Layout] = {
         "Llama, a sequence classifier that reads from left to right",
         partial(_classifier, networks.llama_classifier),
     ),
+    "skywork-v2-qwen3": _Layout("reward", "Skywork-Reward-V2 of Qwen3 as published", write_skywork_v2_qwen3),
     **{
         name: _Layout("reward", f"{entry.hub_id} as published", partial(write_published, name))
         for name, entry in PUBLISHED.items()

@@ -70,7 +70,7 @@ def test_a_reward_of_each_layout_loads_and_tells_answers_apart(layout: str, tmp_
         assert (reward.mean, reward.std) == (PUBLISHED[layout].mean, PUBLISHED[layout].std)
     else:
         assert (reward.mean, reward.std) == (0.0, 1.0)
-        assert isinstance(reward, CausalReward if layout == "causal-classifier" else SequenceClassifierReward)
+        assert isinstance(reward, SequenceClassifierReward if layout == "classifier" else CausalReward)
 
 
 def test_a_causal_model_is_one_of_transformers(tmp_path: Path) -> None:
