@@ -55,7 +55,7 @@ class LoadingOptions:
 
     device: str = option("cpu", "cpu, cuda, ...")
     dtype: str | None = option(
-        None, "of the weights (default: float32; bfloat16 for LLaDA and Dream on CUDA)", metavar="NAME"
+        None, "of the weights (default: float32; bfloat16 for LLaDA and its like on CUDA)", metavar="NAME"
     )
     device_map: str | None = option(None, "placement by transformers, e.g. auto, instead of --device", metavar="MAP")
     revision: str | None = option(None, "of a model on the hub", metavar="COMMIT")

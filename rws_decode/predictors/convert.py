@@ -44,7 +44,9 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     family = family_of(raw, checkpoint.name)
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
-        raise ValueError(f"source is {source}: it is {kind}, a published LLaDA or Dream checkpoint is needed")
+        raise ValueError(
+            f"source is {source}: it is {kind}, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed"
+        )
     layout, headers, stored, _, ids = described(checkpoint, raw, family)
     # The dtype of the largest tensor: norms may be kept in another.
     largest = max(stored.values(), key=lambda tensor: math.prod(tensor.shape))

@@ -434,8 +434,12 @@ def test_conversions_that_make_no_sense_are_refused(
     tiny_checkpoint("bert", tmp_path / "bert")
     for source, target, message in [
         ("published", "native", r"target is .*native: it exists already"),
-        ("native", "again", r"it is converted already, a published LLaDA or Dream checkpoint is needed"),
-        ("bert", "new", r"it is of model_type 'bert', a published LLaDA or Dream"),
+        (
+            "native",
+            "again",
+            r"it is converted already, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed",
+        ),
+        ("bert", "new", r"it is of model_type 'bert', a published LLaDA, LLaDA-MoE"),
         ("nothing", "new", r"source is .*nothing': neither"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -443,7 +447,10 @@ def test_conversions_that_make_no_sense_are_refused(
     capsys.readouterr()
     assert __main__.main(["convert", str(tmp_path / "bert"), str(tmp_path / "new")]) == 2
     loading, refusal = capsys.readouterr().err.splitlines()
-    assert loading.startswith("convert: loading ") and "a published LLaDA or Dream checkpoint is needed" in refusal
+    assert (
+        loading.startswith("convert: loading ")
+        and "a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed" in refusal
+    )
     monkeypatch.setattr(convert.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**4}))
     with pytest.raises(ValueError, match=r"target is in .*: .* GB are needed and 1e-05 GB are free, .* GB are missing"):
         convert_checkpoint(str(tmp_path / "published"), tmp_path / "new")
