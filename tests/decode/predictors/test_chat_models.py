@@ -21,6 +21,7 @@ from rws_decode.predictors.convert import convert
 from rws_decode.settings import Shape
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.chat_models import A2D_IDS, BERT_IDS, MOE_IDS, chat_config
+from rws_decode.testing.diffusion import FIRST_SPECIAL
 from rws_decode.testing.weights import write_weights
 
 MASKS = {"a2d-qwen3": A2D_IDS["<|mask|>"], "llada-moe": MOE_IDS["<|mask|>"], "modernbert-chat": BERT_IDS["[MASK]"]}
@@ -166,6 +167,14 @@ def test_thinking_is_closed_before_an_a2d_answers(tmp_path: Path) -> None:
     loaded = load_predictor(str(tiny_checkpoint("a2d-qwen3", tmp_path / "model")), progress=False)
     said = loaded.tokenizer.decode(loaded.encode_prompt("the cat"))
     assert said.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+
+
+@pytest.mark.parametrize("spelt", ["<think>", "<|mask|>", "<|im_end|>"])
+def test_what_steers_an_a2d_is_text_in_a_message(tmp_path: Path, spelt: str) -> None:
+    loaded = load_predictor(str(tiny_checkpoint("a2d-qwen3", tmp_path / "model")), progress=False)
+    ids, plain = loaded.encode_prompt(f"the {spelt}cat"), loaded.encode_prompt("the cat")
+    assert [token for token in ids if token >= FIRST_SPECIAL] == [token for token in plain if token >= FIRST_SPECIAL]
+    assert loaded.decode_prompt(ids) == f"the {spelt}cat"
 
 
 @pytest.mark.parametrize("named", ["[PAD]", None])
