@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored, scale_path
     from rws_decode.scales.reach import Output, Reach, compare_reach
     from rws_decode.settings import Options, Savings, Shape
+    from rws_decode.steering.best_of import BestOf, SoftBestOf
+    from rws_decode.steering.particle_gibbs import ParticleGibbs
+    from rws_decode.steering.particles import Particles
+    from rws_decode.steering.reward_lookahead import RewardLookahead
+    from rws_decode.steering.steer import Steering, steer
+    from rws_decode.steering.svdd import SVDD
     from rws_decode.step.final_text import final_reward
     from rws_decode.strategies.d2cache import CertaintyPrior
     from rws_decode.strategies.eb_sampler import EntropyBound
@@ -77,6 +83,12 @@ _HOME = {
     "replay.step_logits": ("StepLogits", "step_logits"),
     "compare": ("Comparison", "compare"),
     "decode": ("decode",),
+    "steering.best_of": ("BestOf", "SoftBestOf"),
+    "steering.particle_gibbs": ("ParticleGibbs",),
+    "steering.particles": ("Particles",),
+    "steering.reward_lookahead": ("RewardLookahead",),
+    "steering.steer": ("Steering", "steer"),
+    "steering.svdd": ("SVDD",),
     "step.final_text": ("final_reward",),
     "adapters.config": ("RWSGenerationConfig",),
     "strategies.d2cache": ("CertaintyPrior",),
@@ -114,6 +126,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "RWS",
+    "SVDD",
+    "BestOf",
     "Breakpoint",
     "Calibrated",
     "CallablePredictor",
@@ -142,6 +156,8 @@ __all__ = [
     "Output",
     "Page",
     "ParallelFactor",
+    "ParticleGibbs",
+    "Particles",
     "PathDiagnostics",
     "RWSEvery",
     "RWSGenerationConfig",
@@ -150,6 +166,7 @@ __all__ = [
     "Reach",
     "RecordedOrder",
     "Replay",
+    "RewardLookahead",
     "RewardModel",
     "RewardReplay",
     "Savings",
@@ -158,6 +175,8 @@ __all__ = [
     "Schedule",
     "SequenceClassifierReward",
     "Shape",
+    "SoftBestOf",
+    "Steering",
     "StepLogits",
     "Strategy",
     "Temperature",
@@ -187,6 +206,7 @@ __all__ = [
     "scale_path",
     "scale_path_page",
     "shuffled",
+    "steer",
     "step_logits",
     "token_frequencies",
 ]

@@ -34,8 +34,8 @@ class FrontierOptions:
     reward: str = option("era", "reward of the world: era, keywords or keywords:WORD,...", metavar="NAME")
     strategies: tuple[str, ...] = option(
         tuple(_METHODS.split()),
-        "strategies of generate with their number, the rws controls with the reward scale of their run; sample, "
-        "best-of:N, tilt-sample:BETA (draws), tilt-decode:BETA (the default decoder on the tilt)",
+        "strategies and steering methods with their number, the rws controls with the reward scale of their run; "
+        "sample, best-of:N (of the world), tilt-sample:BETA (draws), tilt-decode:BETA (the default decoder on it)",
         metavar="NAME",
     )
     shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(_USUAL))

@@ -11,7 +11,10 @@ import numpy as np
 from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
-from rws_decode.settings import Shape
+from rws_decode.settings import Options, Shape
+from rws_decode.steering.steer import steer
+from rws_decode.steering.table import as_method, is_method
+from rws_decode.steering.table import check_method as check_steering
 from rws_decode.strategies.table import OFFERED, STRATEGIES, as_strategy, check_text, strategy_named
 from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
@@ -42,11 +45,15 @@ class FrontierText:
 def check_method(name: str) -> tuple[str, float | None]:
     """Return a method's name and number from NAME or NAME:NUMBER; ValueError for another.
 
-    What scales another strategy stays in the name.
+    What scales another strategy stays in the name, and so do the numbers of a steering method. best-of:N draws from the
+    world itself.
 
-    >>> check_method("rws:8"), check_method("threshold:0.9+rws:8")
-    (('rws', 8.0), ('threshold:0.9+rws:8', None))
+    >>> check_method("rws:8"), check_method("threshold:0.9+rws:8"), check_method("particles:8")
+    (('rws', 8.0), ('threshold:0.9+rws:8', None), ('particles:8', None))
     """
+    if is_method(name) and ("+" in name or not name.startswith("best-of")):
+        check_steering(name, "--strategies")
+        return name, None
     if "+" in name:
         check_text(name, "--strategies")
         return name, None
@@ -123,6 +130,13 @@ def _written(
         kind, number = "default", None
     row = [*context, *(predictor.mask_id if token == MASK else token for token in canvas)]
     run = None
+    if is_method(kind):
+        # One token a step, so that copies are draws of the world.
+        whole = Shape(shape.length, shape.length, shape.block)
+        draws = as_method(kind).draws
+        options = Options(sampling_temperature=float(draws), seed=int(rng.integers(2**31)))
+        (trace,) = steer(predictor, [row], kind, whole, reward=reward, options=options)
+        return trace.completed[len(context) :]
     if "+" in kind:
         (trace,) = decode(predictor, [row], as_strategy(kind), shape, reward=reward)
         return trace.completed[len(context) :]

@@ -29,7 +29,9 @@ from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import OrderStrategy, OwnCount, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.face import strategy_label
 from rws_decode.trace.trace import Trace
+from rws_theory.show import clipped, shortened
 
 __all__ = ["Cost", "Steering", "steer"]
 
@@ -56,6 +58,13 @@ class Steering(Decoding):
 
     cost: Cost
     log_partition: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        labels = sorted({strategy_label(trace.strategy) for trace in self.traces})
+        rewards = [trace.final_reward["raw"] for trace in self.traces if trace.final_reward is not None]
+        mean = f", mean reward {np.mean(rewards):.3g}" if rewards else ""
+        size = f"{len(self.traces)} prompts, {self.cost.forwards} forwards, {self.cost.reward_calls} reward calls"
+        return clipped(f"Steering({shortened(labels, 3)}: {size}{mean})")
 
 
 def steer(

@@ -45,15 +45,28 @@ def cut_off(rules_broken: Sequence[str] | None, text: str | None, length: int) -
 
 
 def strategy_label(described: Mapping[str, Any]) -> str:
-    """Return a described strategy as `strategies.table.as_strategy` reads it, "rws:8".
+    """Return a described strategy as `strategies.table.as_strategy` reads it, "rws:8", or a method as `steer` does.
 
     >>> strategy_label({"name": "threshold", "threshold": 0.9, "scaled": {"name": "rws", "reward_scale": 8.0}})
     'threshold:0.9+rws:8'
+    >>> strategy_label({"name": "particles", "n": 8, "beta": 2.0, "base": {"name": "random-order"}})
+    'particles:8+beta:2'
     """
+    if "base" in described:
+        return _method_label(described)
     numbers = [described[name] for name in _NUMBERS if isinstance(described.get(name), int | float)]
     label = ":".join([described["name"], *(f"{number:g}" for number in numbers[:1])])
     scaled = described.get("scaled", {"name": "default"})
     return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
+
+
+def _method_label(described: Mapping[str, Any]) -> str:
+    """Return a steering method: its copies, its other numbers but for `uneven`, and what its copies follow."""
+    numbers = {name: value for name, value in described.items() if isinstance(value, int | float)}
+    first, *others = [name for name in numbers if name != "uneven"]
+    parts = [f"{described['name']}:{numbers[first]:g}", *(f"{name}:{numbers[name]:g}" for name in others)]
+    base = strategy_label(described["base"])
+    return "+".join(parts if base in ("default", "random-order", described["name"]) else [*parts, base])
 
 
 def worth(trace: Trace) -> list[str]:

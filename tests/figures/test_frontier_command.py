@@ -16,6 +16,7 @@ from rws_decode.rewards.world import era_reward
 SHAPE = ["--length", "8", "--steps", "4", "--block", "8"]
 METHODS = "default temperature:8 rws:8 constant:8 shuffled:8 left-to-right sample best-of:3".split()
 METHODS += ["tilt-sample:1", "tilt-decode:1", "threshold:0.9", "threshold:0.9+rws:8"]
+METHODS += ["particles:3+beta:2", "reward-lookahead:3", "best-of:2+rws:8"]
 
 
 def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(

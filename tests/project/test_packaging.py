@@ -170,6 +170,7 @@ DECODER = (
     ("step",),
     ("job",),
     ("decode", "plain_loop"),
+    ("steering",),
     ("gpu", "replay", "scales", "view"),
     ("compare",),
     ("adapters",),

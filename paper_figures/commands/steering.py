@@ -1,0 +1,100 @@
+"""`python -m paper_figures steering`: how far each method's law is from the true tilt, at equal forwards."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.commands.shown import table
+from rws_decode.steering.table import METHODS
+from rws_decode.strategies.table import check_text
+from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.progress import each
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["SteeringOptions", "add_arguments", "run"]
+
+_USUAL = "default rws:8 random-order best-of soft-best-of particles particle-gibbs svdd"
+
+
+@dataclass(frozen=True)
+class SteeringOptions:
+    """The methods, the budgets, and how much is drawn."""
+
+    methods: tuple[str, ...] = option(
+        tuple(_USUAL.split()), "strategies with their numbers, and steering methods by name alone", metavar="NAME"
+    )
+    budgets: tuple[int, ...] = option((16, 64), "forwards for one answer of 4 tokens", metavar="F", least=1)
+    beta: float = option(1.5, "weight of the reward in the tilt, per deviation of it", metavar="B")
+    worlds: int = option(4, "worlds of 81 texts, drawn by their number", least=2)
+    draws: int = option(1000, "answers that each method writes in a world", least=1)
+    seed: int = option(0, "of the draws", least=0)
+    out: Path | None = option(None, "write a row for each world, method and budget to this CSV", metavar="FILE")
+    json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        for name in self.methods:
+            if name not in METHODS:
+                check_text(name, "--methods")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `steering` to a parser."""
+    add_options(parser, SteeringOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure each method in each world and print; ValueError for input that cannot be used.
+
+    `--json`: a list of `paper_figures.statistics.tilt_divergence.Divergence`, one for each world, method and budget.
+    """
+    options = read_options(SteeringOptions, args)
+
+    import pandas as pd
+
+    from paper_figures.statistics.tilt_divergence import divergences
+    from rws_decode.common.files import write_text
+
+    steered = sum(name in METHODS for name in options.methods)
+    total = options.worlds * (1 + len(options.methods) - steered + steered * len(options.budgets))
+    made = divergences(
+        range(options.worlds),
+        options.methods,
+        options.budgets,
+        beta=options.beta,
+        draws=options.draws,
+        seed=options.seed,
+    )
+    rows = [asdict(row) for row in each(made, "steering", total, "law")]
+    frame = pd.DataFrame(rows)
+    if options.out is not None:
+        write_text(options.out, frame.to_csv(index=False))
+    print(json.dumps(rows, allow_nan=False) if options.json else _text(frame, options))
+    return 0
+
+
+def _text(frame: pandas.DataFrame, options: SteeringOptions) -> str:
+    head = (
+        f"KL(law || tilt) in nats, mean over {options.worlds} worlds of 81 texts (standard error), the tilt being "
+        f"p exp({options.beta:g} R) / Z; reward in deviations of p, log p in nats, forwards and reward calls for one "
+        f"answer, equal canvases of it once. Each law is that of {options.draws} answers; exact draws shows the least "
+        "KL that so many can have."
+    )
+    lines: list[list[str]] = []
+    for (method, _), part in frame.fillna({"budget": 0}).groupby(["method", "budget"], sort=False):
+        lines.append([str(method), *_cells(part)])
+    measures = ["KL", "reward", "log p", "forwards", "reward calls"]
+    return "\n".join([*textwrap.wrap(head, 110), "", table(["", *measures], lines)])
+
+
+def _cells(part: Any) -> list[str]:
+    error = part["kl"].std(ddof=1) / len(part) ** 0.5
+    means = {name: part[name].mean() for name in ("kl", "reward", "log_prob", "forwards", "reward_calls")}
+    kl = f"{means['kl']:.3f} ({error:.3f})"
+    return [kl, f"{means['reward']:.2f}", f"{means['log_prob']:.2f}", *(f"{means[n]:.1f}" for n in list(means)[3:])]
