@@ -164,7 +164,7 @@ def _ensemble(
     )
     # Copies are chosen by a stream of their own, apart from those of their tokens.
     rngs = [np.random.default_rng([seeds[row], 0, 1]) for row in rows]
-    return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rngs)
+    return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rows, rngs)
 
 
 def _seeds(job: Job, options: Options) -> list[int]:
