@@ -192,7 +192,8 @@ def _traces(
     ranked = isinstance(ensemble.decoder.strategy, OrderStrategy)
     numbers = {part.name: getattr(method, part.name) for part in (fields(method) if is_dataclass(method) else ())}
     # JSON has no infinity.
-    numbers = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
+    lost = {name for name, value in numbers.items() if isinstance(value, float) and not math.isfinite(value)}
+    numbers = {name: str(value) if name in lost else value for name, value in numbers.items()}
     settings = job.settings | {
         "strategy": {"name": method.name} | numbers | {"base": describe(ensemble.decoder.strategy)},
         "ranking": "order" if ranked else job.settings["ranking"],

@@ -28,6 +28,7 @@ METHODS: dict[str, Entry] = {
     "particle-gibbs": Entry("particle_gibbs.ParticleGibbs", "particles in sweeps, beside the last answer"),
     "svdd": Entry("svdd.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
     "reward-lookahead": Entry("reward_lookahead.RewardLookahead", "the commit of N after which the text scores best"),
+    "gradient-guidance": Entry("entrgi.GradientGuidance", "logits moved by N gradients of the reward (EntRGi)"),
 }
 
 
@@ -43,8 +44,8 @@ def is_method(text: str) -> bool:
 def as_method(method: SteeringMethod | str, argument: str = "method", **numbers: Any) -> SteeringMethod:
     """Return a method as it is, or the one that a name and numbers say: "particles:8" with beta=2.0.
 
-    The number after the colon is how many copies, draws or commits there are. ValueError, naming the argument, for an
-    unknown name and for numbers that the method does not have or refuses.
+    The number after the colon is how many copies, draws, commits or gradients there are. ValueError, naming the
+    argument, for an unknown name and for numbers that the method does not have or refuses.
 
     >>> as_method("particles:8", beta=2.0)
     Particles(n=8, beta=2.0, uneven=0.5)
@@ -79,13 +80,16 @@ def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMeth
     """Return the method with the most copies whose forwards stay within a budget for each prompt.
 
     budget: forwards, at least those of the smallest such method; steps: of the decode. The default strategy and rws
-    take `steps` forwards. ValueError for a budget that is too small.
+    take `steps` forwards. ValueError for a budget that is too small, and for a method whose forwards are the same for
+    every number.
 
     >>> within("best-of", 128, 32), within("particle-gibbs", 128, 32, sweeps=2)
     (BestOf(n=4), ParticleGibbs(n=2, sweeps=2, beta=1.0, uneven=0.5))
     """
     least = 2 if method == "particle-gibbs" else 1
     fits = as_method(f"{method}:{least}", **numbers)
+    if fits.forwards(2) == as_method(f"{method}:{least + 1}", **numbers).forwards(2):
+        raise ValueError(f"method is {method!r}: no number changes its forwards, give one yourself, as in {method}:3")
     if fits.forwards(steps) > budget:
         raise ValueError(f"budget is {budget}: {method}:{least} takes {fits.forwards(steps)} forwards in {steps} steps")
     while steps > 1 and (more := as_method(f"{method}:{fits.copies + 1}", **numbers)).forwards(steps) <= budget:
