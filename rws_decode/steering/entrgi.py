@@ -30,24 +30,25 @@ _FIRST, _SECOND, _TINY = 0.9, 0.999, 1e-8
 class GradientGuidance:
     r"""Before each commit, move the logits of all masked positions up the gradient of the reward (EntRGi, 2602.05000).
 
-    Algorithm 1 of the paper: at each masked position, q = softmax(psi / T), x ~ q, w = H(q) / ln K, K the tokens but
-    the mask, and the reward model reads e = sum_i q_i E_i + sg(w (E_x - sum_i q_i E_i)), E its embeddings, sg what no
-    gradient goes through (Eq. 1). psi begins at the predictor's logits in each step, M = `gradients` times
-    psi <- psi + eta dR/dpsi, and the step commits from psi. A sum over words is its expectation in place of E.
+    Algorithm 1 of the paper. At each masked position q = softmax(psi / T), x ~ q, and w = H(q) / ln K, K the number of
+    tokens but the mask. With its embeddings E the reward model reads e = sum_i q_i E_i + sg(w (E_x - sum_i q_i E_i));
+    no gradient goes through sg (Eq. 1). A reward that is a sum over words is its expectation instead. psi begins at the
+    predictor's logits in each step, and moves `gradients` times, psi <- psi + eta dR/dpsi. Then the step commits by it.
 
-    mix: "entropy"; "soft" has w = 0, the continuous relaxation, and "hard" w = 1, the straight-through estimator (APS,
-    2510.02291). update: "plain" is the line above; "adam", the default, is what the authors' code does in its place,
-    Adam begun anew in each step, to which their eta of 0.5 and M of 3 belong. Adam moves each logit by about eta
-    whatever the size of the gradient: also those of unlikely tokens, and where the reward hardly changes.
+    mix: "entropy" as above. "soft" has w = 0, the continuous relaxation; "hard" has w = 1, the straight-through
+    estimator (APS, 2510.02291). update: "plain" is the line above. "adam", the default, is what the authors' code does
+    in its place: Adam, begun anew in each step. Their 3 gradients and eta of 0.5 belong to it. Adam moves a logit by
+    about eta whatever the size of its gradient, also those of unlikely tokens.
 
-    No guarantee: the law of the answer is not the tilt p exp(beta R) / Z, no number makes it so, and the reward need
-    not rise. Positions beyond the likeliest end of text have no gradient in a network, which does not read them. The
-    authors' code differs in two more points: H is that of T = 1, and positions are chosen by the predictor's logits;
-    here the strategy sees those that were moved, as in Algorithm 1. It also draws from the top 0.95 of q.
+    No guarantee: the law of the answer is not the tilt p exp(beta R) / Z, whatever the numbers, and the reward need not
+    rise. A network reads nothing beyond the likeliest end of text, so positions there stay as they are. The authors'
+    code differs in more: H at T = 1, the mask among the K tokens, positions chosen by the predictor's own logits, and
+    tokens from the top 0.95 of q. Here the strategy sees the moved logits, as in Algorithm 1.
 
     Predictor and reward share a vocabulary (`soft_answers.SoftAnswers`). A gradient costs a forward and a backward of
-    the reward model; `Cost.gradients` counts them. gradients: at least 1; step_size: eta, at least 0, per unit of the
-    raw reward if plain, else in logits; 0 is the plain decode. ValueError for others.
+    the reward model, counted in `Cost.gradients`; answers are read one by one. gradients: at least 1. step_size: eta,
+    at least 0; 0 is the plain decode. In logits with Adam, else in logits per unit of the raw reward and of q.
+    ValueError for others.
     """
 
     gradients: int
