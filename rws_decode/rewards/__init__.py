@@ -18,6 +18,8 @@ A reward model has the methods and attributes of `RewardModel`. It may have thes
 - `SessionReward`: memory of what it read of each row. `session_of(model, rows)` falls back to `score`.
 - `ReadsTokens`: token ids, in batches. `reads_whole(model, prompt, answer)` is True for models without it.
 
+A `SoftReward` reads mixtures of tokens, and has a gradient; gradient guidance needs it, so there is no default.
+
 >>> from rws_decode.rewards.base import bounds_of
 >>> bounds_of(shorter)
 (-inf, inf)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = [
     "Bounded",
@@ -15,6 +18,7 @@ __all__ = [
     "RewardModel",
     "RewardSession",
     "SessionReward",
+    "SoftReward",
     "as_number",
     "bounds_of",
     "check_scores",
@@ -101,6 +105,27 @@ class SessionReward(RewardModel, Protocol):
 
     def session(self, rows: int, *, cache: bool = True) -> RewardSession:
         """Return a new session for `rows` rows; with cache False it counts tokens and remembers nothing."""
+        ...
+
+
+@runtime_checkable
+class SoftReward(RewardModel, Protocol):
+    """A reward model that also reads mixtures of tokens, and has a gradient by their shares.
+
+    A network reads the mixture of the tokens' embeddings; a sum over words is its expectation where each position is
+    drawn from its shares. `vocabulary`: the id of each token by its name.
+    """
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]: ...
+
+    def soft_score(self, prompt: Any, mixtures: Tensor, written: Tensor) -> Tensor:
+        """Return the raw score of one answer, a scalar that autograd follows.
+
+        mixtures: [n, V], the shares of the model's own tokens at each position of the answer; where each is a single
+        token, the score is that of the text. written: bool [n], the positions that the text shows; a model that reads
+        an end of text by itself may look at all of them.
+        """
         ...
 
 

@@ -15,7 +15,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.networks.body import Body
 from rws_decode.rewards.base import RewardSession
 from rws_decode.rewards.bounds import head_bounds
-from rws_decode.rewards.network import NetworkReward, check_one_output, hidden_states
+from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue
 
@@ -96,6 +96,10 @@ class CausalReward(NetworkReward):
             ids = torch.tensor([rest], device=self.model.device)
             output = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
             return self._logit(output.last_hidden_state[:, -1])[0]
+
+    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
+        """Return the logit at the last of the frame's ids, its answer's token so many times among them."""
+        return self.model.score(hidden_states(self.model, [frame.holding(count)])[0, -1])[0]
 
     def session(self, rows: int, *, cache: bool = True) -> CausalSession:
         """Return the session of a decode of `rows` rows; cache False: counts tokens, and reads all of them."""

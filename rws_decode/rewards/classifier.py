@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.bounds import head_bounds
-from rws_decode.rewards.network import NetworkReward, check_one_output
+from rws_decode.rewards.network import Frame, NetworkReward, check_one_output
 from rws_decode.rewards.templates import pair_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
@@ -69,3 +70,13 @@ class SequenceClassifierReward(NetworkReward):
                 logits = self.network(**encoded.to(self.network.device)).logits  # [batch, 1]
             scores += logits[:, 0].double().tolist()
         return scores
+
+    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
+        """Return the logit of the frame's ids with its answer's token so many times."""
+        text, begin = as_dialogue(prompt).text, frame.begin
+        encoded = self.codec([text], [frame.answer], split_special_tokens=True, return_tensors="pt")
+        fields = {  # token types, too
+            name: torch.cat([field[:, :begin], field[:, [begin] * count], field[:, begin + 1 :]], dim=1)
+            for name, field in encoded.to(self.network.device).items()
+        }
+        return self.network(**fields).logits[0, 0]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from rws_decode.common.reward_face import reward_html
+from rws_decode.common.threads import torch_threads
 from rws_decode.networks.size import parameters_of
 from rws_decode.networks.stand_in import StandIn
 from rws_decode.rewards.base import check_statistics
@@ -16,7 +20,7 @@ from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.show import clipped, figures, quoted
 
-__all__ = ["NetworkReward", "check_one_output", "hidden_states"]
+__all__ = ["Frame", "NetworkReward", "check_one_output", "hidden_states"]
 
 
 _LAYOUTS: dict[Template, str] = {
@@ -24,6 +28,22 @@ _LAYOUTS: dict[Template, str] = {
     "chat": "messages of its chat",
     "instruct": "an exchange in [INST]",
 }
+
+
+class Frame(NamedTuple):
+    """How a prompt and an answer of one token are laid out: the answer, its place among the token ids, and these."""
+
+    answer: str
+    begin: int
+    ids: list[int]
+
+    def holding(self, tokens: int) -> list[int]:
+        """Return the ids of an answer that holds the token so many times.
+
+        >>> Frame("so", 1, [2, 7, 3]).holding(2), Frame("so", 1, [2, 7, 3]).holding(0)
+        ([2, 7, 7, 3], [2, 3])
+        """
+        return [*self.ids[: self.begin], *[self.ids[self.begin]] * tokens, *self.ids[self.begin + 1 :]]
 
 
 class NetworkReward(StandIn):
@@ -80,6 +100,57 @@ class NetworkReward(StandIn):
             raise ValueError(
                 f"prompt and answer make {tokens} tokens: reward model {self.name} reads 1 to {self.max_length}"
             )
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """Return the id of each token of the tokenizer."""
+        return self.codec.get_vocab()
+
+    def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
+        """Return the raw score of an answer of mixed tokens: the network reads the mixture of their embeddings.
+
+        Only written positions are read; template and prompt stand around them as ever. mixtures: [n, V]; written:
+        bool [n]. ValueError for more tokens than the model reads, and as in `frame`.
+        """
+        frame, shares = self.frame(prompt), mixtures[written]
+        count = len(shares)
+        self.check_length(len(frame.ids) - 1 + count)
+        layer = self.network.get_input_embeddings()
+        ids = torch.arange(shares.shape[1], device=layer.weight.device)
+        table = layer.weight[: len(ids)] if type(layer) is nn.Embedding else layer(ids)
+        mixed = (shares.to(table) @ table)[None]
+
+        def in_place(_module: Any, _given: Any, embedded: Tensor) -> Tensor:
+            return torch.cat([embedded[:, : frame.begin], mixed, embedded[:, frame.begin + count :]], dim=1)
+
+        hook = layer.register_forward_hook(in_place)
+        try:
+            with torch_threads():
+                return self.raw(prompt, frame, count)
+        finally:
+            hook.remove()
+
+    @abstractmethod
+    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
+        """Return the score, a scalar, of the frame's ids with its answer's token so many times."""
+
+    def frame(self, prompt: str | Dialogue) -> Frame:
+        """Return how an answer is laid out after a prompt: two answers of one token differ where the answer stands.
+
+        ValueError where no two of the first tokens do.
+        """
+        for word, other in pairwise(self._some_words):
+            ids, others = self.ids(prompt, word), self.ids(prompt, other)
+            differ = [at for at, (one, two) in enumerate(zip(ids, others, strict=False)) if one != two]
+            if len(ids) == len(others) and len(differ) == 1:
+                return Frame(word, differ[0], ids)
+        raise ValueError(f"reward model {self.name} lays no two words out alike: it cannot read mixtures of tokens")
+
+    @cached_property
+    def _some_words(self) -> list[str]:
+        """Return the texts of the first tokens that write one."""
+        texts = (self.codec.decode([token], skip_special_tokens=True) for token in sorted(self.vocabulary.values()))
+        return list(islice((text for text in texts if text.strip()), 64))
 
 
 def check_one_output(name: str, model: Any) -> None:

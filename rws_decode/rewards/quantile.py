@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.rewards.network import NetworkReward, hidden_states
+from rws_decode.rewards.network import Frame, NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
 from rws_decode.text.dialogue import Dialogue
 
@@ -119,3 +119,11 @@ class QuantileReward(NetworkReward):
                 gate = hidden[row, torch.tensor([self.gate(ids) for ids in batch])].to(device, torch.float32)
                 scores += self.head(last, gate).double().tolist()
         return scores
+
+    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
+        """Return the score of the frame's ids with its answer's token so many times."""
+        ids = frame.holding(count)
+        hidden = hidden_states(self.model, [ids])[0]
+        device = self.head.reward_transform_matrix.device
+        last, gate = (hidden[[at]].to(device, torch.float32) for at in (-1, self.gate(ids)))
+        return self.head(last, gate)[0]

@@ -8,6 +8,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.reward_face import reward_html
@@ -69,6 +71,30 @@ class WorldReward:
         count; a keyword counts wherever it stands.
         """
         return [self.world_reward.score([i for i in self.words.ids(answer) if i >= 0]) for answer in answers]
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """Return the id of each word."""
+        return {word: number for number, word in enumerate(self.words.words)}
+
+    def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
+        """Return the expected reward of an answer whose words are drawn independently, each from its shares.
+
+        Exact: the automaton runs over the probabilities of its states, [n, states] in all, the end of text among them.
+        mixtures: [n, V]; written: not looked at.
+        """
+        following, adds = (
+            torch.from_numpy(table).to(mixtures.device)
+            for table in (self.world_reward.following, self.world_reward.reward)
+        )
+        state = mixtures.new_zeros(len(following), dtype=torch.float64)
+        state[0] = 1.0
+        total = state.new_zeros(())
+        for shares in mixtures.double():
+            joint = state[:, None] * shares  # [states, V]
+            total = total + (joint * adds).sum()
+            state = torch.zeros_like(state).index_add(0, following.flatten(), joint.flatten())
+        return total
 
 
 def world_reward_named(name: str, mean: float | None = None, std: float | None = None) -> WorldReward:

@@ -33,9 +33,9 @@ class Path(NamedTuple):
 class Ensemble:
     """K copies of the decode of each of P prompts; slot p K + j is copy j of prompt p.
 
-    decoder: of P K rows; prompts: their ids, P of them; scorer: of P rows, what values texts; rngs: one generator for
-    each prompt, which chooses among its copies. forwards: int64 [P], canvases that the predictor ran for each prompt;
-    canvases that are equal run once.
+    decoder: of P K rows; prompts: their ids, P of them; scorer: what values texts; rows: the scorer's number of each
+    prompt, P of them; rngs: one generator for each prompt, which chooses among its copies. forwards: int64 [P],
+    canvases that the predictor ran for each prompt; canvases that are equal run once.
     """
 
     def __init__(
@@ -44,11 +44,13 @@ class Ensemble:
         prompts: Sequence[Sequence[int]],
         copies: int,
         scorer: Scorer,
+        rows: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> None:
         self.decoder = replace(decoder, forward=lambda _decoder, _state: self.look(), score=self._score_step)
         self.copies = copies
         self.scorer = scorer
+        self.rows = np.array(rows, np.int64)
         self.rngs = rngs
         self.steps = len(decoder.plan)
         self.forwards = np.zeros(len(prompts), np.int64)
@@ -106,7 +108,7 @@ class Ensemble:
         if self.unfinished:
             seen = self.look()
             tokens = tokens.index_put((seen.row, seen.position), seen.logits.argmax(dim=-1))
-        pairs = list(zip(self.prompt.tolist(), map(tuple, tokens.tolist()), strict=True))
+        pairs = list(zip(self.rows[self.prompt].tolist(), map(tuple, tokens.tolist()), strict=True))
         texts = list(dict.fromkeys(pairs))
         raw, _ = self.scorer.score([prompt for prompt, _ in texts], [list(answer) for _, answer in texts])
         known = dict(zip(texts, raw, strict=True))
@@ -158,7 +160,7 @@ class Ensemble:
     def _score_step(self, decoder: Decoder, completion: Completion) -> Rewards | None:
         if not decoder.asks(completion.view.step):
             return None
-        prompts = completion.rows // self.copies
+        prompts = torch.from_numpy(self.rows).to(completion.rows.device)[completion.rows // self.copies]
         return score_rows(self.scorer, prompts, completion.tokens, torch.ones_like(prompts, dtype=torch.bool))
 
 

@@ -180,7 +180,7 @@ def _ensemble(
     )
     # Copies are chosen by a stream of their own, apart from those of their tokens.
     rngs = [np.random.default_rng([seeds[row], 0, 1]) for row in rows]
-    return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rngs)
+    return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rows, rngs)
 
 
 def _seeds(job: Job, options: Options) -> list[int]:
@@ -208,7 +208,8 @@ def _traces(
     ranked = isinstance(ensemble.decoder.strategy, OrderStrategy)
     numbers = {part.name: getattr(method, part.name) for part in (fields(method) if is_dataclass(method) else ())}
     # JSON has no infinity.
-    numbers = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
+    lost = {name for name, value in numbers.items() if isinstance(value, float) and not math.isfinite(value)}
+    numbers = {name: str(value) if name in lost else value for name, value in numbers.items()}
     settings = job.settings | {
         "strategy": {"name": method.name} | numbers | {"base": describe(ensemble.decoder.strategy)},
         "ranking": "order" if ranked else job.settings["ranking"],

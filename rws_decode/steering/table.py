@@ -38,6 +38,12 @@ METHODS: dict[str, Entry] = {
     "reward-lookahead": Entry(
         "reward_lookahead.RewardLookahead", "width", ("beta",), "the commit of N after which the text scores best"
     ),
+    "gradient-guidance": Entry(
+        "entrgi.GradientGuidance",
+        "gradients",
+        ("step_size", "mix", "update"),
+        "logits moved by N gradients of the reward (EntRGi)",
+    ),
 }
 
 
@@ -45,7 +51,7 @@ class MethodText(NamedTuple):
     """What a text such as "particles:8+beta:2+rws:8" names: method, its numbers, and the strategy of each copy."""
 
     name: str
-    numbers: dict[str, float]
+    numbers: dict[str, float | str]
     base: str | None
 
 
@@ -61,8 +67,8 @@ def is_method(text: str) -> bool:
 def method_text(text: str, argument: str = "method") -> MethodText:
     """Return what a text names; ValueError, naming the argument, where it names no method.
 
-    The number after the first colon says how many copies, draws or commits there are. After a plus sign there stands
-    another number of the method by its name, or the strategy that each copy follows.
+    The number after the first colon says how many copies, draws, commits or gradients there are. After a plus sign
+    there stands another number of the method by its name, or the strategy that each copy follows.
 
     >>> method_text("particles:8+beta:2+margin")
     MethodText(name='particles', numbers={'n': 8, 'beta': 2.0}, base='margin')
@@ -82,7 +88,7 @@ def method_text(text: str, argument: str = "method") -> MethodText:
     entry = METHODS[name]
     if not number.isdecimal():
         raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")
-    numbers: dict[str, float] = {entry.first: int(number)}
+    numbers: dict[str, float | str] = {entry.first: int(number)}
     bases = []
     for part in parts:
         option, _, value = part.partition(":")
@@ -96,7 +102,9 @@ def method_text(text: str, argument: str = "method") -> MethodText:
     return MethodText(name, numbers, base)
 
 
-def _number(value: str, option: str, text: str, argument: str) -> float:
+def _number(value: str, option: str, text: str, argument: str) -> float | str:
+    if option in ("mix", "update"):
+        return value
     try:
         return int(value) if option == "sweeps" else float(value)
     except ValueError:
@@ -139,13 +147,15 @@ def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMeth
     """Return the method with the most copies whose forwards stay within a budget for each prompt.
 
     method: its name; budget: forwards; steps: of the decode. The default strategy and rws take `steps` forwards.
-    ValueError for a budget that the smallest such method exceeds.
+    ValueError for a budget that the smallest such method exceeds, and for a method whose forwards are always the same.
 
     >>> within("best-of", 128, 32), within("particle-gibbs", 128, 32, sweeps=2)
     (BestOf(n=4), ParticleGibbs(n=2, sweeps=2, beta=1.0, uneven=0.5))
     """
     least = 2 if method == "particle-gibbs" else 1
     fits = as_method(f"{method}:{least}", **numbers)
+    if fits.forwards(2) == as_method(f"{method}:{least + 1}", **numbers).forwards(2):
+        raise ValueError(f"method is {method!r}: no number changes its forwards, give one yourself, as in {method}:3")
     if fits.forwards(steps) > budget:
         raise ValueError(f"budget is {budget}: {method}:{least} takes {fits.forwards(steps)} forwards in {steps} steps")
     while steps > 1 and (more := as_method(f"{method}:{fits.copies + 1}", **numbers)).forwards(steps) <= budget:
