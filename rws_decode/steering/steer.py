@@ -51,7 +51,8 @@ class Cost(NamedTuple):
 class Steering(Decoding):
     """The outcome of `steer`: a sequence of one Trace per prompt, with what all of them cost.
 
-    A trace is that of the answer's own path; its `forwards` and `reward_calls` are those of all copies. cost: of all
+    A trace is that of the answer's own path; its `forwards` and `reward_calls` are those of all copies, a reward
+    gradient counting as a call. cost: of all
     prompts; `forwards` counts each canvas. log_partition: float64 [P], estimates of ln E[exp(beta R)] in nats over what
     the base sampler writes, NaN where the method has none.
     """
@@ -99,7 +100,7 @@ def steer(
     >>> from rws_decode.rewards import load_reward
     >>> run = steer(load_predictor("english"), "peace", "best-of:4", Shape(4, 4, 4), reward=load_reward("era"))
     >>> run[0].forwards, run.cost.reward_calls
-    (13, 4)
+    (12, 4)
     """
     named = base_of(method)
     if named is not None and strategy is not None:
@@ -128,7 +129,7 @@ def steer(
             partitions[rows] = choice.log_partition
         traces |= _traces(job, method, scorer, ensemble, rows, choice.copy)
     calls = sum(trace.reward_calls for trace in traces.values())
-    cost = Cost(forwards, calls, gradients, time.perf_counter() - began)
+    cost = Cost(forwards, calls - gradients, gradients, time.perf_counter() - began)
     return Steering(tuple(traces[row] for row in sorted(traces)), forwards, cost, partitions)
 
 
@@ -216,4 +217,9 @@ def _traces(
         "reward_model": scorer.model.name,
         "reward_settings": reward_settings(scorer.model),
     }
-    return {row: trace_of(job, row, settings | records[row] | ends[row] | scorer.costs(row)) for row in rows}
+    traces = {}
+    for row in rows:
+        costs = scorer.costs(row)
+        costs["reward_calls"] += ensemble.gradients // len(rows)
+        traces[row] = trace_of(job, row, settings | records[row] | ends[row] | costs)
+    return traces

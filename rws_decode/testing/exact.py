@@ -74,7 +74,7 @@ def tabulated_predictor(model: MaskedModel, name: str = "exact") -> CallablePred
         vocab_size=tokens,
         max_length=model.length,
         encode=slow.encode_prompt,
-        decode=slow.decode_answer,
+        decode=lambda ids: slow.decode_answer(ids) or "",
         name=name,
     )
 
