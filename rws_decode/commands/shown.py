@@ -37,6 +37,7 @@ def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
         "god_tokens": trace.god_tokens,
         "god_steps": trace.god_steps,
         "forwards": trace.forwards,
+        "revisions": trace.revisions,
         "reward_calls": trace.reward_calls,
         "reward_calls_saved": trace.reward_calls_saved,
         "scales": [None if math.isnan(factor) else factor for factor in trace.factor.tolist()],
@@ -70,6 +71,8 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
     if trace.unscaled.any() and trace.strategy["name"] != "default":
         changed = int(trace.changed.sum())
         lines.append(f"  steps that would have committed otherwise at factor 1: {changed} of {trace.steps_run}")
+    if trace.revisions:
+        lines.append(f"  {trace.revisions} tokens were masked again; the deviation is of the last commits")
     if forced := forced_commits(trace):
         told = ", ".join(f"{count} at step {step}" for step, count in forced.items())
         lines.append(f"  tokens that the end of --steps committed at once: {told}; the strategy asks for more steps")

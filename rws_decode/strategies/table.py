@@ -253,6 +253,9 @@ def _call(name: str, reads: list[str]) -> str:
     return f"{' and '.join(reads)}, as in {_example(name)} and {' and '.join(f'{option}=2' for option in others)}"
 
 
+_MARKS = ("name", "counts", "chooses", "revises")  # of a description, no numbers of the strategy
+
+
 def strategy_from(description: Mapping[str, Any]) -> Strategy:
     """Return the strategy that `protocol.describe` described: its name and its numbers.
 
@@ -261,7 +264,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     >>> strategy_from({"name": "temperature", "scale": 2.0})
     Temperature(scale=2.0)
     """
-    numbers = {key: value for key, value in description.items() if key not in ("name", "counts", "chooses")}
+    numbers = {key: value for key, value in description.items() if key not in _MARKS}
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name not in STRATEGIES or not STRATEGIES[name].rule:
