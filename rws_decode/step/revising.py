@@ -13,7 +13,7 @@ from rws_decode.step.confidence import rank_values
 from rws_decode.step.counting import Fixed, current_block, last_steps
 from rws_decode.step.forward import Completion, MaskedLogits
 from rws_decode.step.rounding import near_ties
-from rws_decode.strategies.protocol import CommittedPositions, RevisingStrategy
+from rws_decode.strategies.protocol import AsksEvidence, CommittedPositions, RevisingStrategy
 
 if TYPE_CHECKING:
     from rws_decode.step.step import Decoder, State
@@ -37,16 +37,13 @@ class Held(NamedTuple):
 class Verified(NamedTuple):
     """The M committed tokens that a strategy may mask again, and the logits that tell of them.
 
-    row, position: int64 [M]; logits: [M, V]; error: float64 [M], of the logits; both None without evidence. copies:
-    how many of the M took a forward of their own; calls: in how many batches.
+    row, position: int64 [M]; logits: [M, V]; error: float64 [M], of the logits; both None without evidence.
     """
 
     row: Tensor
     position: Tensor
-    logits: Tensor | None
-    error: Tensor | None
-    copies: Tensor
-    calls: int
+    logits: Tensor | None = None
+    error: Tensor | None = None
 
 
 class Revision(NamedTuple):
@@ -79,20 +76,17 @@ def observe(decoder: Decoder, state: State) -> tuple[MaskedLogits, Verified | No
     where = current_block(state.masked, decoder.plan) & ~state.masked & ~last[:, None]
     row, position = where.nonzero(as_tuple=True)
     if decoder.strategy.evidence != "visible" or not len(row):
-        verified = Verified(row, position, None, None, torch.zeros_like(row), 0)
-        if decoder.strategy.evidence == "left-out" and len(row):
-            verified = _left_out(decoder, state, row, position)
-        return decoder.forward(decoder, state), verified
+        return decoder.forward(decoder, state), Verified(row, position)
     seen = decoder.forward(decoder, state._replace(masked=state.masked | where))
     stands = where[seen.row, seen.position]
     logits = seen.logits[~stands]
     published = logits if seen.published is seen.logits else seen.published[~stands]
     masked = MaskedLogits(seen.row[~stands], seen.position[~stands], logits, published, seen.error[~stands])
-    return masked, Verified(row, position, seen.published[stands], seen.error[stands], torch.zeros_like(row), 0)
+    return masked, Verified(row, position, seen.published[stands], seen.error[stands])
 
 
-def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> Verified:
-    """Return the logits of M committed positions, each of a copy of its row with its token masked."""
+def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Verified, int]:
+    """Return the logits of M committed positions, each of a copy of its row with its token masked, and the forwards."""
     most = max(len(state.rows), _COPIES) if computes_at(decoder.predictor) else len(state.rows)
     logits, errors = [], []
     for rows, at in zip(row.split(most), position.split(most), strict=True):
@@ -103,7 +97,7 @@ def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> 
         seen = decoder.forward(decoder, state._replace(canvas=canvas, masked=masked, rows=state.rows[rows]))
         logits.append(seen.published)
         errors.append(seen.error)
-    return Verified(row, position, torch.cat(logits), torch.cat(errors), torch.ones_like(row), len(logits))
+    return Verified(row, position, torch.cat(logits), torch.cat(errors)), len(logits)
 
 
 def revise(
@@ -125,27 +119,28 @@ def revise(
     log_p = torch.zeros(nowhere.shape, dtype=torch.float64, device=nowhere.device)
     candidates = log_p.index_put((completion.row, view.position), logsigmoid(log_odds))
     before = Held(nowhere.long() - 1, log_p) if state.held is None else state.held
-    revision = nothing._replace(
-        forwards=nothing.forwards.index_add(0, verified.row, verified.copies),
-        calls=1 + verified.calls,
-        before=before,
-        log_p=candidates,
-    )
+    revision = nothing._replace(before=before, log_p=candidates)
     if not len(verified.row):
         return completion, revision
     at = (verified.row, verified.position)
     places = (rows[verified.row], verified.position)
-    token, now, off = completion.before[at], log_p[at], log_p[at]
-    if verified.logits is not None and verified.error is not None:
-        by = factor.to(verified.logits.device)[places[0]]
-        now = logsigmoid(rank_values(verified.logits, token, by))
-        # A token that cannot stand beside the others has no log-odds.
-        now = now.masked_fill(verified.logits.gather(1, token[:, None])[:, 0] == -torch.inf, -torch.inf)
-        off = 2 * by * verified.error  # a difference of logits: both ends may be off
     commits = decoder.plan[state.step].commits
+    said = (completion.before[at], log_p[at], before.step[at], before.log_p[at])
     masked = view._replace(log_odds=log_odds, scale=scale)
-    said = (token, now, before.step[at], before.log_p[at], off * 0)
     committed = CommittedPositions(view.step, view.rows, view.length, *places, *said, commits, masked)
+    now = off = log_p[at]
+    if verified.logits is not None and verified.error is not None:
+        now, off = _nats(verified, committed.token, factor[places[0].cpu()])
+    elif strategy.evidence == "left-out":
+        everything = torch.ones_like(verified.row, dtype=torch.bool)
+        asked = strategy.asks_evidence(committed) if isinstance(strategy, AsksEvidence) else everything
+        if bool(asked.any()):
+            left_out, calls = _left_out(decoder, state, verified.row[asked], verified.position[asked])
+            nats, errors = _nats(left_out, committed.token[asked], factor[places[0][asked].cpu()])
+            now, off = now.masked_scatter(asked, nats), off.masked_scatter(asked, errors)
+            forwards = revision.forwards.index_add(0, verified.row, asked.long())
+            revision = revision._replace(forwards=forwards, calls=1 + calls)
+    committed = committed._replace(log_p=now)
     again = _asked(strategy, committed)
     counts = torch.zeros_like(rows).index_add(0, verified.row, again.long())
     if isinstance(completion.commits, int):
@@ -162,9 +157,7 @@ def revise(
         ends = [
             _asked(
                 strategy,
-                committed._replace(
-                    log_p=now + sign * off, leeway=sign * off, masked=masked._replace(log_odds=log_odds - sign * reach)
-                ),
+                committed._replace(log_p=now + sign * off, masked=masked._replace(log_odds=log_odds - sign * reach)),
             )
             for sign in (-1, 1)
         ]
@@ -173,6 +166,16 @@ def revise(
         eligible, chosen = nowhere.index_put(at, again | True), nowhere.index_put(at, again)
         near = torch.maximum(near, near_ties(low, high, eligible, chosen, nowhere))
     return completion, revision._replace(again=nowhere.index_put(at, again), near=near)
+
+
+def _nats(verified: Verified, token: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
+    """Return log p of the tokens under the scaled logits, and by how much it may be off; float64 [M]."""
+    assert verified.logits is not None and verified.error is not None
+    by = factor.to(verified.logits.device)
+    nats = logsigmoid(rank_values(verified.logits, token, by))
+    # A token that cannot stand beside the others has no log-odds.
+    never = verified.logits.gather(1, token[:, None])[:, 0] == -torch.inf
+    return nats.masked_fill(never, -torch.inf), 2 * by * verified.error  # both ends of a difference may be off
 
 
 def _asked(strategy: RevisingStrategy, view: CommittedPositions) -> Tensor:

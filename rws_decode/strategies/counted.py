@@ -102,14 +102,14 @@ def _at_step(name: str, record: NDArray[np.bool_], view: MaskedPositions | Commi
     return torch.from_numpy(record[:, view.step].copy()).to(view.row.device)[view.row, view.position]
 
 
-def least_odds(threshold: float) -> float:
+def least_odds(threshold: float, name: str = "threshold") -> float:
     """Return the log-odds of a probability, to compare others with; ValueError for no probability between 0 and 1.
 
     >>> least_odds(0.5)
     0.0
     """
     if not (isinstance(threshold, int | float) and 0 < threshold < 1):
-        raise ValueError(f"threshold is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+        raise ValueError(f"{name} is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
     return math.log(threshold) - math.log1p(-threshold)
 
 

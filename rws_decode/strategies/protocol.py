@@ -14,6 +14,7 @@ from rws_theory.show import one_line
 
 __all__ = [
     "AsksAtSteps",
+    "AsksEvidence",
     "BoundedFactor",
     "ChoosingStrategy",
     "CommittedPositions",
@@ -80,8 +81,7 @@ class CommittedPositions(NamedTuple):
     step, rows, length, row, position: as in `MaskedPositions`, int64 [M] the last two; token: int64 [M], what stands
     there; log_p: float64 [M], nats that the predictor gives this token now, under the scaled logits, by the strategy's
     `evidence`, 0 for "none". committed: int64 [M], the step that committed it; log_p_committed: float64 [M], nats that
-    it had then. leeway: float64 [M], by how much log_p is moved from what the logits say (0, but where rounding is
-    asked about). commits: how many positions of a row the schedule commits in the step; masked: the block's masked
+    it had then. commits: how many positions of a row the schedule commits in the step; masked: the block's masked
     positions, with their log_odds. Prompts, other blocks, and rows in the last step of their block are not among them.
     """
 
@@ -94,7 +94,6 @@ class CommittedPositions(NamedTuple):
     log_p: Tensor
     committed: Tensor
     log_p_committed: Tensor
-    leeway: Tensor
     commits: int
     masked: MaskedPositions
 
@@ -188,12 +187,21 @@ class RevisingStrategy(Protocol):
 
         "visible": of the step's own logits at the position, whose token the predictor sees; always 0 nats for an exact
         world. "left-out": of the logits with this token masked and all others as they are, at the cost of a forward of
-        one more row for each committed token.
+        one more row for each committed token, but for those that `AsksEvidence` leaves out.
         """
         ...
 
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return whether each token is masked again, bool [M]. Rows must not be mixed."""
+        ...
+
+
+@runtime_checkable
+class AsksEvidence(Protocol):
+    """A revising strategy that needs the "left-out" evidence of some tokens only; of others, log_p is 0 nats."""
+
+    def asks_evidence(self, view: CommittedPositions) -> Tensor:
+        """Return whose log_p is needed, bool [M]; `view.log_p` is not known yet."""
         ...
 
 
