@@ -96,7 +96,7 @@ STRATEGIES: dict[str, Entry] = {
     "wino": Entry(
         "revising.wino.Wino",
         ("threshold",),
-        "all of probability --threshold or more; masks again what has less than 0.9 left out (WINO)",
+        "all of probability --threshold or more; doubtful ones go again (WINO)",
         scalable=True,
     ),
     "calibrated": Entry(

@@ -86,6 +86,9 @@ def check_steps(trace: Trace) -> None:
         raise ValueError("tokens are not the candidates of the steps that committed them")
     if (trace.candidate[trace.chosen & trace.provisional] < 0).any():
         raise ValueError("candidate must be known where a token is committed that a later step masks again")
+    block = np.arange(trace.length) // trace.block
+    if (trace.masked_again & (block != block[trace.masked.argmax(axis=1)][:, None])).any():
+        raise ValueError("provisional has a token masked again outside the block of that step")
     if not np.isin(trace.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():
         raise ValueError(f"reward_use holds {trace.reward_use.max()}: 0 to 3 are known")
     unneeded = trace.reward_use == NOT_NEEDED

@@ -26,7 +26,8 @@ class P2(Counted):
     at 0 no token is masked again, and the larger it is, the more are. Of equal scores a committed token stays.
 
     evidence: what log p of a committed token is. "visible", the paper's: the logits at its position, which see it; an
-    exact world gives 0 nats there, so that nothing is masked again. "left-out": the token masked and all others as they
+    exact world gives 0 nats there, so that nothing is masked again. (The authors' code takes the most likely token of
+    such a position, and not the one that stands there.) "left-out": the token masked and all others as they
     are, at the cost of a forward of one more row for each committed token and step.
 
     >>> from rws_decode import Shape, decode, load_predictor

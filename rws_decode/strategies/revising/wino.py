@@ -29,7 +29,8 @@ class Wino(Counted):
     threshold: tau_1; verify: tau_2; both probabilities, under the scaled logits.
 
     >>> from rws_decode import Shape, decode, load_predictor
-    >>> (run,) = decode(load_predictor("mini"), "the cat", Wino(0.1), Shape(16, 16, 16))
+    >>> mini = load_predictor("mini")
+    >>> (run,) = decode(mini, mini.prompts[0], Wino(0.05), Shape(32, 32, 32))
     >>> run.revisions > 0, run.forwards > run.steps_run
     (True, True)
     """

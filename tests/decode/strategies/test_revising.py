@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from chromium import chromium, find_chromium
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -374,3 +375,58 @@ def test_traces_in_memory_are_held_to_the_same() -> None:
     with pytest.raises(ValueError, match=r"provisional is int64 .*: a trace needs bool"):
         Trace(**(fields | {"provisional": provisional.astype(np.int64)}))
     assert json.dumps(TRACES[0].metadata())
+
+
+def test_a_token_is_masked_again_in_the_block_of_its_step() -> None:
+    (trace,) = decode(BERT, "the cat", "default", Shape(4, 4, 2))
+    fields = {**trace.metadata(), **trace.arrays()}
+    provisional, commit_step = np.zeros((4, 4), np.bool_), np.array([3, 1, 2, 2])
+    provisional[0:2, 0] = True  # masked again at step 2, while the second block is at work
+    candidate = fields["candidate"].copy()
+    candidate[[3, 1, 2, 2], [0, 1, 2, 3]] = trace.tokens
+    changed = {"provisional": provisional, "commit_step": commit_step, "candidate": candidate}
+    changed |= {"unscaled": np.zeros_like(provisional), "value": np.zeros_like(fields["value"])}
+    with pytest.raises(ValueError, match="provisional has a token masked again outside the block of that step"):
+        Trace(**(fields | changed))
+
+
+def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
+    seen: list[tuple[int, float]] = []
+
+    class Listening(Doubting):
+        def revise(self, view: CommittedPositions) -> Tensor:
+            seen.extend((view.step, float(p)) for p in view.log_p)
+            return super().revise(view)
+
+    (plain,) = decode(LLADA, PROMPTS[0], Listening("left-out", -99.0), SHAPE)
+    step, nats = next((step, p) for step, p in seen if -5 < p < -1)
+    assert not plain.near_ties.any()
+    (edge,) = decode(LLADA, PROMPTS[0], Doubting("left-out", nats - 1e-9), SHAPE)
+    assert edge.near_ties[step] > 0
+
+
+def test_the_page_shows_what_is_masked_again() -> None:
+    page = TRACES[0].view().html
+    step = int(TRACES[0].masked_again.any(axis=1).argmax())
+    position = int(TRACES[0].masked_again[step].argmax())
+    (word,) = TRACES[0].words([TRACES[0].canvas[step, position]])
+    assert re.search(rf"It masks [^.]*{re.escape(word)}[^.]* at {position}\b[^.]* again\.", page)
+    assert f"{TRACES[0].revisions} tokens were masked again" in page
+
+
+def test_the_browser_steps_back_and_forth_through_revisions(tmp_path: Path) -> None:
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    trace = TRACES[0]
+    page = trace.view().save(tmp_path / "page.html")
+    with chromium(program, tmp_path / "profile") as browser:
+        tab = browser.open(page.as_uri(), width=1000)
+        tab.press("Home")
+        for step in range(trace.steps_run):
+            kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
+            kind = np.where(trace.masked[step], "masked", "done")
+            kind = np.where(trace.chosen[step], "new", np.where(trace.masked_again[step], "again", kind))
+            assert kinds == kind.tolist()
+            tab.press("ArrowRight")
+        assert not tab.messages
