@@ -37,7 +37,6 @@ def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
         "god_tokens": trace.god_tokens,
         "god_steps": trace.god_steps,
         "forwards": trace.forwards,
-        "revisions": trace.revisions,
         "reward_calls": trace.reward_calls,
         "reward_calls_saved": trace.reward_calls_saved,
         "scales": [None if math.isnan(factor) else factor for factor in trace.factor.tolist()],

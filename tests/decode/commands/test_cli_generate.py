@@ -41,7 +41,6 @@ KEYS = [
     "god_tokens",
     "god_steps",
     "forwards",
-    "revisions",
     "reward_calls",
     "reward_calls_saved",
     "scales",
