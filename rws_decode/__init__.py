@@ -59,13 +59,18 @@ if TYPE_CHECKING:
     from rws_decode.strategies.pc_sampler import Calibrated, token_frequencies
     from rws_decode.strategies.protocol import (
         ChoosingStrategy,
+        CommittedPositions,
         CountingStrategy,
         FactorStrategy,
         MaskedPositions,
         OrderStrategy,
+        RevisingStrategy,
         Strategy,
     )
     from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+    from rws_decode.strategies.revising.p2 import P2
+    from rws_decode.strategies.revising.remdm import ReMDM
+    from rws_decode.strategies.revising.wino import Wino
     from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.text.dialogue import Dialogue
     from rws_decode.trace.decoding import Decoding
@@ -96,15 +101,20 @@ _HOME = {
     "strategies.factors": ("Confidence", "RWS", "Temperature"),
     "strategies.fast_dllm": ("ParallelFactor", "Threshold"),
     "strategies.klass": ("Klass",),
+    "strategies.revising.p2": ("P2",),
+    "strategies.revising.remdm": ("ReMDM",),
+    "strategies.revising.wino": ("Wino",),
     "strategies.oracle": ("OracleOrder",),
     "strategies.pc_sampler": ("Calibrated", "token_frequencies"),
     "strategies.given": ("RewardReplay", "Schedule"),
     "strategies.protocol": (
         "ChoosingStrategy",
+        "CommittedPositions",
         "CountingStrategy",
         "FactorStrategy",
         "MaskedPositions",
         "OrderStrategy",
+        "RevisingStrategy",
         "Strategy",
     ),
     "strategies.recorded": ("constant_of", "recorded", "shuffled"),
@@ -125,6 +135,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "P2",
     "RWS",
     "SVDD",
     "BestOf",
@@ -135,6 +146,7 @@ __all__ = [
     "CausalReward",
     "CertaintyPrior",
     "ChoosingStrategy",
+    "CommittedPositions",
     "Comparison",
     "Confidence",
     "CountingStrategy",
@@ -163,9 +175,11 @@ __all__ = [
     "RWSGenerationConfig",
     "RandomOrder",
     "RandomReward",
+    "ReMDM",
     "Reach",
     "RecordedOrder",
     "Replay",
+    "RevisingStrategy",
     "RewardLookahead",
     "RewardModel",
     "RewardReplay",
@@ -184,6 +198,7 @@ __all__ = [
     "Trace",
     "TraceDiff",
     "Unexplored",
+    "Wino",
     "WorldPredictor",
     "circulation",
     "compare",

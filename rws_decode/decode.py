@@ -69,9 +69,10 @@ def decode(
     left masked have `commit_step` -1 and hold the mask id.
 
     Guarantees: one forward per step for all rows of a batch; [MASK], padding and the predictor's forbidden ids are
-    never candidates; prompt positions and committed tokens never change; ties go to the leftmost position (but for
-    "topk") and are counted; nothing is drawn but from `options.seed` and the strategy's own; a row's answer follows
-    from its prompt and seed, not from its batch, as far as the predictor's arithmetic does (`Trace.near_ties`).
+    never candidates; prompt positions never change, nor committed tokens but by a `protocol.RevisingStrategy`; ties go
+    to the leftmost position (but for "topk") and are counted; nothing is drawn but from `options.seed` and the
+    strategy's own; a row's answer follows from its prompt and seed, not from its batch, as far as the predictor's
+    arithmetic does (`Trace.near_ties`).
     ValueError names the argument that is wrong, or the model whose output is not finite.
 
     >>> from rws_decode.strategies.factors import Confidence
@@ -94,17 +95,18 @@ def decode(
     def run(rows: Sequence[int]) -> BatchRun:
         state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])
         record = Record(rows, shape.length, shape.steps)
-        stopped = False
+        stopped, forwards = False, 0
         while state.step < shape.steps and len(state.rows) and not stopped:
             state, info = decoder.step(state)
             record.add(info)
+            forwards += info.calls
             if callback is not None:
                 stopped = bool(callback(StepView.of(state, info, shape.steps, predictor.mask_id)))
             if not stopped:
                 state = leave_settled(decoder, state) if savings.settled else state
                 state = state.of(state.masked.any(dim=1))
         unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
-        return BatchRun(record, state.step, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
+        return BatchRun(record, forwards, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
 
     row_bytes = None
     if predictor.vocab_size is not None:

@@ -41,6 +41,11 @@ class Canvas(NamedTuple):
     answer: Tensor
     prompt: Tensor
 
+    def of(self, rows: Tensor) -> Canvas:
+        """Return the canvas of those rows. rows: bool [B], or int64 [M], each as often as it is named."""
+        mask = None if self.attention_mask is None else self.attention_mask[rows]
+        return Canvas(self.ids[rows], mask, self.answer[rows], self.prompt[rows])
+
 
 def encode_prompts(
     predictor: MaskPredictor, prompts: Sequence[str | Dialogue | Sequence[int]], length: int

@@ -31,10 +31,13 @@ class StrategyOptions:
     )
     scale: float | None = option(None, "constant factor of temperature, and of what counts", metavar="C")
     reward_scale: float | None = option(None, "reward scale s_R of rws, and of what counts", metavar="S")
-    threshold: float | None = option(None, "threshold, klass: the least probability of what is committed", metavar="P")
+    threshold: float | None = option(
+        None, "threshold, klass, wino: the least probability of what is committed", metavar="P"
+    )
     parallel_factor: float | None = option(None, "parallel-factor: f of (n + 1)(1 - p_n) < f", metavar="F")
     sigma: float | None = option(None, "certainty-prior: how far a known word is near", metavar="TOKENS")
     gamma: float | None = option(None, "entropy-bound: nats of entropy that a step may leave open", metavar="NATS")
+    eta: float | None = option(None, "remdm, p2: how readily committed tokens are masked again", metavar="N")
     every: int | None = option(None, "rws-every: ask the reward every N steps")
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"

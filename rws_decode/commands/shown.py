@@ -70,6 +70,8 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
     if trace.unscaled.any() and trace.strategy["name"] != "default":
         changed = int(trace.changed.sum())
         lines.append(f"  steps that would have committed otherwise at factor 1: {changed} of {trace.steps_run}")
+    if trace.revisions:
+        lines.append(f"  {trace.revisions} tokens were masked again; the deviation is of the last commits")
     if forced := forced_commits(trace):
         told = ", ".join(f"{count} at step {step}" for step, count in forced.items())
         lines.append(f"  tokens that the end of --steps committed at once: {told}; the strategy asks for more steps")

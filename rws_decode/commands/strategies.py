@@ -57,4 +57,5 @@ _VALUES = {
     "parallel_factor": "F",
     "gamma": "NATS",
     "sigma": "TOKENS",
+    "eta": "N",
 }

@@ -16,7 +16,7 @@ from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_o
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import scorer_for
-from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount
+from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 
@@ -72,7 +72,7 @@ def decode_compact(
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
     if not isinstance(job.strategy, FactorStrategy):
         raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
-    if isinstance(job.strategy, OrderStrategy | OwnCount):
+    if isinstance(job.strategy, OrderStrategy | OwnCount | RevisingStrategy):
         raise ValueError(
             f"strategy is {strategy!r}: the compact decoder goes by confidence and the schedule alone, use decode"
         )

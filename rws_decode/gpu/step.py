@@ -151,6 +151,7 @@ class CompactDecoder:
             value=torch.full_like(nowhere, torch.nan, dtype=torch.float64).scatter(1, position, choice.value),
             chosen=chosen,
             unscaled=nowhere.scatter(1, position, unscaled.chosen),
+            masked_again=nowhere,
             factor=factor,
             reward_raw=unknown if reward is None else reward.raw,
             reward_normalised=unknown if reward is None else reward.normalised,

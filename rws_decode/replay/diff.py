@@ -78,9 +78,12 @@ def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
     changes = _candidates(first, second, step)
     factors = _unequal(first.factor, second.factor, step)
     rewards = _unequal(first.reward_raw, second.reward_raw, step)
-    if ours == theirs and not changes and factors is None and rewards is None:
+    again = tuple(tuple(_again(trace, step)) for trace in (first, second))
+    revised = None if again[0] == again[1] else (again[0], again[1])
+    if ours == theirs and not changes and factors is None and rewards is None and revised is None:
         return None
-    return StepChange(step, tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours)), changes, factors, rewards)
+    only = tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours))
+    return StepChange(step, *only, changes, factors, rewards, revised)
 
 
 def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPredictor | None) -> Parting | None:
@@ -88,7 +91,8 @@ def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPred
     for step in range(max(first.steps_run, second.steps_run)):
         both = step < min(first.steps_run, second.steps_run)
         ours, theirs = _committed(first, step), _committed(second, step)
-        if ours == theirs:
+        revised = _again(first, step) != _again(second, step)
+        if ours == theirs and not revised:
             continue
         factors = (_at(first.factor, step), _at(second.factor, step))
         if unequal & {"prompt", "mask_id"}:
@@ -96,6 +100,8 @@ def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPred
         if not both or plans[0][step] != plans[1][step]:
             return Parting(step, "plan", factors, (), ())
         candidates = _candidates(first, second, step)
+        if revised:
+            return Parting(step, "revision", factors, candidates, ())
         if set(ours) == set(theirs):
             changed = tuple(change for change in candidates if change.position in ours)
             return Parting(step, "candidate", factors, changed, ())
@@ -194,8 +200,15 @@ def _sign(pair: Crossings, factor: float) -> int | None:
 
 def _committed(trace: Trace, step: int) -> dict[int, int]:
     """Return the tokens that a step committed, by position; none where it was not run."""
-    positions = np.flatnonzero(trace.commit_step == step)
-    return dict(zip(positions.tolist(), trace.tokens[positions].tolist(), strict=True))
+    if step >= trace.steps_run:
+        return {}
+    positions = np.flatnonzero(trace.chosen[step])
+    return dict(zip(positions.tolist(), trace.candidate[step, positions].tolist(), strict=True))
+
+
+def _again(trace: Trace, step: int) -> list[int]:
+    """Return the positions whose token a step masked again."""
+    return np.flatnonzero(trace.masked_again[step]).tolist() if step < trace.steps_run else []
 
 
 def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange, ...]:

@@ -46,6 +46,7 @@ class StepChange:
     """A step that was not the same in both runs: positions that only one committed, and what else differs.
 
     `factors`, `rewards` (raw): first and second, None where they are equal; NaN for one that is not there.
+    `masked_again`: the positions whose token each run masked again, None where they are the same.
     """
 
     step: int
@@ -54,6 +55,7 @@ class StepChange:
     candidates: tuple[CandidateChange, ...]
     factors: Pair | None
     rewards: Pair | None
+    masked_again: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -101,13 +103,14 @@ class Parting:
     """The first step at which the runs did not commit the same, and why.
 
     why: "prompt", another prompt or mask; "plan", the step commits elsewhere, or other numbers of tokens, or was run by
-    one alone; "count", a strategy counted other numbers of tokens, and `reversals` may be empty; "order", the sets of
-    positions differ, by `reversals`; "candidate", the same positions took other tokens.
+    one alone; "revision", other tokens were masked again; "count", a strategy counted other numbers of tokens, and
+    `reversals` may be empty; "order", the sets of positions differ, by `reversals`; "candidate", the same positions
+    took other tokens.
     factors: of the first run and of the second, NaN where not known.
     """
 
     step: int
-    why: Literal["prompt", "plan", "count", "order", "candidate"]
+    why: Literal["prompt", "plan", "revision", "count", "order", "candidate"]
     factors: Pair
     candidates: tuple[CandidateChange, ...]
     reversals: tuple[Reversal, ...]

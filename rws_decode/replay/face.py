@@ -38,6 +38,7 @@ _FOLLOW = {
 WHY = {
     "prompt": "the prompts are not the same",
     "plan": "they do not commit as many tokens in the same block",
+    "revision": "other tokens were masked again",
     "count": "other numbers of positions were committed",
     "order": "other positions were committed",
     "candidate": "the same positions took other tokens",

@@ -71,7 +71,8 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
     The path log-likelihood is sum_t sum_{i in S_t} log p(x_i | canvas before step t), S_t the positions of step t,
     p = softmax(z) over the tokens that may be committed. One token a step, a model whose conditionals are those of one
     distribution gives every order the same sum, log p(answer): order invariance. Steps of several tokens, and
-    conditionals of no distribution, make it depend on the order.
+    conditionals of no distribution, make it depend on the order. Tokens that are masked again later count as well: of a
+    run that revises, the sum is not that of the answer.
 
     ValueError for a predictor with another mask id.
 
@@ -97,7 +98,7 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
         log_p = logits.log_softmax(dim=-1)
         entropy[step] = float(torch.special.entr(log_p.exp()).sum())
         committed = [index for index, position in enumerate(positions) if trace.chosen[step, position]]
-        tokens = torch.tensor(trace.tokens[[positions[index] for index in committed]])
+        tokens = torch.tensor(trace.candidate[step, [positions[index] for index in committed]])
         likelihood[step] = float(log_p[committed, tokens].sum())
     return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy)
 

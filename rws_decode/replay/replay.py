@@ -44,7 +44,8 @@ def replay(trace: Trace) -> Replay:
 
     No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
     from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
-    how many positions a step committed, or which, where the strategy counted or chose them; the set of a step whose
+    how many positions a step committed, or which, where the strategy counted or chose them; which tokens it masked
+    again; the set of a step whose
     reward was not needed and whose values are not known; and which of several tied positions `torch.topk` took (ranking
     "topk").
 
@@ -57,7 +58,8 @@ def replay(trace: Trace) -> Replay:
     (True, None)
     """
     for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):
-        k = int(trace.chosen[step].sum()) if trace.strategy.get("counts") else planned.commits
+        own = trace.strategy.get("counts") or trace.strategy.get("revises")
+        k = int(trace.chosen[step].sum()) if own else planned.commits
         chosen, same = _select(trace, step, k)
         if not same:
             before = trace.canvas[step]

@@ -11,7 +11,7 @@ from torch import Tensor
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.strategies.protocol import ChoosingStrategy, CountingStrategy, MaskedPositions, OwnCount
 
-__all__ = ["Count", "Seats", "count_for", "due", "remembered"]
+__all__ = ["Count", "Fixed", "Seats", "count_for", "current_block", "due", "last_steps", "remembered"]
 
 
 class Seats(NamedTuple):
@@ -19,6 +19,20 @@ class Seats(NamedTuple):
 
     k: Tensor
     waits: Tensor | None
+
+
+class Fixed(NamedTuple):
+    """How many positions of each row go, int64 [b], whatever their confidence."""
+
+    k: Tensor
+
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
+        """Return the numbers; no position waits."""
+        return Seats(self.k, None)
+
+    def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
+        """Return 0 for each row."""
+        return torch.zeros_like(self.k)
 
 
 class Count(NamedTuple):
@@ -111,10 +125,26 @@ def due(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
     >>> [due(blocks, step, Shape(4, 4, 2).plan).tolist() for step in (0, 1, 3)]
     [[1, 1], [1, 1], [1, 2]]
     """
+    return torch.where(last_steps(block, step, plan), block.sum(dim=1), 1)
+
+
+def last_steps(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
+    """Return the rows for whose block the schedule has no step after this one, bool [b]. block: as in `due`."""
     size = plan[0].stop
     steps = len(plan) // (plan[-1].stop // size)
     current = block.to(torch.uint8).argmax(dim=1) // size
-    return torch.where((current + 1) * steps <= step + 1, block.sum(dim=1), 1)
+    return (current + 1) * steps <= step + 1
+
+
+def current_block(masked: Tensor, plan: Sequence[PlannedStep]) -> Tensor:
+    """Return all positions of each row's current block, the first with masks left, bool [b, n]. masked: bool [b, n].
+
+    >>> from rws_decode.settings import Shape
+    >>> current_block(torch.tensor([[False, False, False, True]]), Shape(4, 4, 2).plan).tolist()
+    [[False, False, True, True]]
+    """
+    number = torch.arange(masked.shape[1], device=masked.device) // plan[0].stop
+    return number == torch.where(masked, number, len(number)).amin(dim=1, keepdim=True)
 
 
 def remembered(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:

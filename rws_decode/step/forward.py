@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas, forbidden_tokens
 from rws_decode.predictors.base import MaskPredictor, logits_at
-from rws_decode.step.counting import Count
+from rws_decode.step.counting import Count, Fixed
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.protocol import MaskedPositions
 
@@ -40,7 +40,7 @@ class Completion(NamedTuple):
     candidate; unsure: bool [b, n], where rounding could change it; block, deferred: bool [b, n], the block's masked
     positions, and those of them that wait for the others. view: the block's N masked positions; row: int64 [N], which
     of the b rows each is in; published: [N, V], the logits that are ranked; error: float64 [N], of the logits.
-    commits: how many positions of a row go, as the schedule has it or as the strategy counts them; width: the canvas's
+    commits: how many positions of a row go, as the schedule has it or the strategy counts them; width: the canvas's
     columns.
     """
 
@@ -55,7 +55,7 @@ class Completion(NamedTuple):
     row: Tensor
     published: Tensor
     error: Tensor
-    commits: int | Count
+    commits: int | Count | Fixed
     width: int
 
 

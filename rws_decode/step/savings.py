@@ -13,7 +13,7 @@ from rws_decode.step.certainty import certain
 from rws_decode.step.forward import Completion, MaskedLogits
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
-from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy, OwnCount, Remembering
+from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy, OwnCount, Remembering, RevisingStrategy
 
 __all__ = ["block_alone", "leave_settled", "saving", "unless_certain"]
 
@@ -65,9 +65,12 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
 
 
 def leave_settled(decoder: Decoder, state: State) -> State:
-    """Return the state without the rows whose text is final: an end of text is committed, and all before it."""
+    """Return the state without the rows whose text is final: an end of text is committed, and all before it.
+
+    No text is final that the strategy may revise.
+    """
     ends = ends_of(decoder.predictor)
-    if not ends:
+    if not ends or isinstance(decoder.strategy, RevisingStrategy):
         return state
     canvas = state.canvas
     ids = canvas.ids.gather(1, canvas.answer)
@@ -80,4 +83,4 @@ def leave_settled(decoder: Decoder, state: State) -> State:
 
 def _scaled_by_reward(decoder: Decoder) -> bool:
     scaled = isinstance(decoder.strategy, BoundedFactor)
-    return scaled and not isinstance(decoder.strategy, OrderStrategy | OwnCount)
+    return scaled and not isinstance(decoder.strategy, OrderStrategy | OwnCount | RevisingStrategy)

@@ -16,9 +16,10 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.counting import Count, Past, count_for, remembered
+from rws_decode.step.counting import Count, Past, count_for, current_block, remembered
 from rws_decode.step.cut_and_ties import Choice, commit
 from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
+from rws_decode.step.revising import Held, Revision, observe, revise
 from rws_decode.strategies.protocol import MaskedPositions, OwnCount, Remembering, Strategy, asks_reward, factors_of
 from rws_decode.trace.record import NOT_NEEDED, Info
 
@@ -30,7 +31,7 @@ class State(NamedTuple):
 
     step: how many steps are done; canvas: prompts and answers as they are; masked: bool [b, n], the answers' positions
     that hold no token yet; rows: int64 [b], the number of each row's prompt in the decode; past: the logits of
-    the steps before, the last first, where the strategy compares steps.
+    the steps before, the last first, where the strategy compares steps; held: the commits, where it may undo them.
     """
 
     step: int
@@ -38,19 +39,14 @@ class State(NamedTuple):
     masked: Tensor
     rows: Tensor
     past: tuple[Past, ...] = ()
+    held: Held | None = None
 
     def of(self, rows: Tensor) -> State:
         """Return the state of those rows alone. rows: bool [b]."""
         if bool(rows.all()):
             return self
-        mask = self.canvas.attention_mask
-        canvas = self.canvas._replace(
-            ids=self.canvas.ids[rows],
-            attention_mask=None if mask is None else mask[rows],
-            answer=self.canvas.answer[rows],
-            prompt=self.canvas.prompt[rows],
-        )
-        return self._replace(canvas=canvas, masked=self.masked[rows], rows=self.rows[rows])
+        held = None if self.held is None else self.held.of(rows)
+        return self._replace(canvas=self.canvas.of(rows), masked=self.masked[rows], rows=self.rows[rows], held=held)
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
@@ -102,22 +98,25 @@ class Decoder:
     def step(self, state: State) -> tuple[State, Info]:
         """Run one step on all rows: the four steps of the paper's algorithm."""
         # Step 1: one forward over the whole canvas; complete every masked position.
-        seen = self.forward(self, state)
+        seen, verified = observe(self, state)
         completion = complete(self, state, seen)
         # Step 2: the reward r of prompt and completed answer, normalised; None where the strategy does not ask.
         reward = self.score(self, completion)
         # Step 3: the factor of all logits of a row; RWS: s_R sqrt(sigmoid(r) + eps).
         view = completion.view._replace(reward=None if reward is None else self._by_prompt(state, reward.assumed))
         factor = torch.from_numpy(factors_of(self.strategy, view).copy())
-        # Step 4: scale, rank the block's positions by confidence, commit the first k.
-        choice = commit(self.strategy, completion._replace(view=view), factor, state.canvas.answer, self.options)
+        # Step 4: scale, rank the block's positions by confidence, commit the first k; a strategy may undo commits.
+        completion, revision = revise(self, state, completion._replace(view=view), factor, verified)
+        choice = commit(self.strategy, completion, factor, state.canvas.answer, self.options)
         answer = torch.where(choice.chosen, completion.tokens, completion.before)
+        answer = answer.masked_fill(revision.again, self.predictor.mask_id)
         canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
         past = state.past
         if isinstance(self.strategy, Remembering):
             past = (Past(state.rows[seen.row], seen.position, seen.logits), *past)[: self.strategy.memory]
-        after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows, past)
-        return after, self._info(state, completion, reward, factor, choice)
+        masked = state.masked & ~choice.chosen | revision.again
+        after = State(state.step + 1, canvas, masked, state.rows, past, revision.held(state.step, choice.chosen))
+        return after, self._info(state, completion, reward, factor, choice, revision)
 
     def asks(self, step: int) -> bool:
         """Return whether the reward is asked at a step."""
@@ -129,7 +128,13 @@ class Decoder:
         return table.numpy()
 
     def _info(
-        self, state: State, completion: Completion, reward: Rewards | None, factor: Tensor, choice: Choice
+        self,
+        state: State,
+        completion: Completion,
+        reward: Rewards | None,
+        factor: Tensor,
+        choice: Choice,
+        revision: Revision,
     ) -> Info:
         """Return the step's row of the trace: NaN and -1 for what is not known."""
         rows = state.rows.cpu()
@@ -148,6 +153,7 @@ class Decoder:
             value=choice.value.masked_fill(unneeded.to(choice.value.device)[:, None], torch.nan),
             chosen=choice.chosen,
             unscaled=choice.unscaled,
+            masked_again=revision.again,
             factor=factor[rows].masked_fill(unneeded, torch.nan),
             reward_raw=unknown if reward is None else reward.raw,
             reward_normalised=unknown if reward is None else reward.normalised,
@@ -155,9 +161,10 @@ class Decoder:
             ties=choice.ties,
             saturated=choice.saturated.masked_fill(unneeded.to(choice.saturated.device), -1),
             inexact=choice.inexact,
-            near_ties=choice.near_ties,
+            near_ties=torch.maximum(choice.near_ties, revision.near),
             near_tokens=near.sum(dim=1),
-            forwards=torch.ones_like(rows),
+            forwards=revision.forwards.cpu(),
+            calls=revision.calls,
             logits_dtype=str(completion.view.logits.dtype).removeprefix("torch."),
         )
 
@@ -201,6 +208,4 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
 
 def in_block(state: State, plan: Sequence[PlannedStep]) -> Tensor:
     """Return the masked positions of each row's current block, the first with masks left, bool [b, n]."""
-    number = torch.arange(state.masked.shape[1], device=state.masked.device) // plan[0].stop
-    current = torch.where(state.masked, number, len(number)).amin(dim=1, keepdim=True)
-    return state.masked & (number == current)
+    return state.masked & current_block(state.masked, plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,10 +12,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
+from rws_decode.strategies.protocol import (
+    CommittedPositions,
+    Evidence,
+    FactorStrategy,
+    MaskedPositions,
+    OrderStrategy,
+    OwnCount,
+    asks_reward,
+)
 from rws_theory.show import one_line
 
-__all__ = ["Counted", "RecordedChoice", "least_odds", "ranks_in_rows"]
+__all__ = ["Counted", "RecordedChoice", "RecordedRevision", "least_odds", "ranks_in_rows"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,31 +63,53 @@ class Counted:
 class RecordedChoice(Counted):
     """The positions that the steps of a run committed, whatever the logits; a run that counted is repeated by it.
 
-    commit_step: int64 [B, n], as in the traces.
+    chosen: bool [B, S, n], what each of the S planned steps committed, as in the traces.
 
     >>> view = MaskedPositions(1, 1, 2, torch.tensor([0, 0]), torch.tensor([0, 1]))
-    >>> RecordedChoice(commit_step=np.array([[1, 2]])).choose(view).tolist()
+    >>> RecordedChoice(chosen=np.array([[[False, False], [True, False]]])).choose(view).tolist()
     [True, False]
     """
 
-    commit_step: NDArray[np.int64]
+    chosen: NDArray[np.bool_]
     name = "recorded-choice"
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of this step, bool [N]; ValueError where rows or positions are not among them."""
-        if self.commit_step.shape != (view.rows, view.length):
-            raise ValueError(f"commit_step has shape {self.commit_step.shape}: ({view.rows}, {view.length}) is needed")
-        return torch.from_numpy(self.commit_step).to(view.row.device)[view.row, view.position] == view.step
+        return _at_step("chosen", self.chosen, view)
 
 
-def least_odds(threshold: float) -> float:
+@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
+class RecordedRevision(RecordedChoice):
+    """The positions that a run committed, and those that it masked again, step by step.
+
+    masked_again: bool [B, S, n], as in the traces.
+    """
+
+    masked_again: NDArray[np.bool_]
+    name = "recorded-revision"
+    evidence: ClassVar[Evidence] = "none"
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        """Return the tokens that this step masked again, bool [M]; ValueError as in `choose`."""
+        return _at_step("masked_again", self.masked_again, view)
+
+
+def _at_step(name: str, record: NDArray[np.bool_], view: MaskedPositions | CommittedPositions) -> Tensor:
+    rows, steps, length = record.shape
+    if (rows, length) != (view.rows, view.length) or view.step >= steps:
+        needed = f"({view.rows}, more than {view.step}, {view.length})"
+        raise ValueError(f"{name} has shape {record.shape}: {needed} is needed")
+    return torch.from_numpy(record[:, view.step].copy()).to(view.row.device)[view.row, view.position]
+
+
+def least_odds(threshold: float, name: str = "threshold") -> float:
     """Return the log-odds of a probability, to compare others with; ValueError for no probability between 0 and 1.
 
     >>> least_odds(0.5)
     0.0
     """
     if not (isinstance(threshold, int | float) and 0 < threshold < 1):
-        raise ValueError(f"threshold is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+        raise ValueError(f"{name} is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
     return math.log(threshold) - math.log1p(-threshold)
 
 

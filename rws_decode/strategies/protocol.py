@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,14 +14,18 @@ from rws_theory.show import one_line
 
 __all__ = [
     "AsksAtSteps",
+    "AsksEvidence",
     "BoundedFactor",
     "ChoosingStrategy",
+    "CommittedPositions",
     "CountingStrategy",
+    "Evidence",
     "FactorStrategy",
     "MaskedPositions",
     "OrderStrategy",
     "OwnCount",
     "Remembering",
+    "RevisingStrategy",
     "Sensitive",
     "Strategy",
     "TensorFactor",
@@ -66,6 +70,32 @@ class MaskedPositions(NamedTuple):
     log_odds: Tensor = _NO_NUMBERS
     scale: Tensor = _NO_NUMBERS
     leeway: Tensor = _NO_NUMBERS
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+
+class CommittedPositions(NamedTuple):
+    """What a revising strategy sees of a step: the M committed positions of the current block, over all B rows.
+
+    step, rows, length, row, position: as in `MaskedPositions`, int64 [M] the last two; token: int64 [M], what stands
+    there; log_p: float64 [M], nats that the predictor gives this token now, under the scaled logits, by the strategy's
+    `evidence`, 0 for "none". committed: int64 [M], the step that committed it; log_p_committed: float64 [M], nats that
+    it had then. commits: how many positions of a row the schedule commits in the step; masked: the block's masked
+    positions, with their log_odds. Prompts, other blocks, and rows in the last step of their block are not among them.
+    """
+
+    step: int
+    rows: int
+    length: int
+    row: Tensor
+    position: Tensor
+    token: Tensor
+    log_p: Tensor
+    committed: Tensor
+    log_p_committed: Tensor
+    commits: int
+    masked: MaskedPositions
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -137,6 +167,42 @@ class ChoosingStrategy(Protocol):
 
 
 OwnCount = CountingStrategy | ChoosingStrategy  # what commits as many positions as it says itself
+
+
+Evidence = Literal["none", "visible", "left-out"]  # of what a predictor says of a committed token
+
+
+@runtime_checkable
+class RevisingStrategy(Protocol):
+    """A strategy that masks committed tokens of the current block again, before a step commits others.
+
+    A step commits as many positions as the schedule says, and one more for each token that it masks again; or as many
+    as the strategy counts. A token that is masked again is not committed in the same step. The last step that the
+    schedule has for a block masks nothing again, and a block without masks is done.
+    """
+
+    @property
+    def evidence(self) -> Evidence:
+        """What `CommittedPositions.log_p` is: 0 for "none"; "visible" or "left-out".
+
+        "visible": of the step's own logits at the position, whose token the predictor sees; always 0 nats for an exact
+        world. "left-out": of the logits with this token masked and all others as they are, at the cost of a forward of
+        one more row for each committed token, but for those that `AsksEvidence` leaves out.
+        """
+        ...
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        """Return whether each token is masked again, bool [M]. Rows must not be mixed."""
+        ...
+
+
+@runtime_checkable
+class AsksEvidence(Protocol):
+    """A revising strategy that needs the "left-out" evidence of some tokens only; of others, log_p is 0 nats."""
+
+    def asks_evidence(self, view: CommittedPositions) -> Tensor:
+        """Return whose log_p is needed, bool [M]; `view.log_p` is not known yet."""
+        ...
 
 
 @runtime_checkable
@@ -236,7 +302,7 @@ def describe(strategy: Strategy) -> dict[str, Any]:
 
     What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone, one
     inside another by its own description. "counts" is there where the strategy says how many positions a step commits,
-    "chooses" where it says which.
+    "chooses" where it says which, "revises" where it masks tokens again.
 
     >>> from rws_decode.strategies.factors import RWS
     >>> describe(RWS(8.0))
@@ -247,6 +313,8 @@ def describe(strategy: Strategy) -> dict[str, Any]:
         described["counts"] = True
     if isinstance(strategy, ChoosingStrategy):
         described["chooses"] = True
+    if isinstance(strategy, RevisingStrategy):
+        described["revises"] = True
     for part in fields(strategy) if is_dataclass(strategy) else ():
         value = getattr(strategy, part.name)
         if isinstance(value, int | float | str):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.strategies.counted import RecordedChoice
+from rws_decode.strategies.counted import RecordedChoice, RecordedRevision
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import RecordedOrder
@@ -23,11 +23,11 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
     """Return what a run did, as a strategy: decoding with it repeats the run without its rewards.
 
     The factors that it applied as a Schedule, the last one again for steps that were planned and not run, with the
-    positions that it committed where it counted or chose these itself (RecordedChoice); or a
-    RecordedOrder, of its ranking values where the order was the strategy's own (-inf where they are not kept, as they
-    were not among the best), and of minus the commit steps where a trace of the batch has steps whose reward was not
-    needed: no factor is known there, but the order repeats the sets exactly. traces: one trace, or those of a batch in
-    the order of its rows. ValueError for a batch of factors and own orders.
+    positions that it committed where it counted or chose these itself (RecordedChoice), and those that it masked again
+    (RecordedRevision); or a RecordedOrder, of its ranking values where the order was the strategy's own (-inf where
+    they are not kept, as they were not among the best), and of minus the commit steps where a trace of the batch has
+    steps whose reward was not needed: no factor is known there, but the order repeats the sets exactly. traces: one
+    trace, or those of a batch in the order of its rows. ValueError for a batch of factors and own orders.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.predictors import CallablePredictor
@@ -51,9 +51,17 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
         return RecordedOrder(np.stack([np.tile(order, (batch[0].steps, 1)) for order in orders]))
     factors = tuple(tuple(_every_step(trace, trace.factor).tolist()) for trace in batch)
     schedule = Schedule(factors[0] if isinstance(traces, Trace) else factors)
-    if not any(trace.strategy.get("counts") for trace in batch):
-        return schedule
-    return RecordedChoice(commit_step=np.stack([trace.commit_step for trace in batch]), scaled=schedule)
+    chosen = np.stack([_planned(trace, trace.chosen) for trace in batch])
+    if any(trace.strategy.get("revises") for trace in batch):
+        again = np.stack([_planned(trace, trace.masked_again) for trace in batch])
+        return RecordedRevision(chosen=chosen, masked_again=again, scaled=schedule)
+    counted = any(trace.strategy.get("counts") for trace in batch)
+    return RecordedChoice(chosen=chosen, scaled=schedule) if counted else schedule
+
+
+def _planned(trace: Trace, of_steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return what a trace holds of each step run for each step planned, False for those that were not run."""
+    return np.concatenate([of_steps, np.zeros((trace.steps - trace.steps_run, trace.length), np.bool_)])
 
 
 def _every_step(trace: Trace, of_steps: Floats) -> Floats:

@@ -81,6 +81,24 @@ STRATEGIES: dict[str, Entry] = {
         "confidence near known words, within --sigma tokens (d2Cache)",
         scalable=True,
     ),
+    "remdm": Entry(
+        "revising.remdm.ReMDM",
+        ("eta",),
+        "confidence; masks tokens again with probability --eta or less (ReMDM)",
+        scalable=True,
+    ),
+    "p2": Entry(
+        "revising.p2.P2",
+        ("eta",),
+        "the best of committed and masked stay, log p of the first times --eta (P2)",
+        scalable=True,
+    ),
+    "wino": Entry(
+        "revising.wino.Wino",
+        ("threshold",),
+        "all of probability --threshold or more; doubtful ones go again (WINO)",
+        scalable=True,
+    ),
     "calibrated": Entry(
         "pc_sampler.Calibrated", ("frequency",), "confidence calibrated by word frequency (PC-Sampler)"
     ),
@@ -100,9 +118,10 @@ def strategy_named(
     """Return the strategy of that name, made from those of the options that it reads.
 
     numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor, gamma and sigma of the strategies of other papers, which scale or reward_scale scales.
-    run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of "rws-random",
-    "random-order" and "shuffled" (the first, if one per row). Options that the strategy does not read do nothing.
+    threshold, parallel_factor, gamma, sigma and eta of the strategies of other papers, which scale or reward_scale
+    scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of
+    "rws-random", "random-order", "remdm" and "shuffled" (the first, if one per row). Options that the strategy does not
+    read do nothing.
     ValueError for an unknown name, an option that is missing, and a value that the strategy refuses.
 
     >>> strategy_named("rws", reward_scale=8.0)
@@ -227,7 +246,15 @@ def _number(number: str, text: str, argument: str, name: str) -> float:
 
 
 # What a number of each option may be, for messages.
-_USUAL = {"scale": "4", "reward_scale": "4", "threshold": "0.9", "parallel_factor": "1", "gamma": "0.1", "sigma": "8"}
+_USUAL = {
+    "scale": "4",
+    "reward_scale": "4",
+    "threshold": "0.9",
+    "parallel_factor": "1",
+    "gamma": "0.1",
+    "sigma": "8",
+    "eta": "0.5",
+}
 
 
 def _example(name: str) -> str:
@@ -253,6 +280,9 @@ def _call(name: str, reads: list[str]) -> str:
     return f"{' and '.join(reads)}, as in {_example(name)} and {' and '.join(f'{option}=2' for option in others)}"
 
 
+_MARKS = ("name", "counts", "chooses", "revises")  # of a description, no numbers of the strategy
+
+
 def strategy_from(description: Mapping[str, Any]) -> Strategy:
     """Return the strategy that `protocol.describe` described: its name and its numbers.
 
@@ -261,7 +291,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     >>> strategy_from({"name": "temperature", "scale": 2.0})
     Temperature(scale=2.0)
     """
-    numbers = {key: value for key, value in description.items() if key not in ("name", "counts", "chooses")}
+    numbers = {key: value for key, value in description.items() if key not in _MARKS}
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name not in STRATEGIES or not STRATEGIES[name].rule:

@@ -22,6 +22,7 @@ LAYOUT: dict[str, tuple[str, str]] = {
     "candidate": ("int64", "Rn"),
     "value": ("float64", "Rn"),
     "unscaled": ("bool", "Rn"),
+    "provisional": ("bool", "Rn"),
     "factor": ("float64", "R"),
     "reward_use": ("int8", "R"),
     "reward_raw": ("float64", "R"),
@@ -74,13 +75,20 @@ def check_steps(trace: Trace) -> None:
     if (masks := int((trace.prompt == trace.mask_id).sum())) not in (0, trace.length):
         raise ValueError(f"prompt holds {masks} masks: none, or length, {trace.length}, is needed")
     committed = trace.commit_step >= 0
-    if not np.array_equal(np.unique(trace.commit_step[committed]), np.arange(trace.steps_run)):
+    if (trace.provisional & _too_late(trace)).any():
+        raise ValueError("provisional must be false from the step before the last commit of a position on")
+    if (trace.commit_step >= trace.steps_run).any() or not trace.chosen.any(axis=1).all():
         raise ValueError(f"commit_step must hold every step from 0 to {trace.steps_run - 1}, the steps run")
     if (trace.commit_step < -1).any() or np.unique(trace.tokens[~committed]).size > 1:
         raise ValueError("commit_step must be -1 where a position was not committed, and the tokens there the same")
     at = trace.candidate[trace.commit_step[committed], np.flatnonzero(committed)]
     if not np.array_equal(at, trace.tokens[committed]):
         raise ValueError("tokens are not the candidates of the steps that committed them")
+    if (trace.candidate[trace.chosen & trace.provisional] < 0).any():
+        raise ValueError("candidate must be known where a token is committed that a later step masks again")
+    block = np.arange(trace.length) // trace.block
+    if (trace.masked_again & (block != block[trace.masked.argmax(axis=1)][:, None])).any():
+        raise ValueError("provisional has a token masked again outside the block of that step")
     if not np.isin(trace.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():
         raise ValueError(f"reward_use holds {trace.reward_use.max()}: 0 to 3 are known")
     unneeded = trace.reward_use == NOT_NEEDED
@@ -97,6 +105,12 @@ def check_steps(trace: Trace) -> None:
     counts = trace.unscaled.sum(axis=1) == trace.chosen.sum(axis=1)
     if (trace.unscaled & ~trace.masked).any() or not (counts[known].all() or trace.strategy.get("counts")):
         raise ValueError("unscaled must hold as many masked positions as a step commits, or none")
+
+
+def _too_late(trace: Trace) -> NDArray[np.bool_]:
+    """Return the steps after which no token can stand that is masked again later, bool [R, n]."""
+    last = np.where(trace.commit_step < 0, trace.steps_run, trace.commit_step) - 1
+    return np.arange(trace.steps_run)[:, None] >= last
 
 
 def check_outcome(

@@ -30,7 +30,15 @@ __all__ = [
     "worth",
 ]
 
-_NUMBERS = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma")  # those that a label shows
+_NUMBERS = (
+    "scale",
+    "reward_scale",
+    "threshold",
+    "parallel_factor",
+    "gamma",
+    "sigma",
+    "eta",
+)  # those that a label shows
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"
@@ -84,7 +92,7 @@ def worth(trace: Trace) -> list[str]:
 
 def trace_line(trace: Trace, width: int = 118) -> str:
     """Return a trace in one line of at most `width` characters: strategy, model, order, reward, the text's start."""
-    parts = [f"{trace.length} tokens in {trace.steps_run} steps", f"GOD {trace.god_steps:.2f} steps"]
+    parts = [_size(trace), f"GOD {trace.god_steps:.2f} steps"]
     parts += [f"reward {trace.final_reward['raw']:.3g}"] if trace.final_reward is not None else []
     line = f"Trace({strategy_label(trace.strategy)} on {trace.predictor}: {', '.join(parts)}"
     text = " ".join((trace.text or "").split())
@@ -94,10 +102,15 @@ def trace_line(trace: Trace, width: int = 118) -> str:
     return clipped(line + ")", width)
 
 
+def _size(trace: Trace) -> str:
+    size = f"{trace.length} tokens in {trace.steps_run} steps"
+    return f"{size}, {trace.revisions} masked again" if trace.revisions else size
+
+
 def trace_html(trace: Trace) -> str:
     """Return a trace as HTML without scripts: what the run was, its text by commit step, reward and factor by step."""
     said = [f"<b>{escape(strategy_label(trace.strategy))}</b> on {escape(trace.predictor)}"]
-    said += [f"{trace.length} tokens in {trace.steps_run} steps", f"GOD {trace.god_steps:.2f} steps"]
+    said += [_size(trace), f"GOD {trace.god_steps:.2f} steps"]
     said += [escape(part) for part in worth(trace)]
     said += [CUT_OFF] if cut_off(trace.rules_broken, trace.text, trace.length) else []
     prompt = "" if trace.prompt_text is None else f"<div><i>{escape(trace.prompt_text)}</i></div>"
@@ -125,7 +138,8 @@ def answer_html(trace: Trace) -> str:
 def _committed_by_scale(trace: Trace) -> list[bool]:
     """Return the positions whose commit the scale, or the strategy's own order, brought about."""
     known = trace.unscaled.any(axis=1)
-    return np.logical_or.reduce((trace.chosen & ~trace.unscaled)[known], axis=0).tolist()
+    moved = trace.chosen & ~trace.unscaled & ~trace.provisional
+    return np.logical_or.reduce(moved[known], axis=0).tolist()
 
 
 def _explained(trace: Trace) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rws_decode.trace.revisions import last_commits
 from rws_decode.trace.thinning import changed_candidates
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ from rws_decode.common.files import parse_json
 __all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
 
 SCHEMA = "rws_decode.trace"
-VERSION = 4
-_READ = (3, VERSION)
+VERSION = 5
+_READ = (3, 4, VERSION)
 # What version 3 does not know; nor does it what factor 1 would have committed.
 _NEW: dict[str, Any] = {"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None}
+_LACKING = {3: ("unscaled", "masked_again"), 4: ("masked_again",), 5: ()}  # columns that a version does not have
 _CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
 
 # Columns that differ from row to row, and those that are repeated in all rows of a step.
@@ -31,6 +33,7 @@ _OF_ROWS = {
     "step": pa.int32(),
     "position": pa.int32(),
     "committed": pa.bool_(),
+    "masked_again": pa.bool_(),
     "unscaled": pa.bool_(),
     "candidate": pa.int32(),
     "value": pa.float64(),
@@ -65,7 +68,7 @@ _FORMAT: dict[str, Any] = {
 
 def trace_table(trace: Trace) -> pa.Table:
     """Return the rows of a trace, by step and position, without its metadata."""
-    rows = ~np.isnan(trace.value) | trace.chosen | trace.unscaled
+    rows = ~np.isnan(trace.value) | trace.chosen | trace.masked_again | trace.unscaled
     if trace.whole_candidates:
         rows |= changed_candidates(trace.candidate, trace.masked)
     step, position = rows.nonzero()
@@ -73,6 +76,7 @@ def trace_table(trace: Trace) -> pa.Table:
         "step": step,
         "position": position,
         "committed": trace.chosen[rows],
+        "masked_again": trace.masked_again[rows],
         "unscaled": trace.unscaled[rows],
         "candidate": trace.candidate[rows],
         "value": trace.value[rows],
@@ -125,7 +129,7 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     if not isinstance(fields, dict) or set(fields) != settings - unknown.keys() or not isinstance(prompt, list):
         raise ValueError("lacks parts of a trace, or holds others")
     columns_of_file = {field.name: field.type for field in file.schema_arrow}
-    expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if version > 3 or name != "unscaled"}
+    expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if name not in _LACKING[version]}
     if columns_of_file != expected or len(columns_of_file) != len(file.schema_arrow):
         raise ValueError("the columns are not those of a trace")
     steps, length = fields["steps_run"], fields["length"]
@@ -135,8 +139,8 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
         raise ValueError(f"steps_run {steps} times length {length} is more than {_CELLS}")
     try:
         table = file.read()
-        if version == 3:
-            table = table.append_column("unscaled", pa.array([False] * len(table)))
+        for name in _LACKING[version]:
+            table = table.append_column(name, pa.array([False] * len(table)))
         table = table.select(_COLUMNS.names)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
@@ -156,20 +160,24 @@ def _arrays(
     columns: dict[str, NDArray[Any]], steps: int, length: int, uncommitted: int, whole: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the dense arrays of a trace from the columns of its table."""
-    step, position, committed = (columns[name].astype(np.int64) for name in ("step", "position", "committed"))
+    step, position = (columns[name].astype(np.int64) for name in ("step", "position"))
     cell = step * length + position
     inside = (step >= 0) & (step < steps) & (position >= 0) & (position < length)
     if not inside.all() or (np.diff(cell) <= 0).any():
         raise ValueError("rows must go by step and position, each once, within steps_run and length")
-    done = committed.astype(np.bool_)
-    if np.unique(position[done]).size != done.sum():
+    chosen, again = np.zeros((2, steps, length), np.bool_)
+    chosen[step, position], again[step, position] = columns["committed"], columns["masked_again"]
+    # Whether a token stands at each position after each step; before the first none does.
+    stands = (chosen.astype(np.int8) - again).cumsum(axis=0)
+    if (stands > 1).any():
         raise ValueError("a position is committed twice")
-    if uncommitted < 0 and done.sum() != length:
-        raise ValueError("positions are not committed, and uncommitted_token does not say what stands there")
-    commit_step, tokens = np.full(length, -1), np.full(length, uncommitted)
-    commit_step[position[done]], tokens[position[done]] = step[done], columns["candidate"][done]
-    if ((commit_step[position] >= 0) & (commit_step[position] < step)).any():
+    if (stands < 0).any() or (chosen & again).any():
+        raise ValueError("a position is masked again where no token stood before the step")
+    if ((stands - chosen + again)[step, position] != columns["masked_again"]).any():
         raise ValueError("a row stands at a position that was committed before")
+    commit_step, provisional = last_commits(chosen, again)
+    if uncommitted < 0 and (commit_step < 0).any():
+        raise ValueError("positions are not committed, and uncommitted_token does not say what stands there")
     first = np.flatnonzero(np.diff(step, prepend=-1))
     if not np.array_equal(step[first], np.arange(steps)):
         raise ValueError(f"every step from 0 to {steps - 1} must have rows")
@@ -188,5 +196,6 @@ def _arrays(
         candidate = np.take_along_axis(candidate, latest, axis=0)
         if (candidate < 0).any():
             raise ValueError("candidates are missing: whole_candidates says that all are kept")
-    rows = {"value": value, "unscaled": unscaled, "candidate": candidate}
+    tokens = np.where(commit_step < 0, uncommitted, candidate[commit_step, np.arange(length)])
+    rows = {"value": value, "unscaled": unscaled, "provisional": provisional, "candidate": candidate}
     return arrays | {"tokens": tokens, "commit_step": commit_step} | rows

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rws_decode.trace.revisions import last_commits
+
 __all__ = ["NOT_ASKED", "NOT_NEEDED", "REUSED", "SCORED", "Info", "Record"]
 
 # The values of `Info.reward_use`: what became of the reward of a step.
@@ -18,8 +20,9 @@ NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
 class Info(NamedTuple):
     """What one step did to b rows: a row of each of their traces (`trace.Trace` describes the fields).
 
-    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled: [b, n]; the rest: [b].
-    forwards: int64 [b], those that the step took for each row, one and what its strategy asked for besides.
+    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled, masked_again: [b, n], the
+    last of committed tokens that the step masked again; the rest: [b]. forwards: int64 [b], those that the step took
+    for each row, one and what its strategy asked for besides; calls: those of the batch.
     """
 
     step: int
@@ -28,6 +31,7 @@ class Info(NamedTuple):
     value: Tensor
     chosen: Tensor
     unscaled: Tensor
+    masked_again: Tensor
     factor: Tensor
     reward_raw: Tensor
     reward_normalised: Tensor
@@ -39,6 +43,7 @@ class Info(NamedTuple):
     near_tokens: Tensor
     forwards: Tensor
     logits_dtype: str
+    calls: int = 1
 
 
 _COUNTS = ("ties", "saturated", "near_ties", "near_tokens", "forwards")
@@ -56,6 +61,7 @@ class Record:
             "value": np.full(grid, np.nan),
             "chosen": np.zeros(grid, np.bool_),
             "unscaled": np.zeros(grid, np.bool_),
+            "masked_again": np.zeros(grid, np.bool_),
             **{name: np.zeros(column, np.int64) for name in _COUNTS},
             **{name: np.full(column, np.nan) for name in ("factor", "reward_raw", "reward_normalised")},
             "reward_use": np.zeros(column, np.int8),
@@ -78,7 +84,7 @@ class Record:
         run = int(chosen.any(axis=1).sum())
         arrays: dict[str, Any] = {name: array[index, :run].copy() for name, array in self.arrays.items()}
         del arrays["chosen"]
-        commit_step = np.where(chosen.any(axis=0), chosen.argmax(axis=0), -1).astype(np.int64)
+        commit_step, arrays["provisional"] = last_commits(chosen[:run], arrays.pop("masked_again"))
         tokens = self.arrays["candidate"][index][commit_step, np.arange(len(commit_step))]
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
         forwards = int(arrays.pop("forwards").sum())

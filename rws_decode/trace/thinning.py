@@ -28,7 +28,7 @@ def thinned(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArr
     deferred = deferred_positions(torch.from_numpy(trace.candidate.copy()), trace.end_of_text, trace.end_ids).numpy()
     kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
     value = np.where(kept, trace.value, np.nan)
-    candidate = np.where(trace.masked, trace.candidate, trace.tokens)
+    candidate = np.where(trace.masked, trace.candidate, trace.canvas)
     kept |= trace.chosen | trace.unscaled
     further = changed_candidates(candidate, trace.masked) & ~kept
     if (candidate < 0).any() or further.sum() > CHANGED_CANDIDATES * (trace.commit_step >= 0).sum():

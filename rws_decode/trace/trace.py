@@ -18,6 +18,7 @@ from rws_decode.text.gaps import filled, row_of
 from rws_decode.trace.checks import LAYOUT, check_outcome, check_settings, check_steps, checked_array
 from rws_decode.trace.face import trace_html, trace_line
 from rws_decode.trace.record import REUSED, SCORED
+from rws_decode.trace.revisions import standing
 from rws_decode.trace.thinning import kept_pieces, thinned
 from rws_theory.orders.deviation import generation_order_deviation
 
@@ -47,19 +48,20 @@ class Trace:
     does not know it; `rules_broken`, each with its meaning, None where the world cannot say.
 
     Arrays, what happened: `prompt` int64 [p], the prompt's ids, `mask_id` in its gaps, whose masks are the answer's
-    positions then, and whose tokens are the `text`; `tokens` int64 [n]; `commit_step` int64 [n], from 0,
-    -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the token
-    there one that ends text, or the mask);
-    `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value`
-    float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `unscaled` bool [R, n], the
-    positions that confidence at factor 1 would have committed, all False where not known; `factor` float64 [R];
-    `reward_use` int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored
-    before), 3 not needed (every reward selects the same set; `factor` is NaN then, and `value` where it was not
-    computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
+    positions then, and whose tokens are the `text`; `tokens` int64 [n]; `commit_step` int64 [n], from 0, of the last
+    commit, -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the
+    token there one that ends text, or the mask); `provisional` bool [R, n], where a token stands after the step that a
+    later step masks again; `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where
+    not kept; `value` float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `unscaled`
+    bool [R, n], the positions that confidence at factor 1 would have committed, all False where not known; `factor`
+    float64 [R]; `reward_use` int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text
+    was scored before), 3 not needed (every reward selects the same set; `factor` is NaN then, and `value` where it was
+    not computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
 
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
-    masked positions of the current block; `chosen` bool [R, n], those committed; `changed` bool [R], whether the scale,
-    or the strategy's own order, changed what the step committed; `reward_asked` bool [R].
+    masked positions of the current block; `chosen` bool [R, n], those committed; `masked_again` bool [R, n], those
+    whose token the step masked again, and `revisions`, their number; `changed` bool [R], whether the scale, or the
+    strategy's own order, changed what the step committed; `reward_asked` bool [R].
 
     Not every value and candidate is kept, in memory as in the file: the page's section Rows says which are.
     `whole_candidates` says whether all candidates are there.
@@ -110,6 +112,7 @@ class Trace:
     candidate: NDArray[np.int64]
     value: NDArray[np.float64]
     unscaled: NDArray[np.bool_]
+    provisional: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is masked again
     factor: NDArray[np.float64]
     reward_use: NDArray[np.int8]
     reward_raw: NDArray[np.float64]
@@ -124,6 +127,8 @@ class Trace:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.provisional is None:
+            self._set("provisional", np.zeros((self.steps_run, self.length), np.bool_))
         for name in LAYOUT:
             self._set(name, checked_array(self, name))
         check_steps(self)
@@ -156,11 +161,15 @@ class Trace:
     @cached_property
     def masked(self) -> NDArray[np.bool_]:
         """Return which positions were masked before each step, bool [R, n]."""
-        return _frozen((self.commit_step < 0) | (self.commit_step >= np.arange(self.steps_run)[:, None]))
+        masked = (self.commit_step < 0) | (self.commit_step >= np.arange(self.steps_run)[:, None])
+        masked[1:] &= ~self.provisional[:-1]
+        return _frozen(masked)
 
     @cached_property
     def canvas(self) -> NDArray[np.int64]:
         """Return the answer before each step, int64 [R, n]."""
+        if self.provisional.any():
+            return _frozen(standing(self.candidate, self.chosen, self.masked, self.mask_id))
         return _frozen(np.where(self.masked, self.mask_id, self.tokens))
 
     @cached_property
@@ -172,7 +181,21 @@ class Trace:
     @cached_property
     def chosen(self) -> NDArray[np.bool_]:
         """Return the positions that each step committed, bool [R, n]."""
-        return _frozen(self.commit_step == np.arange(self.steps_run)[:, None])
+        chosen = (self.commit_step == np.arange(self.steps_run)[:, None]) | self.provisional
+        chosen[1:] &= ~self.provisional[:-1]
+        return _frozen(chosen)
+
+    @cached_property
+    def masked_again(self) -> NDArray[np.bool_]:
+        """Return the positions whose committed token each step masked again, bool [R, n]."""
+        again = np.zeros_like(self.provisional)
+        again[1:] = self.provisional[:-1] & ~self.provisional[1:]
+        return _frozen(again)
+
+    @property
+    def revisions(self) -> int:
+        """Return how many committed tokens were masked again."""
+        return int(self.masked_again.sum())
 
     @cached_property
     def changed(self) -> NDArray[np.bool_]:
@@ -199,7 +222,8 @@ class Trace:
     def god_tokens(self) -> float:
         """Generation Order Deviation counted in tokens: mean |a_i - o_i| over the order of single commits.
 
-        Over committed positions only, numbered from the left, where a run was settled early; so is `god_steps`.
+        Over committed positions only, numbered from the left, where a run was settled early. Of a position that was
+        masked again, its last commit counts: the order is that in which the final text came about. So is `god_steps`.
         """
         return float(generation_order_deviation(self.commit_step[self.commit_step >= 0], "tokens"))
 

@@ -89,6 +89,7 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
         "row": line_of(trace.prompt_text, trace.length),
         "tokens": [words.number(word) for word in trace.words(trace.tokens)],
         "commit": trace.commit_step.tolist(),
+        "revised": _revised(trace, words),
         "candidates": _candidates(trace, words),
         "values": [_values(trace, step) for step in steps],
         "ties": [tied.tolist() for tied, _ in marks],
@@ -114,6 +115,16 @@ def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
         rows.append(row)
         before = now
     return rows
+
+
+def _revised(trace: Trace, words: WordTable) -> dict[int, list[list[int]]]:
+    """Return the commits that a later step undid, by position: the step of each, the step that did, and its word."""
+    revised: dict[int, list[list[int]]] = {}
+    for until, position in zip(*np.nonzero(trace.masked_again), strict=True):
+        step = int(np.flatnonzero(trace.chosen[:until, position])[-1])
+        (word,) = trace.words([trace.candidate[step, position]])
+        revised.setdefault(int(position), []).append([step, int(until), words.number(word)])
+    return revised
 
 
 def _values(trace: Trace, step: int) -> list[Any]:

@@ -90,6 +90,8 @@ def step_sentence(trace: Trace, step: int) -> str:
     """Return what a step did: what it committed, its reward and factor, what factor 1 would have done, and its ties."""
     chosen = np.flatnonzero(trace.chosen[step]).tolist()
     parts = [f"Step {step} commits {_placed(trace, step, chosen)}."]
+    if again := np.flatnonzero(trace.masked_again[step]).tolist():
+        parts.append(f"It masks {_placed(trace, step, again)} again.")
     use, reward, factor = int(trace.reward_use[step]), trace.reward_normalised[step], float(trace.factor[step])
     if use == NOT_NEEDED:
         parts.append("No reward was needed: every reward leads to these.")
@@ -120,6 +122,8 @@ def end_sentence(trace: Trace) -> str:
     """Return what a run came to: what its text is worth, what factor 1 would have done, and its order."""
     words = int((trace.commit_step >= 0).sum())
     parts = [f"The end: {count(words, 'word')} in {count(trace.steps_run, 'step')}", *worth(trace)]
+    if revisions := trace.revisions:
+        parts.append(f"{count(revisions, 'token')} {'was' if revisions == 1 else 'were'} masked again")
     if changed := int(trace.changed.sum()):
         parts.append(f"factor 1 would have committed otherwise in {count(changed, 'step')}")
     parts.append(f"generation order deviation (GOD) {number(trace.god_steps, 3)} steps")
@@ -140,6 +144,8 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None, prom
     if parting.why == "count" and not parting.reversals:
         numbers = [int(trace.chosen[step].sum()) for trace in (first, second)]
         return [f"The runs part at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
+    if parting.why == "revision":
+        return [f"The runs part at step {step}: they do not mask the same tokens again."]
     if parting.why == "candidate":
         return [f"The runs part at step {step}: the same positions take other words."]
     head = f"The runs part at step {step}, where A has factor {number(ours)} and B factor {number(theirs)}."

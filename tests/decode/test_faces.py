@@ -103,6 +103,12 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "CertaintyPrior": lambda: rws_decode.CertaintyPrior(8.0),
     "EntropyBound": lambda: rws_decode.EntropyBound(0.1),
     "Klass": lambda: rws_decode.Klass(0.9),
+    "CommittedPositions": lambda: rws_decode.CommittedPositions(
+        3, 2, 40, *[torch.zeros(40)] * 6, 1, rws_decode.MaskedPositions(3, 2, reward=np.zeros(40))
+    ),
+    "P2": lambda: rws_decode.P2(1.0),
+    "ReMDM": lambda: rws_decode.ReMDM(0.1, seed=tuple(range(99))),
+    "Wino": lambda: rws_decode.Wino(0.6),
     "Margin": rws_decode.Margin,
     "MaskedPositions": lambda: rws_decode.MaskedPositions(3, 2, reward=np.zeros(40), logits=torch.zeros(40, 9)),
     "OracleOrder": lambda: rws_decode.OracleOrder(np.arange(900)),
@@ -143,7 +149,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "GapStatistics": lambda: rws_theory.gap_statistics(np.random.default_rng(0).random((50, 9))),
 }
 NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "CountingStrategy", "ChoosingStrategy", "Strategy"}  # Protocols
-NO_OBJECTS |= {"MaskPredictor", "RewardModel"}
+NO_OBJECTS |= {"MaskPredictor", "RevisingStrategy", "RewardModel"}
 TABLES = [
     *("CallablePredictor", "HFMaskPredictor", "HFMaskPredictor, tiny", "WorldPredictor", "WorldPredictor, scattered"),
     *(

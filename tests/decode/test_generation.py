@@ -42,6 +42,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "parallel-factor": {"parallel_factor": 1.5, "scale": 2.0},
     "klass": {"threshold": 0.3},
     "certainty-prior": {"sigma": 2.0, "scale": 3.0},
+    "remdm": {"eta": 0.6},
+    "p2": {"eta": 2.0, "scale": 2.0},
+    "wino": {"threshold": 0.2},
     "entropy-bound": {"gamma": 2.0, "reward_scale": 8.0},
 }
 
@@ -161,7 +164,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
-    untested |= {"threshold", "parallel_factor", "gamma", "sigma"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)

@@ -27,6 +27,8 @@ BESIDE = {
     *("rws_decode/canvas/batches.py", "rws_decode/text/dialogue.py", "rws_decode/canvas/end_of_text.py"),
     *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
+    *("rws_decode/step/counting.py", "rws_decode/step/revising.py"),
+    "rws_decode/trace/revisions.py",
     *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/thinning.py"),
     *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py", "rws_decode/job.py", "rws_decode/trace/checks.py"),
     *("rws_decode/strategies/table.py", "rws_decode/step/final_text.py"),

@@ -30,7 +30,8 @@ function legend(run, host) {
     make("span", { class: "swatch ramp", style: `background: linear-gradient(to right, ${ramp})` }),
     `${figures(known.at(-1) ?? NaN, 3)} ${run.unit}${share}`);
   host.replaceChildren(...(known.length ? [scale] : []), swatch("background: var(--commit)", "committed at the step"),
-    swatch("background: var(--done)", "committed before"), swatch("background: var(--open); outline: 1px solid var(--rule)", "masked, no value"),
+    swatch("background: var(--done)", "committed before"),
+    ...(Object.keys(run.revised).length ? [swatch("background: var(--again)", "masked again at the step")] : []), swatch("background: var(--open); outline: 1px solid var(--rule)", "masked, no value"),
     make("span", { class: "key" }, "● tie"), make("span", { class: "key" }, "○ near-tie"));
 }
 

@@ -24,7 +24,9 @@ function heatmap(run, host, kind, inspect, go) {
   }
 
   function colourOf(index, step, position, ramp, colour) {
-    if (run.commit[position] === step) return colour.commit;
+    const { step: commit, until } = commitAt(run, step, position);
+    if (commit === step) return colour.commit;
+    if (until === step) return colour.again;
     if (!masked(run, step, position)) return colour.done;
     if (kind() === "changes") return step && run.changed[index] ? ramp[3] : colour.open;
     return Number.isNaN(run.value[index]) ? colour.open : mixed(ramp, share(run.value[index]));
@@ -38,7 +40,7 @@ function heatmap(run, host, kind, inspect, go) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${tall}px`;
     const brush = canvas.getContext("2d"), ramp = colours("--ramp");
-    const colour = Object.fromEntries(["commit", "done", "open", "near"].map(name => [name, colours(`--${name}`)[0]]));
+    const colour = Object.fromEntries(["commit", "done", "again", "open", "near"].map(name => [name, colours(`--${name}`)[0]]));
     brush.scale(sharp, sharp);
     const gap = Math.min(cell, height) > 5 ? 1 : 0;
     for (let step = 0; step < run.steps; step += 1) {

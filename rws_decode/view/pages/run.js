@@ -24,17 +24,32 @@ function pairs(list, use) {
   for (let n = 0; n < list.length; n += 2) use(list[n], list[n + 1]);
 }
 
+/**
+ * The commit of a position that a step shows: the last one, or one that a later step, `until`, masks again. `step`: when
+ * it was, -1 for never; `word`: what it set.
+ */
+function commitAt(run, step, position) {
+  const past = (run.revised[position] ?? []).find(([from, until]) => from <= step && step <= until);
+  if (past) return { step: past[0], until: past[1], word: past[2] };
+  return { step: run.commit[position], until: Infinity, word: run.tokens[position] };
+}
+
 /** Whether a position is still masked before a step. */
-const masked = (run, step, position) => run.commit[position] < 0 || run.commit[position] >= step;
+function masked(run, step, position) {
+  const commit = commitAt(run, step, position).step;
+  return commit < 0 || commit >= step;
+}
 
 /** Return what is known of a position at a step, in lines, the word first; less of several, equal ones to a `last`. */
 function details(run, step, position, last = position) {
-  const commit = run.commit[position], where = `position ${position}, step ${step}`;
+  const { step: commit, until, word: standing } = commitAt(run, step, position), where = `position ${position}, step ${step}`;
   if (last > position && step < run.steps && masked(run, step, position) && commit !== step) {
     return [shown(data.words[run.candidate[step * run.length + position]]), `positions ${position} to ${last}, step ${step}: masked`];
   }
   if (last > position || step >= run.steps || !masked(run, step, position)) {
-    return [shown(data.words[run.tokens[position]]), placed(position, last, run.commit)];
+    const commits = run.commit.map((_, place) => commitAt(run, step, place).step);
+    const again = until < Infinity ? [`masked again at step ${until}`] : [];
+    return [shown(data.words[standing]), placed(position, last, commits), ...again];
   }
   const cell = step * run.length + position, known = run.rank[cell];
   const word = run.candidate[cell] < 0 ? "candidate not kept" : shown(data.words[run.candidate[cell]]);

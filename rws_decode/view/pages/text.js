@@ -23,12 +23,12 @@ function textView(run, host, inspect) {
   return (step, other, here) => {
     const ramp = colours("--steps");
     boxes.forEach((box, position) => {
-      const commit = run.commit[position], open = masked(run, step, position);
+      const { step: commit, until, word: set } = commitAt(run, step, position), open = masked(run, step, position);
       const now = open && commit === step, cell = step * run.length + position;
-      const word = !open || now ? run.tokens[position] : step < run.steps ? run.candidate[cell] : run.tokens[position];
+      const word = !open || now ? set : step < run.steps ? run.candidate[cell] : run.tokens[position];
       const text = word < 0 ? "\u00b7" : shown(data.words[word]);
       if (box.firstChild.textContent !== text) box.firstChild.textContent = text;
-      box.className = `word ${now ? "new" : open ? "masked" : "done"}`;
+      box.className = `word ${now ? "new" : open ? "masked" : until === step ? "again" : "done"}`;
       const theirs = other && position < other.length ? committed(other, step, position) : null;
       const ours = committed(run, step, position);
       box.classList.toggle("differs", theirs !== null && ours !== null && theirs !== ours);
@@ -46,6 +46,7 @@ function textView(run, host, inspect) {
 
 /** Return the word that stands at a position once a step is done, null while it is masked. */
 function committed(run, step, position) {
-  const open = run.commit[position] < 0 ? step < run.steps : run.commit[position] > step;
-  return open ? null : data.words[run.tokens[position]];
+  const { step: commit, until, word } = commitAt(run, step, position);
+  const open = until <= step || (commit < 0 ? step < run.steps : commit > step);
+  return open ? null : data.words[word];
 }

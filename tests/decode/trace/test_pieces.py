@@ -152,7 +152,7 @@ def test_without_a_tokenizer_there_are_no_pieces_and_words_gives_ids() -> None:
 def test_the_table_gives_each_candidate_its_word_if_asked() -> None:
     (trace,) = decode(bert_predictor(), "the cat sat", "temperature:4", Shape(12, 5, 12))
     plain, frame = trace.to_frame(), trace.to_frame(words=True)
-    assert [*frame.columns] == [*plain.columns[:5], "word", *plain.columns[5:]] and plain.columns[4] == "candidate"
+    assert [*frame.columns] == [*plain.columns[:6], "word", *plain.columns[6:]] and plain.columns[5] == "candidate"
     assert frame["word"].tolist() == [trace.pieces[str(token)] for token in frame["candidate"]]
     assert frame.drop(columns="word").equals(plain)
 

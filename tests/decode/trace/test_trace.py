@@ -284,7 +284,7 @@ def test_a_file_that_another_program_wrote_is_read(tmp_path: Path) -> None:
 
 LAST = len(TRACE.to_frame()) - 1
 CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
-OF_ROWS = ("step", "position", "committed", "unscaled", "candidate", "value")
+OF_ROWS = ("step", "position", "committed", "masked_again", "unscaled", "candidate", "value")
 WHOLE = "candidates are missing: whole_candidates says that all are kept"
 
 
@@ -357,8 +357,8 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ({"version": 2}, "trace version 2: this reads versions 3 to 4"),
-        ({"version": None}, "trace version None: this reads versions 3 to 4"),
+        ({"version": 2}, "trace version 2: this reads versions 3 to 5"),
+        ({"version": None}, "trace version None: this reads versions 3 to 5"),
         ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
         ({"trace": {}}, UNKNOWN_PARTS),
         ({"trace": None}, UNKNOWN_PARTS),
@@ -445,7 +445,7 @@ def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_th
     text = footer.metadata[SCHEMA.encode()].decode("utf-8")
     assert list(footer.metadata) == [SCHEMA.encode()]
     assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","trace":{"block":12,"cfg":0.0,')
-    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":4,"whole_candidates":true}')
+    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":5,"whole_candidates":true}')
     assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
 
 

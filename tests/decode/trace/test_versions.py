@@ -1,4 +1,4 @@
-"""Trace files of version 3 are still read; what a file of version 4 says of its outcome is checked."""
+"""Trace files of versions 3 and 4 are still read; what a file says of its outcome is checked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), 
 NEW = ("pieces", "final_reward", "log_prob", "rules_broken")
 
 
-def written(path: Path, *, version: int = 4, column: bool = True, **fields: Any) -> Path:
+def written(path: Path, *, version: int = 5, without: tuple[str, ...] = (), **fields: Any) -> Path:
     """Write TRACE with other fields; None as a field's value is null, `...` leaves it out."""
     TRACE.save(path)
     header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
@@ -39,14 +39,20 @@ def written(path: Path, *, version: int = 4, column: bool = True, **fields: Any)
         if value is ...:
             del header["trace"][name]
     table = pq.read_table(path)
-    table = table if column else table.drop_columns(["unscaled"])
+    table = table.drop_columns(list(without))
     pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(header)}), path)
     return path
 
 
 def version_3(path: Path) -> Path:
-    """Write TRACE as version 3 had it: without the column, the pieces and the outcome."""
-    return written(path, version=3, column=False, **dict.fromkeys(NEW, ...))
+    """Write TRACE as version 3 had it: without two columns, the pieces and the outcome."""
+    return written(path, version=3, without=("unscaled", "masked_again"), **dict.fromkeys(NEW, ...))
+
+
+def test_a_file_of_version_4_is_read_and_nothing_was_masked_again(tmp_path: Path) -> None:
+    old = load(written(tmp_path / "old.parquet", version=4, without=("masked_again",)))
+    assert old == TRACE and old.revisions == 0 and not old.masked_again.any()
+    assert old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t.parquet").read_bytes()
 
 
 def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_path: Path) -> None:
@@ -69,29 +75,33 @@ def test_a_file_of_version_3_replays_and_is_saved_as_what_it_is(tmp_path: Path) 
     again = load(old.save(tmp_path / "new.parquet"))
     assert again == old
     header = json.loads(pq.read_metadata(tmp_path / "new.parquet").metadata[SCHEMA.encode()])
-    assert header["version"] == 4 and header["trace"]["pieces"] == {}
+    assert header["version"] == 5 and header["trace"]["pieces"] == {}
     assert not pq.read_table(tmp_path / "new.parquet")["unscaled"].to_numpy().any()
     # It shows itself, without saying that factor 1 would have changed nothing.
     assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")
 
 
 @pytest.mark.parametrize(
-    ("version", "column", "fields", "message"),
+    ("version", "without", "fields", "message"),
     [
-        (3, True, dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
-        (4, False, {}, "the columns are not those of a trace"),
-        (3, False, {}, "lacks parts of a trace, or holds others"),
-        (3, False, dict.fromkeys(NEW[1:], ...), "lacks parts of a trace, or holds others"),
-        (4, True, {"pieces": ...}, "lacks parts of a trace, or holds others"),
-        (2, False, dict.fromkeys(NEW, ...), "trace version 2: this reads versions 3 to 4"),
-        (5, True, {}, "trace version 5: this reads versions 3 to 4"),
-        ("4", True, {}, "trace version '4': this reads versions 3 to 4"),
+        (3, (), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
+        (3, ("masked_again",), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
+        (4, (), {}, "the columns are not those of a trace"),
+        (4, ("unscaled", "masked_again"), {}, "the columns are not those of a trace"),
+        (5, ("masked_again",), {}, "the columns are not those of a trace"),
+        (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
+        (3, ("unscaled", "masked_again"), dict.fromkeys(NEW[1:], ...), "lacks parts of a trace, or holds others"),
+        (4, ("masked_again",), {"pieces": ...}, "lacks parts of a trace, or holds others"),
+        (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
+        (2, ("unscaled", "masked_again"), dict.fromkeys(NEW, ...), "trace version 2: this reads versions 3 to 5"),
+        (6, (), {}, "trace version 6: this reads versions 3 to 5"),
+        ("5", (), {}, "trace version '5': this reads versions 3 to 5"),
     ],
 )
 def test_each_version_has_its_own_parts(
-    tmp_path: Path, version: Any, column: bool, fields: dict[str, Any], message: str
+    tmp_path: Path, version: Any, without: tuple[str, ...], fields: dict[str, Any], message: str
 ) -> None:
-    path = written(tmp_path / "t.parquet", version=version, column=column, **fields)
+    path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
     with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
         load(path)
 

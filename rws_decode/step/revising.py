@@ -1,0 +1,188 @@
+"""Step 4 where a strategy masks committed tokens again (`protocol.RevisingStrategy`): what it sees and does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from rws_decode.predictors.base import computes_at
+from rws_decode.step.confidence import rank_values
+from rws_decode.step.counting import Fixed, current_block, last_steps
+from rws_decode.step.forward import Completion, MaskedLogits
+from rws_decode.step.rounding import near_ties
+from rws_decode.strategies.protocol import AsksEvidence, CommittedPositions, RevisingStrategy
+
+if TYPE_CHECKING:
+    from rws_decode.step.step import Decoder, State
+
+__all__ = ["Held", "Revision", "Verified", "observe", "revise"]
+
+_COPIES = 32  # rows of a forward that leaves tokens out, at least, where the predictor computes single positions
+
+
+class Held(NamedTuple):
+    """The commits of b rows: when, int64 [b, n], -1 where none stands, and the nats that the token had, float64."""
+
+    step: Tensor
+    log_p: Tensor
+
+    def of(self, rows: Tensor) -> Held:
+        """Return those of some rows. rows: bool [b]."""
+        return Held(self.step[rows], self.log_p[rows])
+
+
+class Verified(NamedTuple):
+    """The M committed tokens that a strategy may mask again, and the logits that tell of them.
+
+    row, position: int64 [M]; logits: [M, V]; error: float64 [M], of the logits; both None without evidence.
+    """
+
+    row: Tensor
+    position: Tensor
+    logits: Tensor | None = None
+    error: Tensor | None = None
+
+
+class Revision(NamedTuple):
+    """What a step masks again: again, bool [b, n]; near, int64 [b], how many positions rounding could add or take away.
+
+    forwards: int64 [b], of each row; calls: of the batch; before: the commits up to now, None where no strategy asks;
+    log_p: float64 [b, n], nats of the candidates.
+    """
+
+    again: Tensor
+    near: Tensor
+    forwards: Tensor
+    calls: int
+    before: Held | None
+    log_p: Tensor
+
+    def held(self, step: int, chosen: Tensor) -> Held | None:
+        """Return the commits after the step. chosen: bool [b, n], those of the step."""
+        if self.before is None:
+            return None
+        when = torch.where(chosen, step, self.before.step).masked_fill(self.again, -1)
+        return Held(when, torch.where(chosen, self.log_p, self.before.log_p))
+
+
+def observe(decoder: Decoder, state: State) -> tuple[MaskedLogits, Verified | None]:
+    """Return Step 1's logits of the masked positions, and those of the committed tokens that may be masked again."""
+    if not isinstance(decoder.strategy, RevisingStrategy):
+        return decoder.forward(decoder, state), None
+    last = last_steps(state.masked, state.step, decoder.plan)
+    where = current_block(state.masked, decoder.plan) & ~state.masked & ~last[:, None]
+    row, position = where.nonzero(as_tuple=True)
+    if decoder.strategy.evidence != "visible" or not len(row):
+        return decoder.forward(decoder, state), Verified(row, position)
+    seen = decoder.forward(decoder, state._replace(masked=state.masked | where))
+    stands = where[seen.row, seen.position]
+    logits = seen.logits[~stands]
+    published = logits if seen.published is seen.logits else seen.published[~stands]
+    masked = MaskedLogits(seen.row[~stands], seen.position[~stands], logits, published, seen.error[~stands])
+    return masked, Verified(row, position, seen.published[stands], seen.error[stands])
+
+
+def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Verified, int]:
+    """Return the logits of M committed positions, each of a copy of its row with its token masked, and the forwards."""
+    most = max(len(state.rows), _COPIES) if computes_at(decoder.predictor) else len(state.rows)
+    logits, errors = [], []
+    for rows, at in zip(row.split(most), position.split(most), strict=True):
+        canvas, number = state.canvas.of(rows), torch.arange(len(rows), device=rows.device)
+        canvas.ids[number, canvas.answer[number, at]] = decoder.predictor.mask_id
+        masked = torch.zeros_like(state.masked[rows])
+        masked[number, at] = True
+        seen = decoder.forward(decoder, state._replace(canvas=canvas, masked=masked, rows=state.rows[rows]))
+        logits.append(seen.published)
+        errors.append(seen.error)
+    return Verified(row, position, torch.cat(logits), torch.cat(errors)), len(logits)
+
+
+def revise(
+    decoder: Decoder, state: State, completion: Completion, factor: Tensor, verified: Verified | None
+) -> tuple[Completion, Revision]:
+    """Return the step's completion, with as many commits as the revision asks for, and the revision.
+
+    factor: float64, one for each prompt of the decode. ValueError for an answer of another shape than bool [M], and
+    where the schedule's positions and those that make up for the revision are more than the block's masked ones.
+    """
+    rows, nowhere = state.rows, torch.zeros_like(state.masked)
+    nothing = Revision(nowhere, torch.zeros_like(rows), torch.ones_like(rows), 1, None, nowhere)
+    if verified is None:
+        return completion, nothing
+    strategy, view = decoder.strategy, completion.view
+    assert isinstance(strategy, RevisingStrategy)
+    scale = factor.to(completion.published.device)[view.row]
+    log_odds = rank_values(completion.published, view.candidate, scale)
+    log_p = torch.zeros(nowhere.shape, dtype=torch.float64, device=nowhere.device)
+    candidates = log_p.index_put((completion.row, view.position), logsigmoid(log_odds))
+    before = Held(nowhere.long() - 1, log_p) if state.held is None else state.held
+    revision = nothing._replace(before=before, log_p=candidates)
+    if not len(verified.row):
+        return completion, revision
+    at = (verified.row, verified.position)
+    places = (rows[verified.row], verified.position)
+    commits = decoder.plan[state.step].commits
+    said = (completion.before[at], log_p[at], before.step[at], before.log_p[at])
+    masked = view._replace(log_odds=log_odds, scale=scale)
+    committed = CommittedPositions(view.step, view.rows, view.length, *places, *said, commits, masked)
+    now = off = log_p[at]
+    if verified.logits is not None and verified.error is not None:
+        now, off = _nats(verified, committed.token, factor[places[0].cpu()])
+    elif strategy.evidence == "left-out":
+        everything = torch.ones_like(verified.row, dtype=torch.bool)
+        asked = strategy.asks_evidence(committed) if isinstance(strategy, AsksEvidence) else everything
+        if bool(asked.any()):
+            left_out, calls = _left_out(decoder, state, verified.row[asked], verified.position[asked])
+            nats, errors = _nats(left_out, committed.token[asked], factor[places[0][asked].cpu()])
+            now, off = now.masked_scatter(asked, nats), off.masked_scatter(asked, errors)
+            forwards = revision.forwards.index_add(0, verified.row, asked.long())
+            revision = revision._replace(forwards=forwards, calls=1 + calls)
+    committed = committed._replace(log_p=now)
+    again = _asked(strategy, committed)
+    counts = torch.zeros_like(rows).index_add(0, verified.row, again.long())
+    if isinstance(completion.commits, int):
+        left = completion.block.sum(dim=1) - commits
+        if bool((counts > left).any()):
+            raise ValueError(
+                f"strategy {strategy} masks {counts.tolist()} tokens of the rows again at step {state.step}: at most "
+                f"the masks that the schedule leaves, {left.tolist()}, may be"
+            )
+        completion = completion._replace(commits=Fixed(commits + counts))
+    near = torch.zeros_like(rows)
+    if bool(off.any()):
+        reach = 2 * scale * completion.error
+        ends = [
+            _asked(
+                strategy,
+                committed._replace(log_p=now + sign * off, masked=masked._replace(log_odds=log_odds - sign * reach)),
+            )
+            for sign in (-1, 1)
+        ]
+        near = near.index_add(0, verified.row, (ends[0] != ends[1]).long())
+        low, high = (log_p.index_put(at, -now + sign * off) for sign in (-1, 1))
+        eligible, chosen = nowhere.index_put(at, again | True), nowhere.index_put(at, again)
+        near = torch.maximum(near, near_ties(low, high, eligible, chosen, nowhere))
+    return completion, revision._replace(again=nowhere.index_put(at, again), near=near)
+
+
+def _nats(verified: Verified, token: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
+    """Return log p of the tokens under the scaled logits, and by how much it may be off; float64 [M]."""
+    assert verified.logits is not None and verified.error is not None
+    by = factor.to(verified.logits.device)
+    nats = logsigmoid(rank_values(verified.logits, token, by))
+    # A token that cannot stand beside the others has no log-odds.
+    never = verified.logits.gather(1, token[:, None])[:, 0] == -torch.inf
+    return nats.masked_fill(never, -torch.inf), 2 * by * verified.error  # both ends of a difference may be off
+
+
+def _asked(strategy: RevisingStrategy, view: CommittedPositions) -> Tensor:
+    again = torch.as_tensor(strategy.revise(view), device=view.row.device)
+    if again.shape != view.row.shape or again.dtype != torch.bool:
+        raise ValueError(
+            f"strategy {strategy} gives a revision of shape {tuple(again.shape)} and dtype {again.dtype}: bool "
+            f"{tuple(view.row.shape)} is needed"
+        )
+    return again

@@ -1,0 +1,1 @@
+"""Strategies of other papers that mask committed tokens again."""

@@ -1,0 +1,432 @@
+"""Committed tokens that are masked again: the engine against a slow loop over one row, and the traces of such runs."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from chromium import chromium, find_chromium
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tiny_models import bert_predictor, llada_predictor
+from torch import Tensor
+
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.diff import diff
+from rws_decode.replay.path_diagnostics import path_diagnostics
+from rws_decode.replay.replay import replay, replay_with
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, RevisingStrategy, describe
+from rws_decode.testing.exact import exact_predictor
+from rws_decode.trace.file import SCHEMA, trace_bytes
+from rws_decode.trace.trace import Trace, load
+from rws_theory.testing import random_table
+
+LLADA, BERT = llada_predictor(), bert_predictor()
+PROMPTS = ["the cat sat", "a dog ran over the hill"]
+SHAPE = Shape(length=12, steps=12, block=6)
+
+
+@dataclass(frozen=True)
+class Doubting:
+    """Commits `count` positions a step, and masks the committed tokens again whose log p is below `nats`."""
+
+    evidence: Evidence
+    nats: float
+    commits: int = 3
+    name = "doubting"
+    needs_reward = False
+
+    def factor(self, view: MaskedPositions) -> NDArray[np.float64]:
+        return np.ones(view.rows)
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        return torch.full((view.rows,), self.commits)
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        return view.log_p < self.nats
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Masks the committed tokens again that a number of their own tells it to, as far as the schedule can make up."""
+
+    seed: int
+    share: float = 0.4
+    name = "chance"
+    needs_reward = False
+    evidence: Evidence = "none"
+
+    def factor(self, view: MaskedPositions) -> NDArray[np.float64]:
+        return np.ones(view.rows)
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        drawn = torch.from_numpy(np.random.default_rng((self.seed, view.step)).random(view.length))
+        again = drawn[view.position] < self.share
+        left = torch.bincount(view.masked.row, minlength=view.rows) - view.commits
+        for row in range(view.rows):
+            of_row = (view.row == row) & again
+            again &= ~of_row | (of_row.cumsum(0) <= left[row])
+        return again
+
+
+Decide = Callable[[int, list[tuple[int, float]], int], set[int]]  # (step, committed with log p, masks) -> again
+
+
+def slow_decode(
+    predictor: MaskPredictor, ids: list[int], shape: Shape, evidence: str, again: Decide, commits: int | None
+) -> tuple[list[int], list[list[int]], int]:
+    """Return the tokens of one row, the canvas before each step, and its forwards; one forward, one token at a time."""
+    mask = predictor.mask_id
+    closed = [mask, *predictor.forbidden_ids]
+
+    def log_p(answer: list[int]) -> Tensor:
+        logits = predictor.logits(torch.tensor([ids + answer]), None)[0, len(ids) :].detach().double()
+        logits[:, closed] = -math.inf
+        return logits.log_softmax(dim=-1)
+
+    answer, canvases, forwards = [mask] * shape.length, [], 0
+    per_block = shape.steps // (shape.length // shape.block)
+    for step in range(shape.steps):
+        masked = [i for i, token in enumerate(answer) if token == mask]
+        if not masked:
+            break
+        canvases.append(list(answer))
+        forwards += 1
+        block = range(masked[0] // shape.block * shape.block, (masked[0] // shape.block + 1) * shape.block)
+        rows, revised = log_p(answer), set()
+        last = step + 1 == (block.start // shape.block + 1) * per_block
+        if not last and (held := [i for i in block if answer[i] != mask]):
+            said = []
+            for i in held:
+                seen = rows
+                if evidence == "left-out":
+                    seen, forwards = log_p([*answer[:i], mask, *answer[i + 1 :]]), forwards + 1
+                said.append((i, float(seen[i, answer[i]]) if evidence != "none" else 0.0))
+            revised = again(step, said, sum(i in masked for i in block))
+        places = [i for i in block if answer[i] == mask]
+        number = shape.plan[step].commits + len(revised) if commits is None else commits
+        order = sorted(places, key=lambda i: (-float(rows[i].max()), i))
+        for i in order[: len(places) if last else number]:
+            answer[i] = int(rows[i].argmax())
+        for i in revised:
+            answer[i] = mask
+    return answer, canvases, forwards
+
+
+@pytest.mark.parametrize("nats", [-0.5, -2.0, -5.0])
+@pytest.mark.parametrize("evidence", ["visible", "left-out"])
+def test_the_decoder_masks_again_what_the_slow_loop_does(evidence: Evidence, nats: float) -> None:
+    rule = Doubting(evidence, nats)
+    assert isinstance(rule, RevisingStrategy)
+    traces = decode(LLADA, PROMPTS, rule, SHAPE)
+    for prompt, trace in zip(PROMPTS, traces, strict=True):
+        ids = LLADA.encode_prompt(prompt)
+        tokens, canvases, forwards = slow_decode(
+            LLADA, ids, SHAPE, evidence, lambda _, said, __: {i for i, p in said if p < nats}, rule.commits
+        )
+        assert (trace.tokens.tolist(), trace.canvas.tolist(), trace.forwards) == (tokens, canvases, forwards)
+        (alone,) = decode(LLADA, prompt, rule, SHAPE)
+        assert np.array_equal(alone.canvas, trace.canvas) and alone.forwards == trace.forwards
+        assert trace.prompt.tolist() == ids
+    assert traces.forwards < sum(trace.forwards for trace in traces)  # the rows share theirs
+
+
+def test_the_loops_above_mask_tokens_again() -> None:
+    revisions = {
+        (evidence, nats): [trace.revisions for trace in decode(LLADA, PROMPTS, Doubting(evidence, nats), SHAPE)]
+        for evidence in ("visible", "left-out")
+        for nats in (-0.5, -2.0, -5.0)
+    }
+    assert sum(sum(numbers) > 3 for numbers in revisions.values()) >= 4
+    assert len({tuple(numbers) for numbers in revisions.values()}) >= 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 999), st.sampled_from([(12, 12, 6), (12, 4, 12), (12, 6, 4), (8, 8, 8)]), st.data())
+def test_what_is_masked_again_is_made_up_for_at_once(
+    seed: int, size: tuple[int, int, int], data: st.DataObject
+) -> None:
+    """The schedule's number of tokens stands after each step, whatever was masked again; the file says it all."""
+    shape, rule = Shape(*size), Chance(seed)
+    prompt = data.draw(st.sampled_from(PROMPTS))
+    (trace,) = decode(BERT, prompt, rule, shape)
+
+    def again(step: int, said: list[tuple[int, float]], masks: int) -> set[int]:
+        drawn = np.random.default_rng((seed, step)).random(shape.length)
+        return set([i for i, _ in said if drawn[i] < rule.share][: masks - shape.plan[step].commits])
+
+    ids = BERT.encode_prompt(prompt)
+    tokens, canvases, forwards = slow_decode(BERT, ids, shape, "none", again, None)
+    assert (trace.tokens.tolist(), trace.canvas.tolist(), trace.forwards) == (tokens, canvases, forwards)
+    done = np.cumsum([planned.commits for planned in shape.plan])
+    assert (shape.length - trace.masked.sum(axis=1)).tolist() == [0, *done[:-1].tolist()]
+    check_history(trace)
+
+
+def check_history(trace: Trace) -> None:
+    """Hold what a trace derives against the canvas, step by step, and its file against itself."""
+    after = np.concatenate([trace.canvas[1:], trace.tokens[None]])
+    open_before, open_after = trace.canvas == trace.mask_id, after == trace.mask_id
+    assert np.array_equal(trace.masked, open_before)
+    assert np.array_equal(trace.chosen, open_before & ~open_after)
+    assert np.array_equal(trace.masked_again, ~open_before & open_after)
+    assert trace.revisions == trace.masked_again.sum() == trace.chosen.sum() - (trace.commit_step >= 0).sum()
+    last = [max(np.flatnonzero(column), default=-1) for column in trace.chosen.T]
+    assert trace.commit_step.tolist() == [-1 if a else s for s, a in zip(last, open_after[-1], strict=True)]
+    stands = ~trace.masked & (trace.candidate >= 0)
+    assert np.array_equal(trace.candidate[stands], trace.canvas[stands])
+    block = np.arange(trace.length) // trace.block
+    current = block[trace.eligible.argmax(axis=1)]
+    assert not (trace.masked_again & (block != current[:, None])).any()
+
+
+TRACES = [
+    *decode(LLADA, PROMPTS, Doubting("visible", -2.0), SHAPE),
+    *decode(LLADA, PROMPTS, Doubting("left-out", -2.0, 2), Shape(12, 12, 12)),
+    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=Options(sampling_temperature=1.0)),
+]
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=str)
+def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) -> None:
+    check_history(trace)
+    path = trace.save(tmp_path / "t.parquet")
+    assert load(path) == trace and trace_bytes(load(path)) == path.read_bytes()
+    assert len(path.read_bytes()) <= 1024 * trace.chosen.sum()
+    page = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"path": path}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), names)
+    assert names["tokens"].tolist() == trace.tokens.tolist()
+    assert names["commit_step"].tolist() == trace.commit_step.tolist()
+    for step in range(trace.steps_run):
+        assert names["canvas"](step).tolist() == trace.canvas[step].tolist()
+    assert f"{trace.revisions} masked again" in repr(trace) and "masked again" in trace._repr_html_()
+    assert trace.strategy["revises"] is True
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=str)
+def test_a_revising_run_is_replayed_and_compared(trace: Trace) -> None:
+    predictor = BERT if trace.strategy["name"] == "chance" else LLADA
+    assert replay(trace).parted_at is None
+    again = replay_with(trace, predictor)
+    assert np.array_equal(again.canvas, trace.canvas) and again.tokens.tolist() == trace.tokens.tolist()
+    assert diff(trace, again).same and "masked again" not in str(diff(trace, again))
+    path = path_diagnostics(trace, predictor)
+    assert path.tokens.tolist() == trace.chosen.sum(axis=1).tolist() and math.isfinite(path.total)
+
+
+def test_runs_part_where_other_tokens_are_masked_again() -> None:
+    first, second = (decode(LLADA, PROMPTS[0], Doubting("visible", nats), SHAPE)[0] for nats in (-2.0, -99.0))
+    assert first.revisions and not second.revisions
+    difference = diff(first, second, LLADA)
+    parting = difference.parting
+    assert parting is not None and parting.why == "revision"
+    assert parting.step == int(first.masked_again.any(axis=1).argmax())
+    assert "other tokens were masked again" in str(difference)
+    (change,) = (change for change in difference.steps if change.step == parting.step)
+    assert change.masked_again == (tuple(np.flatnonzero(first.masked_again[parting.step]).tolist()), ())
+
+
+def test_nothing_revised_is_the_run_without_revisions() -> None:
+    (never,) = decode(LLADA, PROMPTS[0], Doubting("visible", -math.inf), SHAPE)
+    assert never.revisions == 0 and len(set(never.commit_step.tolist())) == never.steps_run == 4
+    (default,) = decode(BERT, PROMPTS[0], "default", SHAPE)
+    (plain,) = decode(BERT, PROMPTS[0], Chance(0, share=0.0), SHAPE)
+    assert plain.arrays().keys() == default.arrays().keys()
+    assert all(np.array_equal(plain.arrays()[name], default.arrays()[name], equal_nan=True) for name in plain.arrays())
+
+
+def test_an_exact_world_never_doubts_what_it_sees() -> None:
+    revisions = {"visible": 0, "left-out": 0}
+    for seed, evidence in product(range(5), revisions):
+        rule, predictor = Doubting(evidence, -0.5, 1), exact_predictor(random_table(seed, 6, 2))
+        revisions[evidence] += decode(predictor, [[]], rule, Shape(6, 6, 6))[0].revisions
+    assert revisions["visible"] == 0 < revisions["left-out"]
+
+
+def test_savings_change_nothing() -> None:
+    for rule in (Doubting("visible", -2.0), Doubting("left-out", -2.0)):
+        with_all = decode(LLADA, PROMPTS, rule, SHAPE, savings=Savings.everything())
+        for trace, other in zip(decode(LLADA, PROMPTS, rule, SHAPE), with_all, strict=True):
+            assert np.array_equal(trace.canvas, other.canvas) and trace.forwards == other.forwards
+
+
+def test_gaps_keep_their_fixed_words() -> None:
+    mask = LLADA.mask_id
+    prompt = [*LLADA.encode_prompt("the cat"), *[mask] * 6, 7, 8, *[mask] * 6, 9]
+    (trace,) = decode(LLADA, [prompt], Doubting("visible", -2.0), SHAPE)
+    kept = [token for token in prompt if token != mask]
+    assert trace.revisions > 0
+    assert [t for t, p in zip(trace.completed.tolist(), prompt, strict=True) if p != mask] == kept
+
+
+@dataclass(frozen=True)
+class Wrong(Chance):
+    kind: str = "all"
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        everything = torch.ones(len(view.row), dtype=torch.bool)
+        return {"all": everything, "long": everything.long(), "short": everything[:-1]}[self.kind]
+
+
+def test_what_no_step_can_do_is_refused_in_one_line() -> None:
+    for kind, message in (
+        ("all", r"masks \[6\] tokens of the rows again at step 6: at most the masks that the schedule leaves, \[5\]"),
+        ("long", r"gives a revision of shape \(1,\) and dtype torch.int64: bool \(1,\) is needed"),
+        ("short", r"gives a revision of shape \(0,\) and dtype torch.bool: bool \(1,\) is needed"),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            decode(BERT, "the cat", Wrong(0, kind=kind), Shape(12, 12, 12))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone, use decode"):
+        decode_compact(BERT, "the cat", Chance(0), SHAPE)
+    assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4, "evidence": "none"}
+
+
+def rewritten(path: Path, change: Callable[[Any], None]) -> Path:
+    """Write the first trace as another program might."""
+    TRACES[0].save(path)
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    change(frame)
+    header = {SCHEMA: pq.read_metadata(path).metadata[SCHEMA.encode()]}
+    schema = table.schema.with_metadata(header)
+    pq.write_table(table.from_pandas(frame, schema=schema, preserve_index=False).replace_schema_metadata(header), path)
+    return path
+
+
+def flip(column: str, rows: Callable[[Any], Any]) -> Callable[[Any], None]:
+    def change(frame: Any) -> None:
+        index = frame.index[rows(frame)][0]
+        frame.loc[index, column] = not frame.loc[index, column]
+
+    return change
+
+
+TWICE = "a position is committed twice"
+NOTHING = "a position is masked again where no token stood before the step"
+COMMITTED = "a row stands at a position that was committed before"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (flip("masked_again", lambda f: f["masked_again"]), TWICE),
+        (flip("masked_again", lambda f: f["step"] == 0), NOTHING),
+        (flip("masked_again", lambda f: f["committed"] & (f["step"] > 0)), NOTHING),
+        (flip("committed", lambda f: f["masked_again"]), TWICE + "|" + NOTHING),
+        (flip("committed", lambda f: f["committed"] & (f["step"] == 0)), NOTHING + "|" + "positions are not committed"),
+    ],
+)
+def test_files_that_contradict_themselves_are_refused(
+    tmp_path: Path, change: Callable[[Any], None], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        load(rewritten(tmp_path / "t.parquet", change))
+    assert "\n" not in str(caught.value)
+    assert load(rewritten(tmp_path / "t.parquet", lambda frame: None)) == TRACES[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_a_file_says_a_trace_is_read_whole_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("t") / "t.parquet"
+    rows = len(TRACES[0].to_frame())
+    flips = data.draw(
+        st.lists(st.tuples(st.integers(0, rows - 1), st.sampled_from(["committed", "masked_again"])), max_size=3)
+    )
+
+    def change(frame: Any) -> None:
+        for row, column in flips:
+            frame.loc[frame.index[row], column] = not frame.loc[frame.index[row], column]
+
+    try:
+        trace = load(rewritten(path, change))
+    except ValueError as error:
+        assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
+    else:
+        check_history(trace)
+        assert load(trace.save(path)) == trace
+
+
+def test_traces_in_memory_are_held_to_the_same() -> None:
+    fields = {**TRACES[0].metadata(), **TRACES[0].arrays()}
+    provisional = fields["provisional"].copy()
+    position = int(TRACES[0].masked_again.any(axis=0).argmax())
+    provisional[TRACES[0].commit_step[position] - 1, position] = True
+    with pytest.raises(ValueError, match="provisional must be false from the step before the last commit"):
+        Trace(**(fields | {"provisional": provisional}))
+    with pytest.raises(ValueError, match=r"provisional is int64 .*: a trace needs bool"):
+        Trace(**(fields | {"provisional": provisional.astype(np.int64)}))
+    assert json.dumps(TRACES[0].metadata())
+
+
+def test_a_token_is_masked_again_in_the_block_of_its_step() -> None:
+    (trace,) = decode(BERT, "the cat", "default", Shape(4, 4, 2))
+    fields = {**trace.metadata(), **trace.arrays()}
+    provisional, commit_step = np.zeros((4, 4), np.bool_), np.array([3, 1, 2, 2])
+    provisional[0:2, 0] = True  # masked again at step 2, while the second block is at work
+    candidate = fields["candidate"].copy()
+    candidate[[3, 1, 2, 2], [0, 1, 2, 3]] = trace.tokens
+    changed = {"provisional": provisional, "commit_step": commit_step, "candidate": candidate}
+    changed |= {"unscaled": np.zeros_like(provisional), "value": np.zeros_like(fields["value"])}
+    with pytest.raises(ValueError, match="provisional has a token masked again outside the block of that step"):
+        Trace(**(fields | changed))
+
+
+def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
+    seen: list[tuple[int, float]] = []
+
+    class Listening(Doubting):
+        def revise(self, view: CommittedPositions) -> Tensor:
+            seen.extend((view.step, float(p)) for p in view.log_p)
+            return super().revise(view)
+
+    (plain,) = decode(LLADA, PROMPTS[0], Listening("left-out", -99.0), SHAPE)
+    step, nats = next((step, p) for step, p in seen if -5 < p < -1)
+    assert not plain.near_ties.any()
+    (edge,) = decode(LLADA, PROMPTS[0], Doubting("left-out", nats - 1e-9), SHAPE)
+    assert edge.near_ties[step] > 0
+
+
+def test_the_page_shows_what_is_masked_again() -> None:
+    page = TRACES[0].view().html
+    step = int(TRACES[0].masked_again.any(axis=1).argmax())
+    position = int(TRACES[0].masked_again[step].argmax())
+    (word,) = TRACES[0].words([TRACES[0].canvas[step, position]])
+    assert re.search(rf"It masks [^.]*{re.escape(word)}[^.]* at {position}\b[^.]* again\.", page)
+    assert f"{TRACES[0].revisions} tokens were masked again" in page
+
+
+def test_the_browser_steps_back_and_forth_through_revisions(tmp_path: Path) -> None:
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    trace = TRACES[0]
+    page = trace.view().save(tmp_path / "page.html")
+    with chromium(program, tmp_path / "profile") as browser:
+        tab = browser.open(page.as_uri(), width=1000)
+        tab.press("Home")
+        for step in range(trace.steps_run):
+            kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
+            kind = np.where(trace.masked[step], "masked", "done")
+            kind = np.where(trace.chosen[step], "new", np.where(trace.masked_again[step], "again", kind))
+            assert kinds == kind.tolist()
+            tab.press("ArrowRight")
+        assert not tab.messages
