@@ -80,7 +80,8 @@ class DecodeOptions:
             check_method(text, argument)
             if self.compact:
                 raise ValueError(f"{argument} is {text!r}: --compact has strategies alone, leave --compact out")
-        if self.reward.reward is None and (is_method(text) or "reward" in check_text(text, argument)):
+        reads = ("reward",) if is_method(text) else check_text(text, argument)
+        if "reward" in reads and self.reward.reward is None:
             raise ValueError(f"--reward is missing: {argument} {text} needs it")
 
     def _check_compact(self) -> None:

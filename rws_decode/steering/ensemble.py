@@ -118,15 +118,7 @@ class Ensemble:
         """Let every copy go on from an ancestor's state. ancestors: int64 [P, K], copies of the same prompt."""
         slots = (ancestors + self.copies * np.arange(len(ancestors))[:, None]).reshape(-1)
         index = torch.from_numpy(slots).to(self.state.rows.device)
-        canvas = self.state.canvas
-        mask = canvas.attention_mask
-        canvas = canvas._replace(
-            ids=canvas.ids[index],
-            attention_mask=None if mask is None else mask[index],
-            answer=canvas.answer[index],
-            prompt=canvas.prompt[index],
-        )
-        self.state = self.state._replace(canvas=canvas, masked=self.state.masked[index])
+        self.state = self.state._replace(canvas=self.state.canvas.of(index), masked=self.state.masked[index])
         self._seen = None if self._seen is None else spread(self._seen, index)
         if self._ancestors:
             self._ancestors[-1] = self._ancestors[-1][slots]

@@ -87,7 +87,13 @@ HERE: dict[str, Here] = {
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
-    "python -m rws_decode compare .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
+    "python -m rws_decode compare --model mini .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
+    "python -m rws_decode compare --model english .*": Here(says=("particles:8+beta:2", "log p", "reward calls")),
+    "python -m rws_decode generate --steer .*": Here(says=("generation order deviation", "reward calls")),
+    "python -m paper_figures steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
+    "python -m rws_decode bench --quality .*": Here(
+        more="--prompts 1 --length 8 --steps 4 --block 8 --methods default svdd:2", says=("svdd:2", "log p")
+    ),
     "python -m rws_decode view .*": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
     "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
