@@ -28,15 +28,16 @@ from rws_decode.trace.trace import Trace
 
 __all__ = ["BatchRun", "decode", "run_batches"]
 
-_SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
+_OPTIONS, _SAVINGS = Options(), Savings()
 
 
 def decode(
     predictor: MaskPredictor,
-    prompts: Prompts,
+    prompts: Prompts | None = None,
     strategy: Strategy | str = "default",
-    shape: Shape = _SHAPE,
+    shape: Shape | None = None,
     *,
+    canvas: Prompts | Sequence[int] | None = None,
     reward: RewardModel | Callable[..., float] | None = None,
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
@@ -63,6 +64,7 @@ def decode(
     A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
     masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap
     and of all after it, completed: fixed words count, which adds a constant to a reward that is a sum over words.
+    canvas: one or several of those, in place of prompts; their masks are one block where no shape is given.
 
     finished: called with a prompt's number and its trace as soon as its batch is done. callback: called with a
     `callback.StepView` after each step of each batch; where it returns what is true, the batch ends there: positions
@@ -84,7 +86,7 @@ def decode(
     """
     if not isinstance(savings, Savings):
         raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
-    job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
+    job = prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas)
     shape = job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
     scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
