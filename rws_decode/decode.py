@@ -106,7 +106,7 @@ def decode(
                 state = leave_settled(decoder, state) if savings.settled else state
                 state = state.of(state.masked.any(dim=1))
         unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
-        return BatchRun(record, state.step, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
+        return BatchRun(record, record.calls, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
 
     row_bytes = None
     if predictor.vocab_size is not None:

@@ -29,6 +29,7 @@ NAME = "rivals"
 STRATEGIES = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
+    *("information-gain:8", "lookum:3"),
 )
 MEASURES = ("final_reward", "log_prob", "rules_broken", "god_tokens", "forwards", "tokens_per_forward", "reward_calls")
 _CAPTION = (

@@ -50,7 +50,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 # Numbers that strategies read.
-_NUMBERS = ("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma")
+_NUMBERS = ("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma", "hypotheses")
 
 # Types of the parts of `Savings`, by name.
 _SAVINGS: dict[str, tuple[type, ...]] = {
@@ -69,9 +69,9 @@ class RWSGenerationConfig:
     `cfg_scale` is LLaDA's.
 
     strategy: a name of `table.STRATEGIES`, with what it reads: scale ("temperature": c), reward_scale and eps (rws
-    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma or sigma (those of other papers), run
-    ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that the strategy
-    does not read are kept and do nothing.
+    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma, sigma or hypotheses (those of other
+    papers), run ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that
+    the strategy does not read are kept and do nothing.
 
     max_new_tokens: tokens of the answer, exactly; its text can end before. block_length, steps: `settings.Shape`.
     temperature: of Gumbel sampling, 0 is greedy; seed: of sampling, "rws-random", "random-order" and "shuffled".
@@ -99,6 +99,7 @@ class RWSGenerationConfig:
     parallel_factor: float | None = None
     gamma: float | None = None
     sigma: float | None = None
+    hypotheses: int | None = None
     run: str | None = None
     max_new_tokens: int = 64
     block_length: int = 32

@@ -48,4 +48,5 @@ _VALUES = {
     "parallel_factor": "F",
     "gamma": "NATS",
     "sigma": "TOKENS",
+    "hypotheses": "N",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -19,7 +20,16 @@ from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.counting import Count, Past, count_for, remembered
 from rws_decode.step.cut_and_ties import Choice, commit
 from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
-from rws_decode.strategies.protocol import MaskedPositions, OwnCount, Remembering, Strategy, asks_reward, factors_of
+from rws_decode.step.hypotheses import Hypotheses
+from rws_decode.strategies.protocol import (
+    LookingStrategy,
+    MaskedPositions,
+    OwnCount,
+    Remembering,
+    Strategy,
+    asks_reward,
+    factors_of,
+)
 from rws_decode.trace.record import NOT_NEEDED, Info
 
 __all__ = ["Decoder", "State", "in_block"]
@@ -41,8 +51,10 @@ class State(NamedTuple):
 
     def of(self, rows: Tensor) -> State:
         """Return the state of those rows alone. rows: bool [b]."""
-        if bool(rows.all()):
-            return self
+        return self if bool(rows.all()) else self.at(rows)
+
+    def at(self, rows: Tensor) -> State:
+        """Return the state of some rows, bool [b], or int64 in any order, also one row several times."""
         mask = self.canvas.attention_mask
         canvas = self.canvas._replace(
             ids=self.canvas.ids[rows],
@@ -79,7 +91,7 @@ class Decoder:
     """All that the steps of a decode share; `count`: how many prompts there are in all.
 
     end_ids: the tokens that `options.end_of_text` is about. forward and score are Step 1's and Step 2's work; a saving
-    wraps one of them (`savings.saving`), the step stays the same.
+    wraps one of them (`savings.saving`), the step stays the same. memory: bytes of the logits of hypotheses.
     """
 
     predictor: MaskPredictor
@@ -92,6 +104,7 @@ class Decoder:
     count: int
     forward: Callable[[Decoder, State], MaskedLogits] = forward
     score: Callable[[Decoder, Completion], Rewards | None] = score
+    memory: int = 2**30
 
     def init(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> State:
         """Return the first state: prompts, then masks. rows: the prompts' numbers, rising; prompts: their ids."""
@@ -157,8 +170,9 @@ class Decoder:
             inexact=choice.inexact,
             near_ties=choice.near_ties,
             near_tokens=near.sum(dim=1),
-            forwards=torch.ones_like(rows),
+            forwards=1 + (torch.zeros_like(rows) if completion.view.look is None else completion.view.look.forwards),
             logits_dtype=str(completion.view.logits.dtype).removeprefix("torch."),
+            calls=1 if completion.view.look is None else 1 + completion.view.look.calls,
         )
 
 
@@ -179,6 +193,9 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     masked[state.rows] = state.masked
     view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside], masked=masked)
     view = view._replace(before=remembered(state.past, view)) if state.past else view
+    deferred = block & deferred_positions(tokens, decoder.options.end_of_text, decoder.end_ids)
+    if isinstance(decoder.strategy, LookingStrategy):
+        view = view._replace(look=Hypotheses(decoder, partial(forward, decoder), state, tokens, deferred[block]))
     commits: int | Count = decoder.plan[state.step].commits
     if isinstance(decoder.strategy, OwnCount):
         commits = count_for(decoder.strategy, view, state.rows, block, state.step, decoder.plan)
@@ -189,7 +206,7 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         computed=nowhere.index_put((row, position), torch.ones_like(inside)),
         unsure=nowhere.index_put((row, position), lead <= 2 * error),
         block=block,
-        deferred=block & deferred_positions(tokens, decoder.options.end_of_text, decoder.end_ids),
+        deferred=deferred,
         view=view,
         row=row[inside],
         published=ranked if published is logits else published[inside],

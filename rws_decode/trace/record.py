@@ -19,7 +19,8 @@ class Info(NamedTuple):
     """What one step did to b rows: a row of each of their traces (`trace.Trace` describes the fields).
 
     step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled: [b, n]; the rest: [b].
-    forwards: int64 [b], those that the step took for each row, one and what its strategy asked for besides.
+    forwards: int64 [b], those that the step took for each row, one and what its strategy asked for besides; calls:
+    those of the predictor, the rows of a batch counting once.
     """
 
     step: int
@@ -39,6 +40,7 @@ class Info(NamedTuple):
     near_tokens: Tensor
     forwards: Tensor
     logits_dtype: str
+    calls: int = 1
 
 
 _COUNTS = ("ties", "saturated", "near_ties", "near_tokens", "forwards")
@@ -49,7 +51,7 @@ class Record:
 
     def __init__(self, rows: Sequence[int], length: int, steps: int) -> None:
         self.rows = np.asarray(rows)
-        self.logits_dtype = ""
+        self.logits_dtype, self.calls = "", 0
         grid, column = (len(rows), steps, length), (len(rows), steps)
         self.arrays: dict[str, NDArray[Any]] = {
             "candidate": np.full(grid, -1, np.int64),
@@ -65,7 +67,7 @@ class Record:
     def add(self, info: Info) -> None:
         """Keep what one step did."""
         at = np.searchsorted(self.rows, info.rows.cpu().numpy())
-        self.logits_dtype = info.logits_dtype
+        self.logits_dtype, self.calls = info.logits_dtype, self.calls + info.calls
         for name, array in self.arrays.items():
             array[at, info.step] = getattr(info, name).cpu().numpy()
 

@@ -43,6 +43,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "klass": {"threshold": 0.3},
     "certainty-prior": {"sigma": 2.0, "scale": 3.0},
     "entropy-bound": {"gamma": 2.0, "reward_scale": 8.0},
+    "information-gain": {"hypotheses": 4, "scale": 2.0},
+    "lookum": {"hypotheses": 3, "reward_scale": 8.0},
 }
 
 
@@ -161,7 +163,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
-    untested |= {"threshold", "parallel_factor", "gamma", "sigma"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "hypotheses"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)
