@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -60,12 +61,13 @@ def gumbel(u: float) -> float:
 
 
 def slow(
-    predictor: Any, row: list[int], strategy: Lookahead, shape: Shape, scale: float
+    predictor: Any, row: list[int], strategy: Lookahead, shape: Shape, scales: Sequence[float]
 ) -> tuple[list[int], list[int], int]:
-    """Decode a row of which the masks are the answer; return its tokens, the step of each, and the forwards."""
+    """Decode a row whose masks are the answer, step by step at its scale; return tokens, steps, and the forwards."""
     places, row, forwards = [at for at, token in enumerate(row) if token == predictor.mask_id], list(row), 0
     when = dict.fromkeys(places, -1)
     for step, (start, stop, k) in enumerate(shape.plan):
+        scale = scales[step]
         p = probabilities(predictor, row, scale)
         forwards += 1
         block = [at for at in places[start:stop] if at in p]
@@ -114,8 +116,9 @@ def test_it_is_the_slow_version(strategy: Any, shape: Shape) -> None:
     decoding = decode(PREDICTOR, PROMPTS, strategy, shape)
     moved = 0
     for prompt, trace in zip(PROMPTS, decoding, strict=True):
-        expected = slow(PREDICTOR, prompt_row(prompt, 12), strategy, shape, scale_of(strategy))
+        expected = slow(PREDICTOR, prompt_row(prompt, 12), strategy, shape, trace.factor)
         assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == expected
+        assert (trace.factor == scale_of(strategy)).all()
         moved += int(trace.changed.sum())
         (alone,) = decode(PREDICTOR, [prompt], strategy, shape)
         assert (alone.tokens.tolist(), alone.forwards) == (trace.tokens.tolist(), trace.forwards)
@@ -126,6 +129,16 @@ def test_it_is_the_slow_version(strategy: Any, shape: Shape) -> None:
     assert steps < decoding.forwards <= 2 * steps < sum(trace.forwards for trace in decoding)
 
 
+@pytest.mark.parametrize("make", [InformationGain, LookUM])
+def test_rws_scales_what_is_looked_at(make: Any) -> None:
+    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+    strategy = make(5, scaled=RWS(4.0))
+    for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=reward), strict=True):
+        assert len(set(trace.factor.tolist())) > 1 and trace.reward_calls > 0
+        expected = slow(PREDICTOR, prompt_row(prompt, 12), strategy, SHAPE, trace.factor)
+        assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == expected
+
+
 @given(mask_predictors(), st.data())
 @settings(max_examples=25)
 def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, int], data: st.DataObject) -> None:
@@ -133,7 +146,7 @@ def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, 
     shape = data.draw(shapes(length))
     strategy = data.draw(st.sampled_from([InformationGain(4, 1), LookUM(3, 2, pool=2)]))
     (trace,) = decode(predictor, [[]], strategy, shape)
-    tokens, steps, forwards = slow(predictor, [predictor.mask_id] * length, strategy, shape, 1.0)
+    tokens, steps, forwards = slow(predictor, [predictor.mask_id] * length, strategy, shape, trace.factor)
     # Where scores are level up to rounding, either may be taken.
     level = [np.sort(row[~np.isnan(row)])[::-1] for row in trace.value]
     if all(a - b > 1e-9 for row in level for a, b in pairwise(np.unique(row)[::-1])):
@@ -199,7 +212,7 @@ def test_gaps_ends_and_guidance(strategy: Any) -> None:
     shape = Shape(6, 3, 6)
     (trace,) = decode(PREDICTOR, canvas=row, strategy=strategy, shape=shape)
     assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == slow(
-        PREDICTOR, row, strategy, shape, 1.0
+        PREDICTOR, row, strategy, shape, trace.factor
     )
     # A deferred token waits whatever the score.
     (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(end_of_text="defer", end_ids=[9, 11, 13]))
