@@ -26,7 +26,7 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.trace import Trace
 
-__all__ = ["BatchRun", "decode", "run_batches"]
+__all__ = ["BatchRun", "decode", "run_batches", "trace_of"]
 
 _OPTIONS, _SAVINGS = Options(), Savings()
 
@@ -158,15 +158,18 @@ def run_batches(
             known = {} if scorer is None else {row: scorer.recall(row, answer) for row, answer in whole.items()}
             ends = outcomes(job.predictor, job.reward, job.prompts, whole, known)
         for row, record in records.items():
-            traces[row] = _trace_of(job, scorer, row, job.settings | settings | record | ends.get(row, {}))
+            costs = {} if scorer is None else scorer.costs(row)
+            unneeded = int((record["reward_use"] == NOT_NEEDED).sum())
+            costs["reward_calls_saved"] = costs.get("reward_calls_saved", 0) + unneeded
+            traces[row] = trace_of(job, row, job.settings | settings | record | ends.get(row, {}) | costs)
             if finished is not None:
                 finished(row, traces[row])
     return Decoding(tuple(traces[row] for row in sorted(traces)), forwards)
 
 
-def _trace_of(job: Job, scorer: Scorer | None, row: int, fields: dict[str, Any]) -> Trace:
-    """Return a row's trace: what is known of it, with its texts and what its rewards cost."""
-    prompt, unasked = job.prompts[row], int((fields["reward_use"] == NOT_NEEDED).sum())
+def trace_of(job: Job, row: int, fields: dict[str, Any]) -> Trace:
+    """Return a prompt's trace: what is known of it, costs too, with its texts."""
+    prompt, fields = job.prompts[row], {"reward_calls": 0, "reward_calls_saved": 0} | fields
     committed = [token for token in fields["tokens"].tolist() if token != job.predictor.mask_id]
     text = job.predictor.decode_answer(committed)
     seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
@@ -175,9 +178,5 @@ def _trace_of(job: Job, scorer: Scorer | None, row: int, fields: dict[str, Any])
         prompt_text=prompt.text,
         text=text,
         pieces={} if text is None else pieces_of(job.predictor, sorted(seen)),
-        reward_calls=0 if scorer is None else scorer.calls(row),
-        reward_calls_saved=0 if scorer is None else scorer.saved(row) + unasked,
-        reward_tokens=0 if scorer is None else scorer.tokens(row),
-        reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
         prompt=np.asarray(prompt.ids, dtype=np.int64),
     )

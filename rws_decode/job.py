@@ -19,7 +19,7 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import masks_in, row_of
 
-__all__ = ["Job", "Prompts", "as_prompts", "prepare"]
+__all__ = ["Job", "Prompts", "as_prompts", "prepare", "reward_settings"]
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
@@ -102,7 +102,7 @@ def prepare(
         "strategy": describe(strategy),
         "predictor": predictor.name,
         "reward_model": None if asked is None else asked.name,
-        "reward_settings": {} if asked is None else _reward_settings(asked),
+        "reward_settings": {} if asked is None else reward_settings(asked),
         "mask_id": predictor.mask_id,
         "padding": options.padding,
         "sampling_temperature": float(options.sampling_temperature),
@@ -150,7 +150,7 @@ def _check_places(numbers: dict[str, Any]) -> None:
                 raise ValueError(f"{name} is {value!r}: give it as {argument}={kind.__name__}({name}={value!r})")
 
 
-def _reward_settings(model: RewardModel) -> dict[str, Any]:
+def reward_settings(model: RewardModel) -> dict[str, Any]:
     """Return what a reward's numbers follow from besides the texts."""
     bounds = bounds_of(model)
     bounded = any(math.isfinite(bound) for bound in bounds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ _GOALS = {
     "rws overhead, all at once": "at most 0.5",
 }
 _LOOPS = Shape(length=128, steps=64, block=32)
+_QUALITY = Shape(length=32, steps=16, block=32)
+_WORLDS = {"mini": "mini", "english": "era"}
 _DEVICE = Shape(length=256, steps=128, block=32)
 
 
@@ -73,6 +76,12 @@ class BenchOptions:
     steps: int | None = option(None, f"{SHAPE['steps']} (default: {_LOOPS.steps}; {_DEVICE.steps} with --shape)")
     block: int | None = option(None, f"{SHAPE['block']} (default: {_LOOPS.block})")
     repeats: int = option(2, "runs of each decode; the fastest counts, or the median with --shape")
+    quality: bool = option(
+        False, "time strategies and steering methods beside the quality of their texts, on mini and on english"
+    )
+    methods: tuple[str, ...] | None = option(
+        None, "those of --quality, the first is what seconds are compared with", metavar="NAME[:NUMBER]"
+    )
     threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1)
     json: bool = json_option()
     device: DeviceOptions = group(DeviceOptions, "a device and its limits: models of a shape in place of --model")
@@ -99,6 +108,10 @@ def run(args: argparse.Namespace) -> int:
     if not options.of_a_device and options.device.out is not None:
         raise ValueError(f"--out is {options.device.out}: only --shape and --kernels write a file, use --json")
 
+    if options.quality:
+        return _run_quality(options)
+    if options.methods is not None:
+        raise ValueError(f"--methods is {' '.join(options.methods)}: only --quality reads it")
     model = options.model or "mini"
     reward = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
     if options.of_a_device:
@@ -197,6 +210,73 @@ def _examples(model: str, prompts: int) -> list[Any]:
     if not 1 <= prompts <= len(examples):
         raise ValueError(f"--prompts is {prompts}: {model} ships {len(examples)} examples, at least 1")
     return examples
+
+
+def _run_quality(options: BenchOptions) -> int:
+    """Measure quality and seconds in each world, and print."""
+    from paper_figures.bench.quality import METHODS, quality
+    from rws_decode.steering.table import check_method, is_method
+    from rws_decode.strategies.table import check_text
+
+    if options.of_a_device:
+        raise ValueError("--quality measures texts: --shape, --check and --kernels have none, leave them out")
+    methods = METHODS if options.methods is None else options.methods
+    for text in methods:
+        (check_method if is_method(text) else check_text)(text, "--methods")
+    if options.model is not None and options.model not in _WORLDS and options.reward.reward is None:
+        raise ValueError(f"--reward is missing: --model {options.model} has none of its own")
+    worlds = _WORLDS if options.model is None else {options.model: _WORLDS.get(options.model, "")}
+    answer, prompts, results = options.answer(_QUALITY), _prompts(options), []
+    for model, usual in worlds.items():
+        reward = options.reward if options.reward.reward is not None else replace(options.reward, reward=usual)
+        examples = _examples(model, prompts)
+        loading("bench", model, reward.reward)
+
+        import torch
+
+        from rws_decode.common.threads import torch_threads
+
+        with (
+            torch_threads(torch.get_num_threads() if options.threads is None else options.threads),
+            progress(f"bench, {model}", options.repeats * len(methods), "method") as shown,
+        ):
+            results.append(
+                quality(
+                    options.loading.load(model, options.mask_id),
+                    reward.load(options.loading.device),
+                    [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)],
+                    methods,
+                    length=answer.length,
+                    steps=answer.steps,
+                    block=answer.block,
+                    repeats=options.repeats,
+                    advance=shown.advance,
+                )
+            )
+    print(json.dumps(results, allow_nan=False) if options.json else "\n\n".join(map(_quality_text, results)))
+    return 0
+
+
+def _quality_text(result: dict[str, Any]) -> str:
+    from rws_decode.commands.shown import table
+
+    measures = {
+        **{"reward": "reward", "log_prob": "log p", "rules_broken": "rules broken", "god_tokens": "GOD [tokens]"},
+        **{"forwards": "forwards", "reward_calls": "reward calls", "seconds": "seconds", "ratio": "over the first"},
+    }
+    known = [name for name in measures if any(row[name] is not None for row in result["methods"])]
+    digits = {"seconds": 3, "reward": 3, "forwards": 1, "reward_calls": 1}
+    rows = [
+        [row["method"], *("-" if row[name] is None else f"{row[name]:.{digits.get(name, 2)}f}" for name in known)]
+        for row in result["methods"]
+    ]
+    head = (
+        f"{result['model']}, reward {result['reward']}: means over {result['prompts']} prompts, {result['length']} "
+        f"tokens in {result['steps']} steps (strategies that count: as many as they ask for), blocks of "
+        f"{result['block']}; {result['device']}, {result['threads']} threads; seconds for one prompt, all at once, "
+        f"least of {result['repeats']}"
+    )
+    return "\n".join([*textwrap.wrap(head, 110), "", table(["", *(measures[name] for name in known)], rows)])
 
 
 def _run_loops(options: BenchOptions, model: str, reward: RewardOptions, examples: list[Any]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from paper_figures.runner.digests import DECODER, code_digest
 from rws_decode.checkpoints.files import locate, models_directory, split_revision
 from rws_decode.rewards.names import OF_WORLDS as WORLD_REWARDS
-from rws_decode.rewards.registry import published_reward
+from rws_decode.rewards.registry import PublishedReward, known_reward
 
 __all__ = ["sources"]
 
@@ -37,8 +37,9 @@ def _model(argument: str, name: str, shipped: dict[str, str]) -> Any:
         folder = models_directory() / "english"
         return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
     short, revision = split_revision(name)
-    if argument in ("reward", "judge") and (entry := published_reward(short)) is not None:
-        return f"{entry.hub_id}@{revision or entry.revision}"
+    if argument in ("reward", "judge") and (entry := known_reward(short)) is not None:
+        commit = revision or (entry.revision if isinstance(entry, PublishedReward) else None)
+        return entry.hub_id if commit is None else f"{entry.hub_id}@{commit}"
     directory = locate(argument, short, shipped).directory
     if directory is None:
         return name

@@ -1,10 +1,10 @@
 """Compare the samplers of other papers with confidence decoding and RWS, in worlds whose texts can be judged exactly.
 
-Each prompt of each world is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and what comes of
-it is measured alike: the reward of the final text, its log-probability where the world is exact, the rules that it
-breaks where the world has rules, how far its order is from left to right, and what it cost. Strategies that count
-themselves take as many steps as they ask for, the others --steps. These files go below OUT/rivals, besides the units'
-parts:
+Each prompt of each world is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and by methods
+that steer by the reward (`rws_decode.steering.table`). What comes of it is measured alike: the reward of the final
+text, its log-probability where the world is exact, the rules that it breaks where the world has rules, how far its
+order is from left to right, and what it cost. Strategies that count themselves take as many steps as they ask for, the
+others --steps; methods draw tokens at temperature 1. These files go below OUT/rivals, besides the units' parts:
 
 - `rivals.csv|md`: a row for each world and strategy, each compared with the default on the same prompts.
 """
@@ -29,14 +29,19 @@ NAME = "rivals"
 STRATEGIES = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
-    *("information-gain:8", "lookum:3"),
+    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
+    *("reward-lookahead:4", "information-gain:8", "lookum:3"),
 )
-MEASURES = ("final_reward", "log_prob", "rules_broken", "god_tokens", "forwards", "tokens_per_forward", "reward_calls")
+MEASURES = (
+    *("final_reward", "log_prob", "regret", "rules_broken", "god_tokens"),
+    *("forwards", "tokens_per_forward", "reward_calls"),
+)
 _CAPTION = (
     "Means over prompts. final_reward: of the final text, raw, by the reward model; log_prob: nats, of an exact "
-    "world; rules_broken: of the story language; god_tokens: generation order deviation, 0 from left to right; "
-    "reward_calls: texts scored. In brackets the mean difference from the default on the same prompts, its paired 95 % "
-    "bootstrap interval, and p of the sign-flip permutation test, corrected over the strategies by Holm's method."
+    "world; regret: nats below the frontier of log p and reward; rules_broken: of the story language; god_tokens: "
+    "generation order deviation, 0 from left to right; forwards: of all copies; reward_calls: texts scored. In "
+    "brackets the mean difference from the default on the same prompts, its paired 95 % bootstrap interval, and p of "
+    "the sign-flip permutation test, corrected over the strategies by Holm's method."
 )
 
 
@@ -45,7 +50,12 @@ class Options(single_stage.ExactStageOptions):
     """The study's options."""
 
     strategies: tuple[str, ...] = option(
-        STRATEGIES, "strategies with their numbers; the default is always one", metavar="NAME[:NUMBER]"
+        STRATEGIES,
+        "strategies and steering methods with their numbers; the default is always one",
+        metavar="NAME[:NUMBER]",
+    )
+    regret: bool = option(
+        False, "nats below the frontier, in exact worlds with a reward of theirs; some 10 seconds for each prompt"
     )
     reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
     worlds: tuple[str, ...] | None = option(
@@ -56,10 +66,11 @@ class Options(single_stage.ExactStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
+    from rws_decode.steering.table import check_method, is_method
     from rws_decode.strategies.table import check_text
 
     for text in options.strategies:
-        check_text(text, "--strategies")
+        (check_method if is_method(text) else check_text)(text, "--strategies")
     begun = [
         single_stage.begin(each, NAME, {"--reward": (each.reward,)})
         for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
@@ -104,22 +115,24 @@ def _worlds(options: Options) -> list[tuple[str, str]]:
 
 def _units(base: Unit, options: Options) -> list[Unit]:
     """Return a unit without a prompt for each strategy, the default first."""
+    from rws_decode.steering.table import is_method
     from rws_decode.strategies.protocol import OwnCount, describe
     from rws_decode.strategies.table import as_strategy
 
     units = []
     for text in dict.fromkeys(("default", *options.strategies)):
-        strategy = as_strategy(text, seed=options.seed)
-        # What counts by itself takes as many steps as it asks for: a schedule that ends before makes it another method.
-        steps = options.length if isinstance(strategy, OwnCount) else options.steps
+        steps = options.steps
+        if is_method(text):
+            described = {"name": text.partition(":")[0], "method": text}
+        else:
+            strategy = as_strategy(text, seed=options.seed)
+            described = describe(strategy)
+            # What counts by itself takes as many steps as it asks for: a schedule that ends before is another method.
+            steps = options.length if isinstance(strategy, OwnCount) else steps
+        settings = {**base.settings, "frontier": True} if options.regret else base.settings
+        labels = {"method": text, "schedule": options.steps}
         units.append(
-            replace(
-                base,
-                strategy=describe(strategy),
-                labels={"method": text, "schedule": options.steps},
-                seed=options.seed,
-                steps=steps,
-            )
+            replace(base, strategy=described, labels=labels, seed=options.seed, steps=steps, settings=settings)
         )
     return units
 
@@ -132,7 +145,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     # A run is told by its --steps, whatever its strategies made of them.
     frame = frame.assign(steps=frame["schedule"])
-    known = tuple(name for name in MEASURES if frame[name].notna().any())
+    known = tuple(name for name in MEASURES if name in frame and frame[name].notna().any())
     summary = Summary(known, ("predictor", "method"), {"method": "default"}, ("example", "prompt", "seed"), ("method",))
     table = summary_table(NAME, _CAPTION, frame, summary, seed)
     return [] if table is None else [table]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, table
-from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import each
 
@@ -21,16 +20,14 @@ class CompareOptions(DecodeOptions):
 
     strategies: tuple[str, ...] = option(
         ("default", "rws:8"),
-        "strategies with their numbers, the first is what the others are compared with",
+        "strategies and steering methods with their numbers; the first is what the others are compared with",
         metavar="NAME[:NUMBER]",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for text in self.strategies:
-            reads = check_text(text, "--strategies")
-            if "reward" in reads and self.reward.reward is None:
-                raise ValueError(f"--reward is missing: --strategies {text} needs it")
+            self.check_named(text, "--strategies")
             if self.strategies.count(text) > 1:
                 raise ValueError(f"--strategies holds {text} twice: name each once")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rws_decode import settings
@@ -19,6 +19,8 @@ from rws_decode.commands.options import (
     shape_help,
     threads_option,
 )
+from rws_decode.steering.table import check_method, is_method
+from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading
 
@@ -72,6 +74,15 @@ class DecodeOptions:
         assert isinstance(self.decoding.seed, int)
         return self.decoding.seed
 
+    def check_named(self, text: str, argument: str) -> None:
+        """Raise ValueError, naming the argument, for a text that names no strategy or method, or lacks a reward."""
+        if is_method(text):
+            check_method(text, argument)
+            if self.compact:
+                raise ValueError(f"{argument} is {text!r}: --compact has strategies alone, leave --compact out")
+        if self.reward.reward is None and (is_method(text) or "reward" in check_text(text, argument)):
+            raise ValueError(f"--reward is missing: {argument} {text} needs it")
+
     def _check_compact(self) -> None:
         usual = settings.Options()
         changed = [
@@ -101,7 +112,9 @@ class Decodes:
         self._reward: RewardModel | None = None
 
     def run(self, strategy: Strategy | str) -> Trace:
-        """Decode by a strategy, and show the drafts on standard error where that is a terminal."""
+        """Decode by a strategy or a steering method; on a terminal, a strategy's drafts are shown on standard error."""
+        if isinstance(strategy, str) and is_method(strategy):
+            return self._steered(strategy)
         from rws_decode.common.threads import torch_threads
         from rws_decode.decode import decode
         from rws_decode.strategies.table import as_strategy
@@ -127,6 +140,20 @@ class Decodes:
                     callback=callback,
                 )
         return trace
+
+    def _steered(self, method: str) -> Trace:
+        from rws_decode.common.threads import torch_threads
+        from rws_decode.steering.steer import steer
+        from rws_decode.steering.table import as_method
+
+        options = self.options
+        if self._reward is None:
+            self._reward = options.reward.load(options.predictor.loading.device)
+        decoding = options.decoding
+        if as_method(method).draws and decoding.sampling_temperature == 0:
+            decoding = replace(decoding, sampling_temperature=1.0)
+        with torch_threads(options.threads):
+            return steer(self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding)[0]
 
     def _compact(self, strategy: Any) -> Trace:
         from rws_decode.gpu import CompactSavings, decode_compact

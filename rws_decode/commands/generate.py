@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
-from rws_decode.strategies.table import OFFERED, STRATEGIES, check_text, strategy_named
+from rws_decode.steering.table import check_method
+from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 
 if TYPE_CHECKING:
@@ -58,6 +59,12 @@ class GenerateOptions(DecodeOptions):
     """What is decoded, and by which strategy."""
 
     strategy: StrategyOptions = group(StrategyOptions, "the strategy")
+    steer: str | None = option(
+        None,
+        "use the reward in another way than --strategy rws, such as best-of:8 or particles:8+beta:2; the command "
+        "strategies lists the ways",
+        metavar="NAME:N",
+    )
     compare: str | None = option(
         None, "decode by a second strategy too, such as default or temperature:4, and mark what differs", metavar="NAME"
     )
@@ -77,9 +84,12 @@ class GenerateOptions(DecodeOptions):
         if self.strategy.run is not None and "run" in STRATEGIES[name].reads:
             check_trace_file(self.strategy.run)
         if self.compare is not None:
-            reads = check_text(self.compare, "--compare")
-            if "reward" in reads and self.reward.reward is None:
-                raise ValueError(f"--reward is missing: --compare {self.compare} needs it")
+            self.check_named(self.compare, "--compare")
+        if self.steer is not None:
+            check_method(self.steer, "--steer")
+            self.check_named(self.steer, "--steer")
+            if name != "default":
+                raise ValueError(f"--strategy is {name}: name it in --steer, as in --steer best-of:8+rws:8")
         if self.trace is not None and self.trace.exists() and not self.trace.is_dir():
             raise ValueError(f"--trace is {self.trace}: a file; a directory is needed")
 
@@ -110,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     for name in options.unused:
         print(f"note: --strategy {options.strategy.strategy} does not use {name}", file=sys.stderr)
     decodes = Decodes("generate", options)
-    trace = decodes.run(options.strategy.make(decodes.shape.steps, options.seed))
+    trace = decodes.run(options.steer or options.strategy.make(decodes.shape.steps, options.seed))
     beside = None if options.compare is None else decodes.run(options.compare)
     if options.trace is not None:
         print(f"trace: {trace.save(options.trace / 'trace.parquet')}", file=sys.stderr)

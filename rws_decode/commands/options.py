@@ -55,7 +55,7 @@ class LoadingOptions:
 
     device: str = option("cpu", "cpu, cuda, ...")
     dtype: str | None = option(
-        None, "of the weights (default: float32; bfloat16 for LLaDA and Dream on CUDA)", metavar="NAME"
+        None, "of the weights (default: float32; bfloat16 for LLaDA and its like on CUDA)", metavar="NAME"
     )
     device_map: str | None = option(None, "placement by transformers, e.g. auto, instead of --device", metavar="MAP")
     revision: str | None = option(None, "of a model on the hub", metavar="COMMIT")
@@ -105,6 +105,9 @@ class RewardOptions:
     reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
     reward_dtype: str = option("float32", "of the weights of the reward model", metavar="NAME")
     reward_revision: str | None = option(None, "of a reward model on the hub", metavar="COMMIT")
+    reward_statistics: str | None = option(
+        None, "mean and deviation of the reward, as calibrate writes them (default: beside the weights)", metavar="FILE"
+    )
 
     def __post_init__(self) -> None:
         if self.reward is not None:
@@ -121,6 +124,7 @@ class RewardOptions:
             self.reward_device or device,
             dtype=self.reward_dtype,
             revision=self.reward_revision,
+            statistics=self.reward_statistics,
             progress=_is_large(self.reward),
         )
 

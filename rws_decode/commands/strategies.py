@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import dataclass
 
+from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_theory.commands.options import add_options, json_option, read_options
 
@@ -29,12 +30,20 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(StrategiesOptions, args)
     if options.json:
         entries = [{"name": name, "reads": STRATEGIES[name].reads, "about": STRATEGIES[name].about} for name in OFFERED]
+        entries += [
+            {"name": name, "reads": [entry.first, *entry.others, "reward"], "about": entry.about, "steers": True}
+            for name, entry in METHODS.items()
+        ]
         print(json.dumps(entries))
         return 0
-    width = max(map(len, OFFERED))
+    width = max(map(len, (*OFFERED, *METHODS)))
     for name in OFFERED:
         flags = " ".join(f"--{option.replace('_', '-')} {_VALUES[option]}" for option in STRATEGIES[name].reads)
         print(f"{name:{width}}  {STRATEGIES[name].about}{f' [{flags}]' if flags else ''}")
+    print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
+    for name, method in METHODS.items():
+        others = f" [{' '.join(f'+{option}:X' for option in method.others)}]" if method.others else ""
+        print(f"{name:{width}}  {method.about}{others}")
     return 0
 
 

@@ -8,13 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["at_step", "check_positive", "check_seeds", "check_table", "per_row"]
+__all__ = ["at_step", "check_count", "check_positive", "check_seeds", "check_table", "check_weight", "per_row"]
 
 
 def check_positive(name: str, value: float) -> None:
     """Raise ValueError unless the value is a positive finite number."""
     if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
         raise ValueError(f"{name} is {value!r}: it must be positive and finite")
+
+
+def check_count(name: str, value: int, example: str) -> None:
+    """Raise ValueError unless the value is a whole number, at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is {value!r}: a whole number, at least 1, is needed, as in {example}")
+
+
+def check_weight(name: str, value: float, *, infinite: bool = False) -> None:
+    """Raise ValueError unless the value is a finite number, or, where that has a meaning, infinite."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if not number or not (math.isfinite(value) or (infinite and value > 0)):
+        raise ValueError(f"{name} is {value!r}: a finite number is needed{', or inf' if infinite else ''}")
 
 
 def check_seeds(name: str, seeds: int | tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The forward of a Llama, Mistral or Qwen2 in fewer, larger operations: the same network, laid out for a GPU."""
+"""The forward of a Llama, Mistral, Qwen2 or Qwen3 in fewer, larger operations: the same network, for a GPU."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from torch.nn import functional as F
 
 __all__ = ["LeanLlama"]
 
+_KINDS = ("llama", "mistral", "qwen2", "qwen3")
+
 
 class LeanLlama:
-    """Final hidden states of a transformers Llama, Mistral or Qwen2 model, all positions, after the last norm.
+    """Final hidden states of a transformers Llama, Mistral, Qwen2 or Qwen3 model, all positions, after the last norm.
 
     The arithmetic is the model's own with fewer roundings and launches: query, key and value in one matrix product,
     gate and up in another, residual sums inside the products, one kernel a norm. Results agree with the model up to
@@ -48,7 +50,7 @@ class LeanLlama:
         It must have full attention, angles that do not depend on the length, and plain linear layers on one device.
         """
         config = getattr(model, "config", None)
-        if config is None or config.model_type not in ("llama", "mistral", "qwen2") or not hasattr(model, "layers"):
+        if config is None or config.model_type not in _KINDS or not hasattr(model, "layers"):
             return False
         windowed = config.model_type == "mistral" and config.sliding_window is not None
         rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
@@ -79,7 +81,7 @@ class LeanLlama:
         for layer, (qkv, offset), (gate_up, shift) in self._layers:
             norm = layer.input_layernorm
             mixed = F.linear(F.rms_norm(x, x.shape[-1:], norm.weight, norm.variance_epsilon), qkv, offset)
-            mixed = self._attend(mixed.view(batch, length, -1, self.size), angles, seen)
+            mixed = self._attend(self._normed(layer.self_attn, mixed.view(batch, length, -1, self.size)), angles, seen)
             x = _added(x, mixed.reshape(batch * length, -1), layer.self_attn.o_proj)
             norm = layer.post_attention_layernorm
             both = F.linear(F.rms_norm(x, x.shape[-1:], norm.weight, norm.variance_epsilon), gate_up, shift)
@@ -93,6 +95,15 @@ class LeanLlama:
         cos, sin = self.model.rotary_emb(states, position_ids=positions)
         half = sin.shape[-1] // 2
         return cos[:, :, None], torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)[:, :, None]
+
+    def _normed(self, attention: Any, parts: Tensor) -> Tensor:
+        """Return queries, keys and values, [B, L, heads + 2 shared, size], the first two normalised as Qwen3's are."""
+        if not hasattr(attention, "q_norm"):
+            return parts
+        query, key, value = parts.split([self.heads, self.shared, self.shared], dim=2)
+        query = F.rms_norm(query, (self.size,), attention.q_norm.weight, attention.q_norm.variance_epsilon)
+        key = F.rms_norm(key, (self.size,), attention.k_norm.weight, attention.k_norm.variance_epsilon)
+        return torch.cat([query, key, value], dim=2)
 
     def _attend(self, parts: Tensor, angles: tuple[Tensor, Tensor], seen: Tensor | None) -> Tensor:
         """Return what heads see, [B, L, heads, size], of queries, keys and values [B, L, heads + 2 shared, size]."""

@@ -12,7 +12,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.networks.body import Body
 from rws_decode.predictors.huggingface import HFMaskPredictor
 
-__all__ = ["ATTENTION", "BidirectionalPredictor", "attend_both_ways"]
+__all__ = ["ATTENTION", "BidirectionalPredictor", "attend_both_ways", "refuse_untied"]
 
 ATTENTION = "bidirectional_sdpa"
 
@@ -50,8 +50,17 @@ def turn_precisely(model: Any) -> None:
     model.model.rotary_emb.register_forward_pre_hook(in_float32, with_kwargs=True)
 
 
+def refuse_untied(name: str, model: Any) -> None:
+    """Raise ValueError for a head that the config ties to the embedding and the files give other weights."""
+    if model.config.tie_word_embeddings and model.lm_head.weight is not model.model.embed_tokens.weight:
+        raise ValueError(
+            f"model {name} has weights that its config does not ask for: lm_head.weight, which is not the embedding "
+            "that tie_word_embeddings ties it to"
+        )
+
+
 class BidirectionalPredictor(HFMaskPredictor):
-    """A Llama or Qwen2 of transformers whose positions all see each other, as LLaDA's and Dream's do.
+    """A Llama, Qwen2, Qwen3 or Qwen3-MoE of transformers whose positions all see each other, as LLaDA's and Dream's do.
 
     model: loaded with the attention of `attend_both_ways`. vocabulary: ids from there on fill up the embedding and are
     forbidden. shifted: whether the model's logits at i - 1 predict token i, and the first ones their own; `logits` and

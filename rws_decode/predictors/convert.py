@@ -1,4 +1,4 @@
-"""Write a LLaDA or Dream checkpoint once under the names of transformers, so that it loads without renaming."""
+"""Write a checkpoint of a family once under the names of transformers, so that it loads without renaming."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _TEXT_FILES = ("*.txt", "*.model", "*.jinja", "*token*.json", "vocab.json", "gen
 
 
 def convert(source: str, target: str | os.PathLike[str], *, revision: str | None = None) -> Path:
-    """Write a native checkpoint of LLaDA or Dream to a new directory, and return its path.
+    """Write a native checkpoint of LLaDA, Dream or another family to a new directory, and return its path.
 
     source: a directory or hub id (at `revision`) in the published layout. The tensors keep their values, dtype and
     shards, one of which is in memory at a time; tokenizer files are copied, code is not. config.json is that of
-    transformers' LlamaForCausalLM or Qwen2ForCausalLM with an entry `masked_diffusion`, mask and end tokens, by which
-    `load_predictor` knows the checkpoint: its logits are those of the source to the last bit.
+    transformers' LlamaForCausalLM, Qwen2ForCausalLM and so on with an entry `masked_diffusion`, mask and end tokens, by
+    which `load_predictor` knows the checkpoint: its logits are those of the source to the last bit.
 
     The directory appears whole or not at all. ValueError for a source that `load_predictor` would refuse or that is
     converted already, for a target that exists, and for too little disk space, with the number that is missing.
@@ -44,7 +44,9 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     family = family_of(raw, checkpoint.name)
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
-        raise ValueError(f"source is {source}: it is {kind}, a published LLaDA or Dream checkpoint is needed")
+        raise ValueError(
+            f"source is {source}: it is {kind}, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed"
+        )
     layout, headers, stored, _, ids = described(checkpoint, raw, family)
     # The dtype of the largest tensor: norms may be kept in another.
     largest = max(stored.values(), key=lambda tensor: math.prod(tensor.shape))

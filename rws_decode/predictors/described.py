@@ -1,4 +1,4 @@
-"""What a checkpoint of LLaDA's or Dream's family says of itself before its weights are read."""
+"""What a checkpoint of a family of masked diffusion models says of itself before its weights are read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tokenizers import AddedToken
 from rws_decode.checkpoints.config import refuse_sizes
 from rws_decode.checkpoints.files import Checkpoint, checked_tokenizer, has_tokenizer, without_panics
 from rws_decode.checkpoints.weights import Stored, read_headers, refuse_other_layout, shapes_of
-from rws_decode.predictors.families import Family, Layout, SpecialIds, special_ids
+from rws_decode.predictors.families import Family, Layout, SpecialIds, class_of, special_ids
 
-__all__ = ["Described", "class_of", "described", "line_of", "load_tokenizer", "renamed"]
+__all__ = ["Described", "described", "line_of", "load_tokenizer", "renamed"]
 
 
 class Described(NamedTuple):
@@ -67,8 +67,30 @@ def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -
             f"model {name} does not fit its config: it has weights of {count} layers, config.json says "
             f"{layout.config.num_hidden_layers}"
         )
-    tied = "lm_head.weight" if layout.config.tie_word_embeddings else None
-    return {key: shape for key, shape in shapes_of(class_of(layout), layout.config).items() if key != tied}
+    expected = _by_expert(shapes_of(class_of(layout), layout.config))
+    # Tied, it may be left out, or written a second time: `loading` sees that it is the same.
+    if layout.config.tie_word_embeddings and "lm_head.weight" not in stored:
+        del expected["lm_head.weight"]
+    return expected
+
+
+def _by_expert(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Return shapes of tensors with all experts of a layer, as transformers has them, as published: one by one.
+
+    >>> _by_expert({"mlp.experts.gate_up_proj": (1, 6, 2), "norm.weight": (2,)})
+    {'mlp.experts.0.gate_proj.weight': (3, 2), 'mlp.experts.0.up_proj.weight': (3, 2), 'norm.weight': (2,)}
+    """
+    single: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        at, _, part = name.rpartition(".")
+        if not at.endswith(".experts"):
+            single[name] = shape
+            continue
+        experts, rows, columns = shape
+        parts = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}[part]
+        for number in range(experts):
+            single |= {f"{at}.{number}.{each}.weight": (rows // len(parts), columns) for each in parts}
+    return single
 
 
 def load_tokenizer(checkpoint: Checkpoint, family: Family | None) -> Any:
@@ -93,19 +115,12 @@ def load_tokenizer(checkpoint: Checkpoint, family: Family | None) -> Any:
 def _mark_special(tokenizer: Any, family: Family) -> None:
     """Mark what steers the model as special if the tokenizer's files do not, so that prompts cannot spell it."""
     template = str(tokenizer.chat_template or "")
-    steering = {family.mask[0], *(name for name, _ in family.ends)}
+    steering = {*family.mask_names, *(name for name, _ in family.ends)}
     added = [token.content for token in tokenizer.added_tokens_decoder.values()]
     special = [name for name in added if name in steering or name in template]
     tokenizer.backend_tokenizer.add_special_tokens(
         [AddedToken(name, special=True, normalized=False) for name in special]
     )
-
-
-def class_of(layout: Layout) -> Any:
-    """Return transformers' class of a layout's network."""
-    import transformers
-
-    return {"llama": transformers.LlamaForCausalLM, "qwen2": transformers.Qwen2ForCausalLM}[layout.kind]
 
 
 def line_of(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from rws_decode.predictors.face import predictor_html
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import gap_ids, masks_in
-from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, without_specials
+from rws_decode.text.prompt_ids import chat_ids, chat_layout, closing_text, plain_ids, without_specials
 from rws_theory.show import quoted
 
 __all__ = ["HFMaskPredictor"]
@@ -37,8 +37,10 @@ class HFMaskPredictor(StandIn):
     model: its forward takes input_ids and attention_mask and returns `.logits` [B, L, V]. tokenizer: encodes a prompt
     to the ids that stand before the answer, by its own post-processor. mask_id: overrides the tokenizer's and the
     config's. end_ids: tokens that end the answer's text, the first of which is `end_id`; if None, the tokenizer's eos
-    token, or else the config's. chat: whether a prompt's text is one message of the tokenizer's chat template, and a
-    dialogue its messages; else a dialogue is read as its plain text. examples: held-out prompts that ship with it.
+    token, or else the config's; for a chat whose tokenizer has no eos token, padding, which such models end in. chat:
+    whether a prompt's text is one message of the tokenizer's chat template, and a dialogue its messages; else a
+    dialogue is read as its plain text. Where a template closes answers by a line of plain text, they end there too.
+    chat_options: variables of the template. examples: held-out prompts that ship with it.
     Token ids that the tokenizer does not name are forbidden. originals: where model and tokenizer stand in for those of
     transformers, loads these (`networks.stand_in.StandIn`). ValueError if no mask id is known, and for chat without a
     template.
@@ -53,6 +55,7 @@ class HFMaskPredictor(StandIn):
         mask_id: int | None = None,
         end_ids: Sequence[int] | None = None,
         chat: bool = False,
+        chat_options: Mapping[str, Any] | None = None,
         examples: Sequence[dict[str, Any]] = (),
         originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
@@ -65,13 +68,14 @@ class HFMaskPredictor(StandIn):
         self.max_length: int | None = getattr(config, "max_position_embeddings", None)
         self.mask_id = self._mask_id(mask_id)
         self.pad_id = self._special("pad_token_id")
-        eos = self._special("eos_token_id")
-        self.end_ids: tuple[int, ...] = tuple(end_ids) if end_ids is not None else (() if eos is None else (eos,))
+        self.end_ids: tuple[int, ...] = self._ends(chat) if end_ids is None else tuple(end_ids)
         self.end_id = self.end_ids[0] if self.end_ids else None
         if chat and getattr(tokenizer, "chat_template", None) is None:
             raise ValueError(f"chat is True: {name} has no chat template")
         self.chat = chat
-        self._layout = chat_layout(tokenizer) if chat else None
+        self._chat_options = chat_options or {}
+        self._layout = chat_layout(tokenizer, options=self._chat_options) if chat else None
+        self._closing = closing_text(tokenizer, self._chat_options) if chat else None
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
         self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in named) if named else ()
 
@@ -174,7 +178,7 @@ class HFMaskPredictor(StandIn):
             if self.chat:
                 raise ValueError(f"prompt {text[:60]!r} has a gap: a message of a chat has none, choose chat=False")
             return self._with_gaps(text)
-        ids = chat_ids(self.codec, dialogue) if self.chat else plain_ids(self.codec, text)
+        ids = chat_ids(self.codec, dialogue, self._chat_options) if self.chat else plain_ids(self.codec, text)
         return without_mask(ids, self.mask_id, text)
 
     def _with_gaps(self, text: str) -> list[int]:
@@ -196,7 +200,10 @@ class HFMaskPredictor(StandIn):
         """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
         if self.codec is None:
             return None
-        return self.codec.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+        text = self.codec.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+        if self._closing is None or self._closing not in text:
+            return text
+        return text.partition(self._closing)[0].rstrip()
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token by itself, special tokens by their names; none without a tokenizer."""
@@ -223,6 +230,12 @@ class HFMaskPredictor(StandIn):
             if isinstance(token, int) and 0 <= token < self.vocab_size:
                 return token
         return None
+
+    def _ends(self, chat: bool) -> tuple[int, ...]:
+        named = getattr(self.codec, "eos_token_id", None) is not None
+        ends = [self.pad_id] if chat and not named else []
+        ends.append(self._special("eos_token_id"))
+        return tuple(dict.fromkeys(token for token in ends if token is not None))
 
     def _mask_id(self, given: int | None) -> int:
         config = self.network.config

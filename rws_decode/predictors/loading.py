@@ -31,9 +31,9 @@ from rws_decode.checkpoints.weights import (
     stored_tensors,
 )
 from rws_decode.networks.own import OWN_TYPE, own
-from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.predictors.described import class_of, described, line_of, load_tokenizer
-from rws_decode.predictors.families import Family
+from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
+from rws_decode.predictors.described import described, line_of, load_tokenizer
+from rws_decode.predictors.families import Family, class_of
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.native import FAMILIES, family_of
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
@@ -61,14 +61,14 @@ def load_predictor(
 ) -> LoadedPredictor:
     """Load a mask predictor by shipped name, directory, or hub id.
 
-    config.json tells what it is: LLaDA or Dream, as published or converted (`predictors.convert`), an n-gram world
-    (`predictors.world`), which takes none of the options below, or else any `AutoModelForMaskedLM`. Safetensors only,
-    no remote code. Without tokenizer files, the predictor works on token ids.
+    config.json tells what it is: LLaDA, LLaDA-MoE, Dream or A2D, as published or converted (`predictors.convert`), an
+    n-gram world (`predictors.world`), which takes none of the options below, or else any `AutoModelForMaskedLM`.
+    Safetensors only, no remote code. Without tokenizer files, the predictor works on token ids.
 
-    mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for LLaDA and Dream on
-    CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of `device`.
-    revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None: for LLaDA and Dream
-    if there is one, unless the name says Base. progress: bars on standard error.
+    mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for those four families
+    on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of
+    `device`. revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None: if there
+    is one, unless the name of a model of those families says Base. progress: bars on standard error.
 
     ValueError in one line for an unknown name (the shipped ones are listed) or device, and for another model's
     tokenizer. Weights are refused if they are missing, misshapen, left over or not finite, if the config contradicts
@@ -96,7 +96,7 @@ def load_predictor(
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
     if family is None:
-        return _load_masked(checkpoint, raw, device, options, mask_id, bool(chat), progress)
+        return _load_masked(checkpoint, raw, device, options, mask_id, chat, progress)
     return _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
 
 
@@ -122,14 +122,17 @@ def _load_bidirectional(
     if layout.renamed:
         options["key_mapping"] = dict(layout.renamed)
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
+    model = _from_pretrained(class_of(layout), checkpoint, device, progress, options)
+    refuse_untied(name, model)
     return BidirectionalPredictor(
-        _from_pretrained(class_of(layout), checkpoint, device, progress, options),
+        model,
         tokenizer,
         name=name,
         mask_id=ids.mask,
         end_ids=ids.ends,
         pad_id=pad if type(pad) is int and 0 <= pad < layout.vocabulary else None,
         chat=chat,
+        chat_options=family.chat_options,
         vocabulary=layout.vocabulary,
         shifted=layout.shifted,
         precise_rotary=layout.precise_rotary,
@@ -143,7 +146,7 @@ def _load_masked(
     device: torch.device,
     options: dict[str, Any],
     mask_id: int | None,
-    chat: bool,
+    chat: bool | None,
     progress: bool,
 ) -> HFMaskPredictor:
     name, kind = checkpoint.name, raw.get("model_type")
@@ -161,6 +164,8 @@ def _load_masked(
         model, tokenizer = ours.network.to(device), checked_tokenizer(ours.tokenizer)
     if tokenizer is not None:
         refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
+    if chat is None:
+        chat = getattr(tokenizer, "chat_template", None) is not None
     return HFMaskPredictor(
         model,
         tokenizer,

@@ -7,28 +7,31 @@ from dataclasses import replace
 from typing import Any
 
 from rws_decode.checkpoints.config import flag, whole
+from rws_decode.predictors.a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3
 from rws_decode.predictors.dream import DREAM
-from rws_decode.predictors.families import Family, Layout, SpecialIds, head_counts
+from rws_decode.predictors.families import DECODERS, Family, Layout, SpecialIds, decoder_config
 from rws_decode.predictors.llada import LLADA
+from rws_decode.predictors.llada_moe import LLADA_MOE, is_llada_moe
 
 __all__ = ["FAMILIES", "MARKER", "family_of", "native_config"]
 
 MARKER = "masked_diffusion"
-FAMILIES = {family.name: family for family in (LLADA, DREAM)}
+FAMILIES = {family.name: family for family in (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA)}
 _FORMAT = 1
 _UNUSED = frozenset(
     "transformers_version _name_or_path bos_token_id output_hidden_states output_attentions return_dict id2label "
     "label2id problem_type chunk_size_feed_forward is_encoder_decoder pretraining_tp".split()
 )
-_CLASSES = {"llama": ("LlamaConfig", "LlamaForCausalLM"), "qwen2": ("Qwen2Config", "Qwen2ForCausalLM")}
 
 
 def family_of(raw: Mapping[str, Any], name: str) -> Family | None:
     """Return the family of a config.json: that of its model_type or of its marker, None for another model.
 
-    ValueError for a marker that this version does not know.
+    LLaDA-MoE has LLaDA's model_type, and a class of its own. ValueError for a marker that this version does not know.
     """
     marker = raw.get(MARKER)
+    if marker is None and is_llada_moe(raw):
+        return LLADA_MOE
     if marker is None:
         return FAMILIES.get(str(raw.get("model_type")).lower())
     family = FAMILIES.get(str(marker.get("family"))) if isinstance(marker, dict) else None
@@ -44,7 +47,7 @@ def native_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str) -
     """Return the config.json of a converted checkpoint: transformers' own, with the marker and the special tokens."""
     config = layout.config.to_dict()
     return {key: value for key, value in config.items() if key not in _UNUSED} | {
-        "architectures": [_CLASSES[layout.kind][1]],
+        "architectures": [DECODERS[layout.kind][1]],
         "dtype": dtype,
         "mask_token_id": ids.mask,
         "eos_token_id": list(ids.ends),
@@ -62,25 +65,14 @@ def native_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str) -
 
 def _layout(raw: Mapping[str, Any], name: str) -> Layout:
     """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
-    import transformers
-    from huggingface_hub.errors import StrictDataclassError
-
     model, kind = f"model {name}", str(raw.get("model_type"))
-    if kind not in _CLASSES:
-        raise ValueError(f"{model} cannot be loaded: model_type in its config.json is {kind!r}, not llama or qwen2")
-    head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
-    for key in ("intermediate_size", "num_hidden_layers", "max_position_embeddings"):
-        whole(raw, key, model)
+    if kind not in DECODERS:
+        known = ", ".join(DECODERS)
+        raise ValueError(f"{model} cannot be loaded: model_type in its config.json is {kind!r}, none of {known}")
     marker = raw[MARKER]
     rows, vocabulary = whole(raw, "vocab_size", model), whole(marker, "vocab_size", model)
     if rows < vocabulary:
         raise ValueError(f"{model} cannot be loaded: its config.json counts {vocabulary} tokens in {rows} rows")
-    added = ("architectures", "mask_token_id", "eos_token_id", "pad_token_id", "auto_map", MARKER)
-    described = {key: value for key, value in raw.items() if key not in added}
-    try:
-        config = getattr(transformers, _CLASSES[kind][0]).from_dict(described)
-    except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{model} cannot be loaded: its config.json is no {kind} config ({reason})") from error
+    config = decoder_config(kind, {key: value for key, value in raw.items() if key != MARKER}, name)
     shifted, precise = flag(marker, "shifted", model), flag(marker, "precise_rotary", model)
     return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise)

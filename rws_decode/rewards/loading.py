@@ -32,7 +32,7 @@ from rws_decode.rewards.internlm2 import reward_token
 from rws_decode.rewards.layouts import load_network, load_tokenizer
 from rws_decode.rewards.names import is_of_world, locate_reward
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import Layout, PublishedReward, layout_of
+from rws_decode.rewards.registry import KnownReward, Layout, PublishedReward, layout_of
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
 
@@ -61,15 +61,17 @@ def load_reward(
     "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
     world's (`rewards.world`). The paper's names (skywork, skywork-v0.2, llamaob, intern,
     eurus, grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and
-    the paper's mean and std. Any other directory or hub id is a sequence classifier of one output, of a class that
+    the paper's mean and std; skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text
+    layout. Any other directory or hub id is a sequence classifier of one output, of a class that
     transformers has, or of the layout of Intern, Eurus or QRM, as config.json tells. One that reads from left to right
     becomes a CausalReward, QRM's a QuantileReward, any other a SequenceClassifierReward. Safetensors only, no remote
     code, no weight missing or left over.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
     `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal
-    one's text, "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). statistics: such a
-    file elsewhere, for a model whose directory is the hub's. published: the paper's name for a directory that holds it.
+    one's text, "template": "pair", "chat" (the default where the tokenizer brings a chat template) or "instruct"
+    (`templates.text_encoder`). statistics: such a file elsewhere, for a model whose directory is the hub's. published:
+    the registry's name for a directory that holds it.
     cache_bytes: of keys and values per decode (`CausalReward`). dtype: of the network (float32); device_map:
     transformers' placement, in place of `device`; revision: of a hub id. progress: bars on standard error.
 
@@ -91,10 +93,14 @@ def load_reward(
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
     config = config_of("reward", checkpoint)
     layout = layout_of(config)
-    if entry is not None and layout != entry.layout:
+    # The paper's plain ones are told apart by their tensors alone.
+    other = entry is not None and type(entry) is KnownReward and config.get("architectures") != [entry.architecture]
+    if entry is not None and (other or layout != entry.layout):
         raise ValueError(f"config.json of reward {name} is not that of a {entry.architecture}, which {entry.name} is")
     stored = _stored(checkpoint, statistics)
-    paper = {} if entry is None else {"mean": entry.mean, "std": entry.std, "template": entry.template}
+    paper: dict[str, Any] = {} if entry is None else {"template": entry.template}
+    if isinstance(entry, PublishedReward):
+        paper |= {"mean": entry.mean, "std": entry.std}
     template = check_template(name, {"template": _TEMPLATES[layout]} | paper | stored)
     settings = {
         "mean": _number(name, "mean", paper | stored, mean),
@@ -129,7 +135,11 @@ def load_reward(
         reward = QuantileReward(model, head.to(model.device), tokenizer, **settings)
     else:
         closing = [reward_token(checkpoint.name, config)] if layout == "internlm2" else []
-        begin = entry is not None or layout != "plain"
+        if layout == "plain" and "template" not in paper | stored and tokenizer.chat_template is not None:
+            template = "chat"
+        # Qwen3's tokenizers have no beginning-of-text token.
+        named = getattr(tokenizer, "bos_token_id", None) is not None
+        begin = layout != "plain" or isinstance(entry, PublishedReward) or (entry is not None and named)
         options: dict[str, Any] = {"template": template, "always_begin": begin, "closing": closing}
         reward = CausalReward(model, tokenizer, **settings, **options, cache_bytes=cache_bytes)
     ids = reward.encode("a", "b")
@@ -169,9 +179,9 @@ def _classifier(loaded: Callable[[], tuple[Any, Any, Any]], device: torch.device
     return model.to(device), tokenizer
 
 
-def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, PublishedReward | None]:
+def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, KnownReward | None]:
     checkpoint, entry = locate_reward(name, published)
-    if entry is not None and checkpoint.directory is None:
+    if isinstance(entry, PublishedReward) and checkpoint.directory is None:
         revision = entry.revision if revision is None else revision
         if revision is None or not _COMMIT.fullmatch(revision):
             raise ValueError(
@@ -216,6 +226,7 @@ def _number(name: str, field: str, stored: dict[str, Any], given: float | None) 
     value = stored.get(field) if given is None else given
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(
-            f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights"
+            f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights or in the "
+            f"file of statistics that `python -m paper_figures calibrate --reward {name} --out FILE` writes"
         )
     return float(value)

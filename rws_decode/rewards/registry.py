@@ -1,10 +1,13 @@
-"""The paper's six reward models: where they are, how their text is laid out, and the statistics that normalise them.
+"""Reward models by name: the paper's six, with the statistics that normalise them, and those of Skywork-Reward-V2.
 
 Public sources do not confirm: which of Skywork's two versions the paper ran; the revision of the first that its authors
 ran; whether the end-of-text token that RewardBench's Mistral template puts after an answer was there when the paper
 scored with Eurus (its card shows texts without it); and the paper's dtype and text layout of any of them. Intern's own
 `get_score` reads two beginning-of-text tokens if template and tokenizer both put one; RewardBench reads one, and so
 does this package.
+
+Skywork-Reward-V2 (Liu et al. 2025, arXiv:2507.01352) is eight sequence classifiers of transformers' own classes. Their
+authors print no mean and deviation: `python -m paper_figures calibrate` measures them.
 """
 
 from __future__ import annotations
@@ -17,32 +20,51 @@ from rws_theory.printed import printed_in
 if TYPE_CHECKING:
     from rws_decode.rewards.templates import Template
 
-__all__ = ["PUBLISHED", "STATISTICS", "Layout", "PublishedReward", "layout_of", "published_reward"]
+__all__ = [
+    "PUBLISHED",
+    "SKYWORK_V2",
+    "STATISTICS",
+    "KnownReward",
+    "Layout",
+    "PublishedReward",
+    "known_reward",
+    "layout_of",
+    "published_reward",
+]
 
 Layout = Literal["plain", "internlm2", "eurus", "quantile"]
 
 
 @dataclass(frozen=True)
-class PublishedReward:
+class KnownReward:
+    """A reward model that can be asked for by a short name.
+
+    name, hub_id; architecture: its class in config.json; layout: how its weights are named and its score is read
+    (`layouts`); template: how its text is laid out (`templates.text_encoder`).
+    """
+
+    name: str
+    hub_id: str
+    architecture: str
+    layout: Layout
+    template: Template
+
+
+@dataclass(frozen=True)
+class PublishedReward(KnownReward):
     """One of the paper's reward models.
 
-    name, hub_id; revision: a full commit, None if it is not known and the user must give it; paper: its row in the
-    paper's tables; architecture: its class in config.json; layout: how its weights are named and its score is read
-    (`layouts`); template: how its text is laid out (`templates.text_encoder`); licence: of the weights, as their page
-    names it; mean, std: mu_R and sigma_R of the raw score, as printed in `STATISTICS`.
+    paper: its row in the paper's tables; revision: a full commit, None if it is not known and the user must give it;
+    licence: of the weights, as their page names it; mean, std: mu_R and sigma_R of the raw score, as printed in
+    `STATISTICS`.
 
     Rules of all six: a text has exactly one beginning-of-text token. A text that is longer than the model reads is
     refused, so what the score is read from is never cut off. The score is read at the last token of the text, found by
     its length; padding comes after it.
     """
 
-    name: str
     paper: str
-    hub_id: str
     revision: str | None
-    architecture: str
-    layout: Layout
-    template: Template
     licence: str
     mean: float
     std: float
@@ -64,7 +86,7 @@ def _entry(
     template: Template = "chat",
 ) -> PublishedReward:
     mean, std = _PRINTED[paper]["mean"], _PRINTED[paper]["std"]
-    return PublishedReward(name, paper, hub_id, revision, architecture, layout, template, licence, mean, std)
+    return PublishedReward(name, hub_id, architecture, layout, template, paper, revision, licence, mean, std)
 
 
 PUBLISHED: dict[str, PublishedReward] = {
@@ -104,6 +126,20 @@ PUBLISHED: dict[str, PublishedReward] = {
 }
 
 
+_V2 = {
+    "Qwen3ForSequenceClassification": ("Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B"),
+    "LlamaForSequenceClassification": ("Llama-3.2-1B", "Llama-3.2-3B", "Llama-3.1-8B", "Llama-3.1-8B-40M"),
+}
+SKYWORK_V2: dict[str, KnownReward] = {
+    entry.name: entry
+    for architecture, sizes in _V2.items()
+    for size in sizes
+    for entry in [
+        KnownReward(f"skywork-v2-{size.lower()}", f"Skywork/Skywork-Reward-V2-{size}", architecture, "plain", "chat")
+    ]
+}
+
+
 def published_reward(name: str) -> PublishedReward | None:
     """Return the paper's reward model of that short name or hub id; None for any other name.
 
@@ -113,6 +149,16 @@ def published_reward(name: str) -> PublishedReward | None:
     True
     """
     return next((entry for entry in PUBLISHED.values() if name in (entry.name, entry.hub_id)), None)
+
+
+def known_reward(name: str) -> KnownReward | None:
+    """Return the reward model of that short name or hub id, the paper's or Skywork-Reward-V2's; None for another name.
+
+    >>> known_reward("skywork-v2-qwen3-0.6b").hub_id
+    'Skywork/Skywork-Reward-V2-Qwen3-0.6B'
+    """
+    second = next((entry for entry in SKYWORK_V2.values() if name in (entry.name, entry.hub_id)), None)
+    return published_reward(name) or second
 
 
 def layout_of(config: Any) -> Layout:

@@ -74,6 +74,7 @@ class Scorer:
         """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
         pairs = self._pairs(rows, answers)
         new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
+        new = list(dict.fromkeys(new)) if self.reuse else new  # copies of a prompt may have one text
         if new:
             for (row, text), score in zip(new, self._fresh(new), strict=True):
                 if not self.bounds[0] <= score <= self.bounds[1]:
@@ -109,21 +110,11 @@ class Scorer:
         """Return what the last call of `score` did for each of its rows: 1 a text was scored, 2 a score was reused."""
         return [self._uses[row] for row in rows]
 
-    def calls(self, row: int) -> int:
-        """Return the number of texts scored for a row."""
-        return self._scored[row]
-
-    def saved(self, row: int) -> int:
-        """Return the number of scores reused for a row."""
-        return self._asked[row] - self._scored[row]
-
-    def tokens(self, row: int) -> int:
-        """Return the number of tokens run through the reward model for a row; 0 where the model does not tell."""
-        return self._session.tokens[row]
-
-    def tokens_saved(self, row: int) -> int:
-        """Return the number of tokens of a row's scored texts that the reward model had read before and kept."""
-        return self._session.tokens_saved[row]
+    def costs(self, row: int) -> dict[str, int]:
+        """Return what a row's rewards cost, by the names of `trace.Trace`: texts, scores reused, tokens."""
+        scored, session = self._scored[row], self._session
+        costs = {"reward_calls": scored, "reward_calls_saved": self._asked[row] - scored}
+        return costs | {"reward_tokens": session.tokens[row], "reward_tokens_saved": session.tokens_saved[row]}
 
     def _pairs(self, rows: Sequence[int], answers: Sequence[Sequence[int]]) -> list[tuple[int, str]]:
         return [(row, self.text(row, answer)) for row, answer in zip(rows, answers, strict=True)]

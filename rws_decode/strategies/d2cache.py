@@ -21,6 +21,8 @@ class CertaintyPrior(Counted):
     P_i is the confidence under the scaled logits, D_i the density of known positions around i: those committed, and as
     many as the answer has before it, where the prompt stands; after it as many, known once the answer's last position
     is. sigma: s, positive, in tokens; a small one writes near to what is written, a large one goes by confidence alone.
+    The authors' code divides by one sum for all positions; its order can be another where s is above a quarter of the
+    answer.
 
     >>> odds, at = torch.tensor([2.0, 2.0], dtype=torch.float64), torch.tensor([1, 3])
     >>> masked = torch.tensor([[False, True, True, True]])

@@ -21,7 +21,8 @@ class EntropyBound(Counted):
 
     H is the entropy, in nats, of each position's distribution under the scaled logits. The bound is on the total
     correlation of the set, what is lost by taking its tokens as independent: sum H(p_i) - H(joint), and the joint
-    entropy is at least the largest H(p_i). gamma: at least 0; with 0, more than one position goes only if all but one
+    entropy is at least the largest H(p_i). Public copies of the rule take the least entropy first, or the most
+    confident. gamma: at least 0; with 0, more than one position goes only if all but one
     are certain.
 
     >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)

@@ -20,7 +20,8 @@ class Threshold(Counted):
 
     threshold: tau in (0, 1), of the candidate's probability under the scaled logits; compared as log-odds, so that
     positions whose probability rounds to 1 are told from tau below 1 by their margin. A larger factor commits more:
-    confidence rises with the scale, so that each position passes tau at most once.
+    confidence rises with the scale, so that each position passes tau at most once. [MASK] has no share in the
+    probability; with `Options(ranking="topk")` it has, as in the authors' code.
 
     >>> rule = Threshold(0.9)
     >>> odds = torch.tensor([3.0, 1.0, 2.5], dtype=torch.float64)
@@ -47,7 +48,8 @@ class ParallelFactor(Counted):
 
     p_n is the n-th largest confidence. Theorem 1 of Fast-dLLM: where (n + 1) (1 - p_n) <= 1, the greedy choice of the
     product of the marginals is that of every joint distribution with these marginals. parallel_factor: f, positive.
-    The first n that fails ends the count, as in the authors' code.
+    The first n that fails ends the count, as in the authors' code, which also takes the last masked position where it
+    is the one that fails.
 
     >>> rule = ParallelFactor(1.0)
     >>> odds = torch.logit(torch.tensor([0.9, 0.8, 0.7], dtype=torch.float64))

@@ -22,6 +22,12 @@ from rws_decode.predictors.convert import convert
 from rws_decode.predictors.world import MODEL_TYPE
 from rws_decode.rewards.registry import PUBLISHED
 from rws_decode.testing import networks
+from rws_decode.testing.chat_models import (
+    write_a2d_qwen3,
+    write_llada_moe,
+    write_modernbert_chat,
+    write_skywork_v2_qwen3,
+)
 from rws_decode.testing.diffusion import write_dream, write_llada
 from rws_decode.testing.published_rewards import write_published
 from rws_decode.testing.words import WORDS, word_tokenizer
@@ -91,7 +97,8 @@ def tiny_checkpoints(kind: Kind | None = None) -> dict[str, str]:
     """Return the layouts by name, each with what it is; kind: mask predictors, rewards, or causal models alone.
 
     >>> list(tiny_checkpoints("predictor"))
-    ['llada', 'llada-converted', 'dream', 'dream-converted', 'bert', 'modernbert', 'world']
+    ['llada', 'llada-converted', 'llada-moe', 'dream', 'dream-converted', 'a2d-qwen3', 'a2d-qwen3-converted', 'bert', \
+'modernbert', 'modernbert-chat', 'world']
     >>> tiny_checkpoints()["eurus"]
     'openbmb/Eurus-RM-7b as published'
     """
@@ -143,12 +150,16 @@ def _world(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bo
 _LAYOUTS: dict[str, _Layout] = {
     "llada": _Layout("predictor", "LLaDA as published", write_llada),
     "llada-converted": _Layout("predictor", "LLaDA after convert", partial(_converted, write_llada)),
+    "llada-moe": _Layout("predictor", "LLaDA-MoE as published", write_llada_moe),
     "dream": _Layout("predictor", "Dream as published", write_dream),
     "dream-converted": _Layout("predictor", "Dream after convert", partial(_converted, write_dream)),
+    "a2d-qwen3": _Layout("predictor", "A2D of Qwen3 as published", write_a2d_qwen3),
+    "a2d-qwen3-converted": _Layout("predictor", "A2D of Qwen3 after convert", partial(_converted, write_a2d_qwen3)),
     "bert": _Layout("predictor", "BERT, a masked language model of transformers", partial(_network, networks.bert)),
     "modernbert": _Layout(
         "predictor", "ModernBERT, a masked language model of transformers", partial(_network, networks.modernbert)
     ),
+    "modernbert-chat": _Layout("predictor", "ModernBERT trained for chats, as published", write_modernbert_chat),
     "world": _Layout("predictor", "an n-gram world of words, with exact conditionals", _world),
     "classifier": _Layout(
         "reward", "BERT, a sequence classifier that reads both ways", partial(_classifier, networks.bert_classifier)
@@ -158,6 +169,7 @@ _LAYOUTS: dict[str, _Layout] = {
         "Llama, a sequence classifier that reads from left to right",
         partial(_classifier, networks.llama_classifier),
     ),
+    "skywork-v2-qwen3": _Layout("reward", "Skywork-Reward-V2 of Qwen3 as published", write_skywork_v2_qwen3),
     **{
         name: _Layout("reward", f"{entry.hub_id} as published", partial(write_published, name))
         for name, entry in PUBLISHED.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ __all__ = [
     "FIRST_SPECIAL",
     "LLADA_IDS",
     "LLADA_SPECIAL",
+    "byte_tokenizer",
     "dream_config",
     "llada_config",
     "llada_tokenizer",
@@ -120,6 +121,15 @@ def write_dream(directory: Path, seed: int, changes: Mapping[str, Any], tokenize
 
 def llada_tokenizer() -> Any:
     """Build LLaDA's kind of tokenizer: byte-level BPE, special tokens that only a few fields name, no BOS by itself."""
+    names = {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+    return byte_tokenizer(LLADA_SPECIAL, "llada.jinja", cls_token="[CLS]", **names)
+
+
+def byte_tokenizer(special: Sequence[str], template: str, *, added: Sequence[str] = (), **names: str) -> Any:
+    """Build a byte-level BPE tokenizer of transformers with special tokens from FIRST_SPECIAL on.
+
+    template: file of the chat template; added: further tokens that are not special; names: roles of special tokens.
+    """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -131,12 +141,10 @@ def llada_tokenizer() -> Any:
         ]
     )
     core.decoder = decoders.ByteLevel()  # type: ignore[assignment]
-    core.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in LLADA_SPECIAL])
-    names = {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
-    built = PreTrainedTokenizerFast(
-        tokenizer_object=core, cls_token="[CLS]", clean_up_tokenization_spaces=False, **names
-    )
-    built.chat_template = (_CONFIGS / "llada.jinja").read_text(encoding="utf-8")
+    core.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
+    core.add_tokens([AddedToken(token, normalized=False, special=False) for token in added])
+    built = PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False, **names)
+    built.chat_template = (_CONFIGS / template).read_text(encoding="utf-8")
     return built
 
 

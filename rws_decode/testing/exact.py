@@ -12,7 +12,7 @@ from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.callable import CallableReward
 from rws_theory.worlds.joint_table import MASK, MaskedModel
 
-__all__ = ["exact_predictor", "token_reward"]
+__all__ = ["exact_predictor", "tabulated_predictor", "token_reward"]
 
 
 def exact_predictor(model: MaskedModel, name: str = "exact") -> CallablePredictor:
@@ -48,6 +48,33 @@ def exact_predictor(model: MaskedModel, name: str = "exact") -> CallablePredicto
         max_length=model.length,
         encode=lambda text: [int(word) for word in text.split()],
         decode=lambda ids: " ".join(map(str, ids)),
+        name=name,
+    )
+
+
+def tabulated_predictor(model: MaskedModel, name: str = "exact") -> CallablePredictor:
+    """Return `exact_predictor` of a model of few canvases with all of its logits computed once, for many decodes.
+
+    ValueError for a model without a length.
+
+    >>> from rws_theory.worlds.joint_table import JointTable
+    >>> table = JointTable(np.log([[3.0, 1.0], [1.0, 5.0]]))
+    >>> canvas = torch.tensor([[0, 2]])
+    >>> bool((tabulated_predictor(table).logits(canvas, None) == exact_predictor(table).logits(canvas, None)).all())
+    True
+    """
+    if model.length is None:
+        raise ValueError(f"model is {model!r}: one of a fixed length is needed, such as a JointTable")
+    slow, tokens = exact_predictor(model, name), model.vocabulary + 1
+    canvases = torch.cartesian_prod(*[torch.arange(tokens)] * model.length).reshape(-1, model.length)
+    logits = slow.logits(canvases, None).reshape(*(tokens,) * model.length, model.length, tokens)
+    return CallablePredictor(
+        lambda canvas: logits[tuple(canvas.T)],
+        mask_id=model.vocabulary,
+        vocab_size=tokens,
+        max_length=model.length,
+        encode=slow.encode_prompt,
+        decode=slow.decode_answer,
         name=name,
     )
 

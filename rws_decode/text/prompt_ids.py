@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 
 from rws_decode.text.dialogue import Dialogue
 
-__all__ = ["chat_ids", "chat_layout", "laid_out", "plain_ids", "special_names", "without_specials", "woven_ids"]
+__all__ = [
+    "chat_ids",
+    "chat_layout",
+    "closing_text",
+    "laid_out",
+    "plain_ids",
+    "special_names",
+    "without_specials",
+    "woven_ids",
+]
 
 # Turns of a chat -> the text that a template makes of them.
 Render = Callable[[Sequence[str]], str]
 
 # Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _CHAT = "chat is True: the tokenizer's chat template"
 
 
-def _rendered(tokenizer: Any) -> Render:
+def _rendered(tokenizer: Any, options: Mapping[str, Any]) -> Render:
     def render(turns: Sequence[str]) -> str:
         messages = Dialogue(tuple(turns)).messages
         try:
-            return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
         except Exception as error:  # a template is a program, and raises what it likes
             raise ValueError(f"{_CHAT} fails ({' '.join(str(error).split())})") from error
 
@@ -33,12 +44,27 @@ def _stand_ins(turns: int) -> list[str]:
     return [_STAND_IN.format(number) for number in range(turns)]
 
 
-def chat_layout(tokenizer: Any, turns: int = 1) -> tuple[str, ...]:
+def chat_layout(tokenizer: Any, turns: int = 1, options: Mapping[str, Any] = _NONE) -> tuple[str, ...]:
     """Return the texts that a chat template sets before, between and after the turns of a dialogue, [turns + 1].
 
-    The last one goes up to where the answer begins. ValueError for a template that does not quote every message.
+    The last one goes up to where the answer begins. options: variables of the template. ValueError for a template that
+    does not quote every message.
     """
-    return _layout(_rendered(tokenizer), turns, _CHAT)
+    return _layout(_rendered(tokenizer, options), turns, _CHAT)
+
+
+def closing_text(tokenizer: Any, options: Mapping[str, Any] = _NONE) -> str | None:
+    """Return the line of plain text that a chat template sets after an answer, e.g. "[/Answer]".
+
+    None where a special token ends it, and for a template that lays out no answer: no text says where it ends then.
+    """
+    try:
+        after = chat_layout(tokenizer, 3, options)[2]
+    except ValueError:
+        return None
+    if any(name in after for name in special_names(tokenizer)):
+        return None
+    return next((line.strip() for line in after.splitlines() if line.strip()), None)
 
 
 def _layout(render: Render, turns: int, template: str) -> tuple[str, ...]:
@@ -60,12 +86,13 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
     return _one_bos(tokenizer, tokenizer(text, split_special_tokens=True)["input_ids"])
 
 
-def chat_ids(tokenizer: Any, dialogue: Dialogue) -> list[int]:
+def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any] = _NONE) -> list[int]:
     """Return the ids of a chat, up to where the answer begins, with one BOS at most.
 
-    They are those of the rendered template, except that a special token's name in a message is text there.
+    They are those of the rendered template, except that a special token's name in a message is text there. options:
+    variables of the template.
     """
-    return _one_bos(tokenizer, woven_ids(tokenizer, *laid_out(_rendered(tokenizer), dialogue.turns, _CHAT)))
+    return _one_bos(tokenizer, woven_ids(tokenizer, *laid_out(_rendered(tokenizer, options), dialogue.turns, _CHAT)))
 
 
 def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> list[int]:

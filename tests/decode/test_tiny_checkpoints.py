@@ -42,11 +42,12 @@ def test_a_predictor_of_each_layout_loads_and_decodes(layout: str, tmp_path: Pat
     assert isinstance(predictor, MaskPredictor) and predictor.prompts == ["the cat"]
     (trace,) = decode(predictor, "the cat", "default", SHAPE)
     assert trace.text is not None and predictor.mask_id not in trace.tokens
-    expected = {"llada": BidirectionalPredictor, "dream": BidirectionalPredictor, "world": WorldPredictor}
+    expected: dict[str, type] = dict.fromkeys(("llada", "llada-moe", "dream", "a2d-qwen3"), BidirectionalPredictor)
+    expected["world"] = WorldPredictor
     assert isinstance(predictor, expected.get(layout.removesuffix("-converted"), object))
 
 
-@pytest.mark.parametrize("layout", ["llada", "dream"])
+@pytest.mark.parametrize("layout", ["llada", "dream", "a2d-qwen3"])
 def test_a_converted_checkpoint_has_the_weights_of_the_published_one(layout: str, tmp_path: Path) -> None:
     published = tiny_checkpoint(layout, tmp_path / "published", seed=3)
     converted = tiny_checkpoint(f"{layout}-converted", tmp_path / "converted", seed=3)
@@ -69,7 +70,7 @@ def test_a_reward_of_each_layout_loads_and_tells_answers_apart(layout: str, tmp_
         assert (reward.mean, reward.std) == (PUBLISHED[layout].mean, PUBLISHED[layout].std)
     else:
         assert (reward.mean, reward.std) == (0.0, 1.0)
-        assert isinstance(reward, CausalReward if layout == "causal-classifier" else SequenceClassifierReward)
+        assert isinstance(reward, SequenceClassifierReward if layout == "classifier" else CausalReward)
 
 
 def test_a_causal_model_is_one_of_transformers(tmp_path: Path) -> None:
@@ -121,7 +122,9 @@ def test_the_configs_name_the_tokens_of_the_tokenizers() -> None:
 
 
 def test_misuse_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^layout is 'gpt': one of llada, llada-converted, dream, .* is needed$"):
+    with pytest.raises(
+        ValueError, match=r"^layout is 'gpt': one of llada, llada-converted, llada-moe, dream, .* is needed$"
+    ):
         tiny_checkpoint("gpt", tmp_path / "new")
     assert not (tmp_path / "new").exists()
     (tmp_path / "kept.txt").write_text("mine")

@@ -30,10 +30,12 @@ from figure_runs import TINY
 from judge_server import JudgeServer, longer
 
 from paper_figures.__main__ import rws
-from rws_decode.rewards.registry import PUBLISHED
+from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2
 from rws_decode.testing import tiny_checkpoint
 
 LLADA = "GSAI-ML/LLaDA-8B-Instruct"
+A2D = "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1"
+V2 = "skywork-v2-qwen3-0.6b"
 SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
 CPU = "--device cpu --length 16 --steps 8 --block 8"
 STUDY = f"{CPU} --data reward-bench:filtered.json --prompts 5 --reward-scale 8 --methods rws --length 8 --steps 4"
@@ -58,6 +60,7 @@ UNGUIDED = "python -m rws_decode generate --model mini --example 3 --trace out/d
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
 RANDOM_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
+CALIBRATED = rf"python -m paper_figures calibrate --reward {V2} .*"
 VENV = r"python3 -m venv \.venv"
 
 HERE: dict[str, Here] = {
@@ -103,7 +106,11 @@ HERE: dict[str, Here] = {
     "python -m rws_decode bench": Here(
         more="--prompts 2 --length 16 --steps 8 --block 8 --repeats 1", says=("naive", "same text")
     ),
-    # LLaDA and the paper's reward models, from a hub's cache that holds small ones of their layout.
+    # A2D, LLaDA and their reward models, from a hub's cache that holds small ones of their layout.
+    CALIBRATED: Here(says=("sample deviation",), leaves=("skywork-v2.json",)),
+    f"python -m rws_decode generate --model {A2D} .*": Here(
+        more="--length 16 --steps 8 --block 8", first=(CALIBRATED,), says=("reward calls: ",)
+    ),
     f"python -m rws_decode generate --model {LLADA} .* --block 32": Here(more=CPU, says=("reward calls: ",)),
     f"python -m rws_decode generate --model {LLADA} .* --trace traces/rws": Here(
         more=CPU, leaves=("traces/rws/trace.parquet",)
@@ -293,14 +300,14 @@ def called(words: list[str]) -> int:
 def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     """Yield a folder with the files that documented commands read, beside a cache with small checkpoints."""
     folder, cache = (tmp_path_factory.mktemp(name) for name in ("user", "hub"))
-    entries = {LLADA: None} | {PUBLISHED[name].hub_id: name for name in SIX}
-    for hub_id, name in entries.items():
-        commit = "0" * 40 if name is None else PUBLISHED[name].revision
+    entries = {LLADA: "llada", A2D: "a2d-qwen3", SKYWORK_V2[V2].hub_id: "skywork-v2-qwen3"}
+    for hub_id, name in (entries | {PUBLISHED[name].hub_id: name for name in SIX}).items():
+        commit = PUBLISHED[name].revision if name in PUBLISHED else "0" * 40
         checkpoint = cache / f"models--{hub_id.replace('/', '--')}"
         (checkpoint / "refs").mkdir(parents=True)
         (checkpoint / "refs" / "main").write_text(str(commit))
         snapshot = checkpoint / "snapshots" / str(commit)
-        tiny_checkpoint("llada", snapshot) if name is None else tiny_checkpoint(name, snapshot)
+        tiny_checkpoint(name, snapshot, files={"reward.json": None})  # none of them has its statistics beside it
     texts = ["the cat ?", "a dog ?", "red or blue ?", "why ?", "a small bird ?", "the hill ?", "then ?", "it was ?"]
     rows = [
         {"id": number, "subset": "alpacaeval-easy", "prompt": text, "chosen": "it was red", "rejected": "a cat"}

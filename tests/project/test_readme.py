@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from documented_commands import PROGRAM, block_lines, options_shown
 
 import paper_figures.__main__ as figures
@@ -19,6 +20,8 @@ import rws_theory.__main__ as theory
 from paper_figures.commands import BENCH, DEVICES, TRAIN
 from paper_figures.contents import NAMES
 from paper_figures.studies import STUDIES
+from rws_decode.predictors.families import class_of
+from rws_decode.predictors.native import FAMILIES
 from rws_decode.strategies.table import OFFERED
 from rws_theory.commands.options import add_options
 
@@ -146,3 +149,16 @@ def test_commands_can_be_pasted_into_any_shell(name: str) -> None:
         assert re.match(PROGRAM, line), line  # else nothing executes it
         plain = re.sub(r'"[^"]*"', "", line)
         assert not re.search(r"#|\.\.\.|[\[\]<>*]|(?<![\w/-])[A-Z]{2,}(?![\w/-])", plain), line
+
+
+def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
+    sizes = {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "max_position_embeddings": 40960}
+    heads = {"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
+    described = {"model_type": "a2d-qwen3", "vocab_size": 151936, "tie_word_embeddings": True, **sizes, **heads}
+    layout = FAMILIES["a2d-qwen3"].layout(described, "Qwen3-0.6B-diffusion-mdlm-v0.1")
+    with torch.device("meta"):
+        weights = sum(weight.numel() for weight in class_of(layout)(layout.config).parameters())
+    gigabytes, logits = f"{4 * weights / 10**9:.1f} GB", f"{64 * layout.vocabulary * 4 / 10**6:.0f} MB"
+    text = section("Real models")
+    assert f"{weights:,} weights take {gigabytes} in float32, twice" in text
+    assert f"the logits of 64 masks over {layout.vocabulary:,} tokens {logits}" in text

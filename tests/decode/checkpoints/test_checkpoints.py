@@ -173,7 +173,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "biases": (with_config(include_bias=True), r"include_bias in its config.json is True, not False as in LLaDA"),
     "no json": (with_text("{"), r"config.json of published is not JSON"),
     "a list": (with_text("[]"), r"its config.json holds no JSON object"),
-    "unknown kind": (with_config(model_type="llada_moe"), r"model_type in its config.json is 'llada_moe', no masked"),
+    "unknown kind": (with_config(model_type="llada_two"), r"model_type in its config.json is 'llada_two', no masked"),
     "causal": (with_config(model_type="llama"), r"model_type in its config.json is 'llama', no masked language model"),
     "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
     "larger tokenizer": (with_larger_tokenizer, r"its tokenizer has ids up to 290, its embedding 274 tokens"),
@@ -392,7 +392,7 @@ def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
         ({"num_attention_heads": 5}, r"num_attention_heads in its config.json is 5"),
         ({"hidden_size": None}, r"hidden_size in its config.json is None"),
         ({"intermediate_size": 50}, r"does not fit its config"),
-        ({"model_type": "bert"}, r"model_type in its config.json is 'bert', not llama or qwen2"),
+        ({"model_type": "bert"}, r"model_type in its config.json is 'bert', none of llama, qwen2"),
         ({"rms_norm_eps": "small"}, r"its config.json is no llama config"),
         ({"vocab_size": 5}, r"its config.json counts 274 tokens in 5 rows"),
         ({"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}}, r"for bidirectional attention"),
@@ -434,8 +434,12 @@ def test_conversions_that_make_no_sense_are_refused(
     tiny_checkpoint("bert", tmp_path / "bert")
     for source, target, message in [
         ("published", "native", r"target is .*native: it exists already"),
-        ("native", "again", r"it is converted already, a published LLaDA or Dream checkpoint is needed"),
-        ("bert", "new", r"it is of model_type 'bert', a published LLaDA or Dream"),
+        (
+            "native",
+            "again",
+            r"it is converted already, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed",
+        ),
+        ("bert", "new", r"it is of model_type 'bert', a published LLaDA, LLaDA-MoE"),
         ("nothing", "new", r"source is .*nothing': neither"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -443,7 +447,10 @@ def test_conversions_that_make_no_sense_are_refused(
     capsys.readouterr()
     assert __main__.main(["convert", str(tmp_path / "bert"), str(tmp_path / "new")]) == 2
     loading, refusal = capsys.readouterr().err.splitlines()
-    assert loading.startswith("convert: loading ") and "a published LLaDA or Dream checkpoint is needed" in refusal
+    assert (
+        loading.startswith("convert: loading ")
+        and "a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed" in refusal
+    )
     monkeypatch.setattr(convert.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**4}))
     with pytest.raises(ValueError, match=r"target is in .*: .* GB are needed and 1e-05 GB are free, .* GB are missing"):
         convert_checkpoint(str(tmp_path / "published"), tmp_path / "new")

@@ -22,6 +22,8 @@ from transformers import (
     MistralForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
 )
 
 from paper_figures.runner.units import Unit
@@ -74,6 +76,7 @@ NETWORKS: dict[str, Any] = {
     "llama, heads of their own": (LlamaForCausalLM, LlamaConfig, {"num_key_value_heads": 4, "head_dim": 16}),
     "mistral": (MistralForCausalLM, MistralConfig, {"sliding_window": None}),
     "qwen2": (Qwen2ForCausalLM, Qwen2Config, {}),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config, {"head_dim": 12}),
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
 ONE = {
@@ -93,6 +96,8 @@ def network(name: str, *, both_ways: bool = True, dtype: torch.dtype = torch.flo
     for part in model.modules():
         if getattr(part, "bias", None) is not None:
             torch.nn.init.normal_(part.bias, std=0.2)
+        if type(part).__name__ == "Qwen3RMSNorm":
+            torch.nn.init.normal_(part.weight, mean=1.0, std=0.2)
     return model.to(dtype)
 
 

@@ -46,6 +46,11 @@ class Remembering(Counted):
         return Session()
 
 
+def costs(scorer: Scorer, row: int) -> tuple[int, ...]:
+    """Return texts scored, scores reused, tokens run and tokens kept."""
+    return tuple(scorer.costs(row).values())
+
+
 def test_a_text_is_scored_once_per_row_in_one_batch() -> None:
     reward = Counted()
     scorer = Scorer(PREDICTOR, reward, PROMPTS)
@@ -56,8 +61,14 @@ def test_a_text_is_scored_once_per_row_in_one_batch() -> None:
     assert raw.tolist() == [10.0, 8.0] and reward.batches[1:] == [["ran"]] and scorer.uses([0, 1]) == [1, 2]
     raw, _ = scorer.score([1], [SAT])
     assert raw.tolist() == [8.0] and len(reward.batches) == 2 and scorer.uses([1]) == [2]
-    assert [scorer.calls(row) for row in (0, 1)] == [2, 1] and [scorer.saved(row) for row in (0, 1)] == [0, 2]
-    assert [scorer.tokens(0), scorer.tokens_saved(0)] == [0, 0]  # not told
+    assert costs(scorer, 0) == (2, 0, 0, 0) and costs(scorer, 1) == (1, 2, 0, 0)  # tokens are not told
+
+
+def test_copies_of_a_row_with_one_text_cost_one_score() -> None:
+    reward = Counted()
+    scorer = Scorer(PREDICTOR, reward, PROMPTS)
+    raw, _ = scorer.score([0, 0, 0], [SAT, RAN, SAT])
+    assert raw[0] == raw[2] and reward.batches == [["sat", "ran"]] and costs(scorer, 0)[0] == 2
 
 
 def test_without_reuse_every_text_is_scored() -> None:
@@ -65,7 +76,7 @@ def test_without_reuse_every_text_is_scored() -> None:
     scorer = Scorer(PREDICTOR, reward, PROMPTS, reuse=False)
     for _ in range(3):
         assert scorer.score([0, 1], [SAT, SAT])[0].tolist() == [10.0, 8.0] and scorer.uses([0, 1]) == [1, 1]
-    assert len(reward.batches) == 3 and (scorer.calls(0), scorer.saved(0)) == (3, 0)
+    assert len(reward.batches) == 3 and costs(scorer, 0)[:2] == (3, 0)
 
 
 @pytest.mark.parametrize(("cache", "counts"), [(True, (2, 8)), (False, (10, 0))])
@@ -76,7 +87,7 @@ def test_a_session_is_used_where_a_reward_model_has_one(cache: bool, counts: tup
     assert scorer is not None
     for answer in (SAT, RAN, SAT):
         scorer.score([1], [answer])
-    assert (scorer.tokens(1), scorer.tokens_saved(1)) == counts and (scorer.tokens(0), scorer.tokens_saved(0)) == (0, 0)
+    assert costs(scorer, 1)[2:] == counts and costs(scorer, 0)[2:] == (0, 0)
     assert reward.batches == [["sat"], ["ran"]]
 
 

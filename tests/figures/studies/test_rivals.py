@@ -12,13 +12,18 @@ import single_stage_runs
 from study_runs import run_again
 
 from paper_figures.runner.results import read_results
+from paper_figures.statistics.frontier_points import context_and_canvas
 from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
+from rws_decode.predictors import WorldPredictor, load_predictor
 from rws_decode.rewards import load_reward
+from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Shape
+from rws_decode.steering.steer import steer
+from rws_decode.steering.table import is_method
 from rws_decode.strategies.table import as_strategy
+from rws_theory.worlds import frontier
 
-STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order"]
+STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "reward-lookahead:2"]
 WORLDS = ["--worlds", "mini:mini", "english:era"]
 SIZE = ["--prompts", "3", "--length", "16", "--steps", "8", "--block", "16", "--strategies", *STRATEGIES]
 
@@ -40,9 +45,11 @@ def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -
     for method in ("default", *STRATEGIES):
         counts = method.startswith("threshold")
         rows = frame[(frame["predictor"] == model) & (frame["method"] == method)].sort_values("example")
-        run_ = decode(
-            predictor, rows["prompt"].tolist(), as_strategy(method), Shape(16, 16 if counts else 8, 16), reward=guide
-        )
+        shape, prompts = Shape(16, 16 if counts else 8, 16), rows["prompt"].tolist()
+        if is_method(method):
+            run_ = steer(predictor, prompts, method, shape, reward=guide)
+        else:
+            run_ = decode(predictor, prompts, as_strategy(method), shape, reward=guide)
         made = run_.to_frame()
         assert rows["forwards"].tolist() == made["forwards"].tolist()
         assert np.allclose(rows["final_reward"], made["reward"]) and np.allclose(rows["god_steps"], made["god_steps"])
@@ -91,3 +98,14 @@ def test_misuse_is_named(words: list[str], message: str, tmp_path: Path, capsys:
     assert run(tmp_path / "out", words) == 2
     output = capsys.readouterr()
     assert message in output.err and not (tmp_path / "out").exists()
+
+
+def test_regret_is_how_far_a_text_lies_below_the_frontier(tmp_path: Path) -> None:
+    size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "5", "--steps", "5", "--block", "5"]
+    assert run(tmp_path, [*size, "--strategies", "best-of:2", "--regret"]) == 0
+    frame, predictor, guide = read_results(tmp_path), load_predictor("english"), load_reward("era")
+    assert isinstance(predictor, WorldPredictor) and isinstance(guide, WorldReward)
+    for row in frame.itertuples():
+        context, canvas = context_and_canvas(predictor, row.prompt, 5)
+        curve = frontier(predictor.world, guide.world_reward, canvas, context, beta=4.0)
+        assert row.regret == pytest.approx(curve.regret(row.log_prob, row.final_reward), abs=1e-3) and row.regret >= 0

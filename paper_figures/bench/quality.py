@@ -1,0 +1,122 @@
+"""Time strategies and steering methods beside the quality of what they write, all in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from rws_decode.decode import decode
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.rewards.base import RewardModel
+from rws_decode.settings import Shape
+from rws_decode.steering.steer import steer
+from rws_decode.steering.table import is_method
+from rws_decode.strategies.protocol import OwnCount
+from rws_decode.strategies.table import as_strategy
+from rws_decode.trace.decoding import Decoding
+
+__all__ = ["METHODS", "Quality", "measure", "quality"]
+
+METHODS = (
+    *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
+    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
+    *("best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4", "reward-lookahead:4"),
+)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a method wrote, and what it cost: means over prompts, None where something is not known.
+
+    reward: raw, of the final text; log_prob: nats, of an exact world; rules_broken: how many; god_tokens: generation
+    order deviation; forwards, reward_calls: of all copies, for one prompt; seconds: for one prompt, all prompts being
+    decoded at once, the fastest of the repeats; ratio: seconds over those of the first method.
+    """
+
+    method: str
+    reward: float | None
+    log_prob: float | None
+    rules_broken: float | None
+    god_tokens: float
+    forwards: float
+    reward_calls: float
+    seconds: float
+    ratio: float
+
+
+def quality(
+    predictor: MaskPredictor,
+    reward: RewardModel,
+    prompts: Sequence[str],
+    methods: Sequence[str],
+    *,
+    length: int,
+    steps: int,
+    block: int,
+    repeats: int = 2,
+    advance: Callable[[], object] = lambda: None,
+) -> dict[str, Any]:
+    """Decode the prompts by every method in turn, `repeats` times, and return the settings and a `Quality` of each.
+
+    Methods are run in turn in each repeat, so that a machine that slows down slows all alike. The reward of the final
+    text of a method that asks for none is part of its seconds, but not of its reward calls. advance: called after each
+    decode.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats is {repeats}: at least 1 is needed")
+    seconds = dict.fromkeys(methods, float("inf"))
+    runs: dict[str, Decoding] = {}
+    for _ in range(repeats):
+        for method in methods:
+            start = time.perf_counter()
+            runs[method] = _run(predictor, reward, prompts, method, Shape(length, steps, block))
+            seconds[method] = min(seconds[method], time.perf_counter() - start)
+            advance()
+    rows = [measure(method, runs[method], seconds[method], seconds[methods[0]]) for method in methods]
+    return {
+        "model": predictor.name,
+        "reward": reward.name,
+        "prompts": len(prompts),
+        "length": length,
+        "steps": steps,
+        "block": block,
+        "threads": torch.get_num_threads(),
+        "device": str(predictor.device),
+        "repeats": repeats,
+        "methods": [asdict(row) for row in rows],
+    }
+
+
+def measure(method: str, run: Decoding, seconds: float, first: float) -> Quality:
+    """Return what a run wrote and cost. seconds: it took; first: the first method took."""
+    frame = run.to_frame()
+    return Quality(
+        method=method,
+        reward=_mean(frame["reward"]),
+        log_prob=_mean(frame["log_prob"]),
+        rules_broken=_mean(frame["rules_broken"]),
+        god_tokens=float(frame["god_tokens"].mean()),
+        forwards=float(frame["forwards"].mean()),
+        reward_calls=float(frame["reward_calls"].mean()),
+        seconds=seconds / len(run),
+        ratio=seconds / first,
+    )
+
+
+def _run(predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], method: str, shape: Shape) -> Decoding:
+    if is_method(method):
+        return steer(predictor, prompts, method, shape, reward=reward)
+    strategy = as_strategy(method)
+    if isinstance(strategy, OwnCount):  # as many steps as it asks for
+        shape = Shape(shape.length, shape.length, shape.block)
+    return decode(predictor, prompts, strategy, shape, reward=reward)
+
+
+def _mean(values: Any) -> float | None:
+    numbers = np.array([np.nan if value is None else float(value) for value in values])
+    return None if np.isnan(numbers).all() else float(np.nanmean(numbers))

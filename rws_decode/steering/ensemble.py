@@ -1,0 +1,182 @@
+"""Copies of each prompt's decode in lock-step: stepped, valued and resampled; equal canvases cost one forward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
+from rws_decode.step.forward import Completion, MaskedLogits
+from rws_decode.step.step import Decoder, State, forward
+from rws_decode.trace.record import Record
+
+__all__ = ["Ensemble", "Path", "spread"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Path(NamedTuple):
+    """What one copy did: its canvas and masks after each step, and its rows of the record."""
+
+    ids: list[Tensor]
+    masked: list[Tensor]
+    record: dict[str, NDArray[Any]]
+
+
+class Ensemble:
+    """K copies of the decode of each of P prompts; slot p K + j is copy j of prompt p.
+
+    decoder: of P K rows; prompts: their ids, P of them; scorer: of P rows, what values texts; rngs: one generator for
+    each prompt, which chooses among its copies. forwards: int64 [P], canvases that the predictor ran for each prompt;
+    canvases that are equal run once.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        prompts: Sequence[Sequence[int]],
+        copies: int,
+        scorer: Scorer,
+        rngs: Sequence[np.random.Generator],
+    ) -> None:
+        self.decoder = replace(decoder, forward=lambda _decoder, _state: self.look(), score=self._score_step)
+        self.copies = copies
+        self.scorer = scorer
+        self.rngs = rngs
+        self.steps = len(decoder.plan)
+        self.forwards = np.zeros(len(prompts), np.int64)
+        self.gradients = 0
+        self._ids = [ids for ids in prompts for _ in range(copies)]
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with masks alone; what was spent stays spent, and the generators go on."""
+        self.state = self.decoder.init(range(len(self._ids)), self._ids)
+        self.width, self.offsets = self.state.canvas.ids.shape[1], self.state.canvas.answer[:, 0].tolist()
+        self.record = Record(range(len(self._ids)), self.state.masked.shape[1], self.steps)
+        self._seen: MaskedLogits | None = None
+        self._past: list[State] = []
+        self._ancestors: list[Ints] = []
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether masks are left."""
+        return bool(self.state.masked.any())
+
+    @property
+    def prompt(self) -> Ints:
+        """Return the prompt of each slot, int64 [P K]."""
+        return np.repeat(np.arange(len(self.rngs)), self.copies)
+
+    def step(self) -> None:
+        """Run one step of every copy."""
+        self.state, info = self.decoder.step(self.state)
+        self.record.add(info)
+        self._seen = None
+        self._past.append(self.state)
+        self._ancestors.append(np.arange(len(self._ids)))
+
+    def look(self) -> MaskedLogits:
+        """Return the logits of all masked positions now; a canvas that several copies of a prompt share runs once."""
+        if self._seen is None:
+            first: dict[tuple[int, bytes], int] = {}
+            keys = zip(self.prompt.tolist(), self.state.canvas.ids.cpu().numpy(), strict=True)
+            same = [first.setdefault((prompt, ids.tobytes()), slot) for slot, (prompt, ids) in enumerate(keys)]
+            alone = torch.zeros(len(same), dtype=torch.bool)
+            alone[same] = True
+            seen = forward(self.decoder, self.state.of(alone.to(self.state.rows.device)))
+            self._seen = spread(seen, (alone.cumsum(0) - 1)[same])
+            self.forwards += np.bincount(self.prompt[alone.numpy()], minlength=len(self.forwards))
+        return self._seen
+
+    def guide(self, logits: Tensor) -> None:
+        """Put other logits in place of those that `look` gave; the next step uses them. logits: [N, V]."""
+        self._seen = self.look()._replace(logits=logits, published=logits)
+
+    def values(self) -> Floats:
+        """Return the raw reward of each copy's text, its masks filled with their best tokens, float64 [P, K]."""
+        tokens = self.state.canvas.ids.gather(1, self.state.canvas.answer)
+        if self.unfinished:
+            seen = self.look()
+            tokens = tokens.index_put((seen.row, seen.position), seen.logits.argmax(dim=-1))
+        pairs = list(zip(self.prompt.tolist(), map(tuple, tokens.tolist()), strict=True))
+        texts = list(dict.fromkeys(pairs))
+        raw, _ = self.scorer.score([prompt for prompt, _ in texts], [list(answer) for _, answer in texts])
+        known = dict(zip(texts, raw, strict=True))
+        return np.array([known[pair] for pair in pairs]).reshape(-1, self.copies)
+
+    def resample(self, ancestors: Ints) -> None:
+        """Let every copy go on from an ancestor's state. ancestors: int64 [P, K], copies of the same prompt."""
+        slots = (ancestors + self.copies * np.arange(len(ancestors))[:, None]).reshape(-1)
+        index = torch.from_numpy(slots).to(self.state.rows.device)
+        canvas = self.state.canvas
+        mask = canvas.attention_mask
+        canvas = canvas._replace(
+            ids=canvas.ids[index],
+            attention_mask=None if mask is None else mask[index],
+            answer=canvas.answer[index],
+            prompt=canvas.prompt[index],
+        )
+        self.state = self.state._replace(canvas=canvas, masked=self.state.masked[index])
+        self._seen = None if self._seen is None else spread(self._seen, index)
+        if self._ancestors:
+            self._ancestors[-1] = self._ancestors[-1][slots]
+
+    def path(self, slot: int) -> Path:
+        """Return what a slot did from the first step on, through its ancestors."""
+        at, line = slot, []
+        for ancestors in reversed(self._ancestors):
+            at = int(ancestors[at])
+            line.append(at)
+        line.reverse()
+        ids = [state.canvas.ids[row].clone() for state, row in zip(self._past, line, strict=True)]
+        masked = [state.masked[row].clone() for state, row in zip(self._past, line, strict=True)]
+        record = {name: array[line, np.arange(len(line))] for name, array in self.record.arrays.items()}
+        return Path(ids, masked, record)
+
+    def record_of(self, slot: int) -> dict[str, Any]:
+        """Return what a trace keeps of a slot's path, as `Record.row` does."""
+        record = Record([slot], self.state.masked.shape[1], self.steps)
+        record.arrays = {name: array[None] for name, array in self.path(slot).record.items()}
+        record.logits_dtype = self.record.logits_dtype
+        return record.row(0)
+
+    def follow(self, slot: int, path: Path) -> None:
+        """Put a slot where a path was after as many steps."""
+        step = self.state.step - 1
+        self.state.canvas.ids[slot], self.state.masked[slot] = path.ids[step], path.masked[step]
+        for name, array in path.record.items():
+            self.record.arrays[name][slot, step] = array[step]
+
+    def _score_step(self, decoder: Decoder, completion: Completion) -> Rewards | None:
+        if not decoder.asks(completion.view.step):
+            return None
+        prompts = completion.rows // self.copies
+        return score_rows(self.scorer, prompts, completion.tokens, torch.ones_like(prompts, dtype=torch.bool))
+
+
+def spread(seen: MaskedLogits, index: Tensor) -> MaskedLogits:
+    """Return the logits of other rows, each a copy of one of these. index: int64 [rows], the row that each copies.
+
+    >>> two = MaskedLogits(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 2]), *[torch.tensor([[1.0], [2.0], [3.0]])] * 2,
+    ...                    torch.zeros(3))
+    >>> spread(two, torch.tensor([1, 0])).row.tolist(), spread(two, torch.tensor([1, 0])).logits.flatten().tolist()
+    ([0, 1, 1], [3.0, 1.0, 2.0])
+    """
+    index = index.to(seen.row.device)
+    counts = torch.bincount(seen.row, minlength=int(index.max()) + 1)
+    begins = counts.cumsum(0) - counts
+    taken = counts[index]
+    row = torch.repeat_interleave(torch.arange(len(index), device=index.device), taken)
+    within = torch.arange(len(row), device=index.device) - (taken.cumsum(0) - taken)[row]
+    at = begins[index][row] + within
+    logits = seen.logits[at]
+    published = logits if seen.published is seen.logits else seen.published[at]
+    return MaskedLogits(row, seen.position[at], logits, published, seen.error[at])

@@ -1,0 +1,77 @@
+"""Particle Gibbs (Dang et al. 2025, arXiv 2507.08390): particles again and again, each time beside the last answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from rws_decode.common.arguments import check_count, check_weight
+from rws_decode.steering.ensemble import Ensemble, Path
+from rws_decode.steering.particles import check_uneven, weigh_along
+from rws_decode.steering.protocol import Choice
+from rws_decode.steering.weights import draw
+
+__all__ = ["ParticleGibbs"]
+
+
+@dataclass(frozen=True)
+class ParticleGibbs:
+    r"""Repeat conditional sequential Monte Carlo: copy 0 follows the path of the last answer, the others are free.
+
+    Each sweep is a step of a Markov chain over whole paths whose law, for any number of copies from 2 on, has the tilt
+    p exp(beta R) / Z of the base sampler as its limit (Andrieu, Doucet and Holenstein 2010). Weights and values are
+    those of `particles.Particles`; ancestors are drawn independently. The first sweep has no path to follow.
+
+    n: copies, at least 2; sweeps: at least 1; beta: per unit of the raw reward, finite; uneven: from 0 to 1, the share
+    of effective copies below which a step resamples. ValueError for others.
+    """
+
+    n: int
+    sweeps: int = 4
+    beta: float = 1.0
+    uneven: float = 0.5
+    name = "particle-gibbs"
+    draws = True
+
+    def __post_init__(self) -> None:
+        check_count("n", self.n, "ParticleGibbs(8)")
+        if self.n < 2:
+            raise ValueError(f"n is {self.n}: copy 0 repeats a path, at least 2 are needed, as in ParticleGibbs(8)")
+        check_count("sweeps", self.sweeps, "ParticleGibbs(8, sweeps=4)")
+        check_weight("beta", self.beta)
+        check_uneven(self.uneven)
+
+    @property
+    def copies(self) -> int:
+        """How many copies are decoded in lock-step."""
+        return self.n
+
+    def forwards(self, steps: int) -> int:
+        """Return the most forwards of a prompt, those of all sweeps."""
+        return self.sweeps * (1 + self.n * (steps - 1))
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        """Run the sweeps; the answer is that of the last."""
+        copy = self._sweep(ensemble, [])
+        for _ in range(self.sweeps - 1):
+            paths = [ensemble.path(prompt * self.n + int(slot)) for prompt, slot in enumerate(copy)]
+            ensemble.restart()
+            copy = self._sweep(ensemble, paths)
+        return Choice(copy)
+
+    def _sweep(self, ensemble: Ensemble, paths: list[Path]) -> NDArray[np.int64]:
+        """Decode all copies to their end, copy 0 along the path of each prompt, and draw one for each prompt."""
+
+        def ancestors(log_weights: NDArray[np.float64], prompt: int) -> NDArray[np.int64]:
+            drawn = ensemble.rngs[prompt].choice(self.n, self.n, p=softmax(log_weights))
+            return np.concatenate([[0], drawn[1:]]) if paths else drawn
+
+        def follow() -> None:
+            for prompt, path in enumerate(paths):
+                ensemble.follow(prompt * self.n, path)
+
+        weights, _ = weigh_along(ensemble, self.beta, self.uneven, ancestors, follow)
+        return np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])

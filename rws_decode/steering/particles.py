@@ -1,0 +1,104 @@
+"""Particles (FK steering, Singhal et al. 2025, arXiv 2501.06848): copies that are weighed and resampled on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.common.arguments import check_count, check_weight
+from rws_decode.steering.ensemble import Ensemble
+from rws_decode.steering.protocol import Choice
+from rws_decode.steering.weights import draw, effective_size, log_mean, systematic
+
+__all__ = ["Particles", "check_uneven", "weigh_along"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_ALONG = "Particles(8, beta=1.0, uneven=0.5)"
+
+
+@dataclass(frozen=True)
+class Particles:
+    r"""Sequential Monte Carlo with N copies: each step weighs them by the growth of their value, and resamples.
+
+    The weight of a step is exp(beta (V_t - V_{t-1})), the paper's difference potential; V is the raw reward of the
+    greedy completion, the same text that RWS scores in Step 2. The weights of a path multiply to exp(beta R) of its
+    text, up to a constant, so that the law of the answer tends to the tilt p exp(beta R) / Z as N grows, p the law of
+    the base sampler, whatever V says on the way. Copies are resampled (systematically) where the effective number of
+    copies is below `uneven` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The answer
+    is drawn by the last weights.
+
+    n: N, at least 1; beta: per unit of the raw reward, finite; uneven: from 0 to 1. ValueError for others.
+    """
+
+    n: int
+    beta: float = 1.0
+    uneven: float = 0.5
+    name = "particles"
+    draws = True
+
+    def __post_init__(self) -> None:
+        check_count("n", self.n, "Particles(8)")
+        check_weight("beta", self.beta)
+        check_uneven(self.uneven)
+
+    @property
+    def copies(self) -> int:
+        """How many copies are decoded in lock-step."""
+        return self.n
+
+    def forwards(self, steps: int) -> int:
+        """Return the most forwards of a prompt: a value's logits are those of the next step."""
+        return 1 + self.n * (steps - 1)
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
+
+        def ancestors(log_weights: Floats, prompt: int) -> Ints:
+            return systematic(log_weights, ensemble.rngs[prompt])
+
+        weights, log_partition = weigh_along(ensemble, self.beta, self.uneven, ancestors)
+        copy = np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
+        return Choice(copy, log_partition)
+
+
+def weigh_along(
+    ensemble: Ensemble,
+    beta: float,
+    uneven: float,
+    ancestors: Callable[[Floats, int], Ints],
+    stepped: Callable[[], None] = lambda: None,
+) -> tuple[Floats, Floats]:
+    """Decode all copies to their end; return their last log-weights [P, K], and estimates of ln Z [P].
+
+    ancestors: of a prompt's log-weights [K] and its number, which copy each goes on from. stepped: called after each
+    step, before values are asked for.
+    """
+    values = beta * ensemble.values()
+    weights, log_partition = np.zeros_like(values), values[:, 0].copy()
+    while ensemble.unfinished:
+        ensemble.step()
+        stepped()
+        before, values = values, beta * ensemble.values()
+        weights += values - before
+        if not ensemble.unfinished:
+            break
+        rows = effective_size(weights) < uneven * ensemble.copies * (1 - 1e-12)
+        if rows.any():
+            log_partition[rows] += log_mean(weights[rows])
+            index = np.tile(np.arange(ensemble.copies), (len(weights), 1))
+            for prompt in np.flatnonzero(rows):
+                index[prompt] = ancestors(weights[prompt], int(prompt))
+            ensemble.resample(index)
+            values = np.take_along_axis(values, index, axis=1)
+            weights[rows] = 0.0
+    return weights, log_partition + log_mean(weights)
+
+
+def check_uneven(uneven: float) -> None:
+    """Raise ValueError unless the share of the copies is from 0 to 1."""
+    if not (isinstance(uneven, int | float) and 0 <= uneven <= 1):
+        raise ValueError(f"uneven is {uneven!r}: a share of the copies, from 0 to 1, is needed, as in {_ALONG}")

@@ -1,0 +1,50 @@
+"""What a steering method is: how many copies of a decode it takes, and what it does with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rws_decode.steering.ensemble import Ensemble
+
+__all__ = ["Choice", "SteeringMethod"]
+
+
+class Choice(NamedTuple):
+    """What a method answers with: the copy of each prompt, int64 [P].
+
+    log_partition: float64 [P], its estimate of ln E[exp(beta R)] over what the base sampler writes, nats; None where it
+    has none.
+    """
+
+    copy: NDArray[np.int64]
+    log_partition: NDArray[np.float64] | None = None
+
+
+@runtime_checkable
+class SteeringMethod(Protocol):
+    """A way to use a reward besides scaling logits. Methods are frozen dataclasses; their numbers go into the trace."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def copies(self) -> int:
+        """How many copies of each prompt are decoded in lock-step."""
+        ...
+
+    @property
+    def draws(self) -> bool:
+        """Whether copies must differ by sampling: the temperature is above 0 then, else 0."""
+        ...
+
+    def forwards(self, steps: int) -> int:
+        """Return the most forwards that a prompt takes over so many steps."""
+        ...
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        """Decode all copies to their end and choose one for each prompt."""
+        ...

@@ -1,0 +1,209 @@
+"""`steer`: decode with a reward by copies and choice, and say what it cost."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.common.threads import torch_threads
+from rws_decode.decode import trace_of
+from rws_decode.job import Job, Prompts, prepare, reward_settings
+from rws_decode.predictors.base import MaskPredictor, computes_at
+from rws_decode.rewards.base import RewardModel
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.steering.ensemble import Ensemble
+from rws_decode.steering.protocol import SteeringMethod
+from rws_decode.steering.table import as_method, base_of
+from rws_decode.step.cached_reward import Scorer, scorer_of
+from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.final_text import outcomes
+from rws_decode.step.step import Decoder
+from rws_decode.strategies.protocol import OrderStrategy, OwnCount, Strategy, describe
+from rws_decode.strategies.table import as_strategy
+from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.trace import Trace
+
+__all__ = ["Cost", "Steering", "steer"]
+
+_SHAPE = Shape()
+
+
+class Cost(NamedTuple):
+    """What answers cost: canvases run through the predictor, texts scored, reward gradients, and seconds."""
+
+    forwards: int
+    reward_calls: int
+    gradients: int
+    seconds: float
+
+
+@dataclass(frozen=True, repr=False)
+class Steering(Decoding):
+    """The outcome of `steer`: a sequence of one Trace per prompt, with what all of them cost.
+
+    A trace is that of the answer's own path; its `forwards` and `reward_calls` are those of all copies. cost: of all
+    prompts; `forwards` counts each canvas. log_partition: float64 [P], estimates of ln E[exp(beta R)] in nats over what
+    the base sampler writes, NaN where the method has none.
+    """
+
+    cost: Cost
+    log_partition: NDArray[np.float64]
+
+
+def steer(
+    predictor: MaskPredictor,
+    prompts: Prompts,
+    method: SteeringMethod | str,
+    shape: Shape = _SHAPE,
+    *,
+    reward: RewardModel | Callable[..., float],
+    strategy: Strategy | str | None = None,
+    options: Options | None = None,
+    memory: int = Savings().memory,
+    **numbers: Any,
+) -> Steering:
+    """Decode an answer to each prompt by a method that uses the reward in another way than RWS.
+
+    method: an object such as `Particles(8, beta=2.0)`, or a text, "particles:8" with beta=2.0, or "particles:8+beta:2"
+    (`table.METHODS`); "best-of:8+rws:8" is the best of 8 draws by rws. A value is the raw reward of the greedy
+    completion, the text that RWS scores in Step 2.
+
+    strategy: which positions each copy commits, "random-order" if not given; methods that draw nothing choose
+    themselves. options: as for `decode`; if not given, methods that draw sample tokens at temperature 1. In an exact
+    world, one token a step in an order that does not look at the tokens is a draw of the world itself; an order by
+    confidence is not. memory: bytes that the logits of a batch may take; prompts, not copies, are parted by it.
+
+    Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 draws what a plain
+    decode with that seed draws. Canvases that copies share cost one forward.
+
+    ValueError where copies would not differ, for strategies that count themselves, and as in `decode`.
+
+    >>> from rws_decode.predictors import load_predictor
+    >>> from rws_decode.rewards import load_reward
+    >>> run = steer(load_predictor("english"), "peace", "best-of:4", Shape(4, 4, 4), reward=load_reward("era"))
+    >>> run[0].forwards, run.cost.reward_calls
+    (13, 4)
+    """
+    named = base_of(method)
+    if named is not None and strategy is not None:
+        raise ValueError(f"strategy is {strategy!r}: method {method!r} names {named}, leave one out")
+    strategy, method = strategy or named, as_method(method, **numbers)
+    if reward is None:
+        raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
+    temperature = 1.0 if method.draws else 0.0
+    options = Options(sampling_temperature=temperature) if options is None else options
+    _check(method, strategy, options)
+    base = ("random-order" if method.draws else "default") if strategy is None else strategy
+    job = prepare(predictor, prompts, base, shape, reward, options)
+    if isinstance(job.strategy, OwnCount):
+        raise ValueError(f"strategy is {job.strategy!r}: copies must stay in step, one that does not count is needed")
+    assert job.reward is not None
+    scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)
+    began = time.perf_counter()
+    traces: dict[int, Trace] = {}
+    partitions, forwards, gradients = np.full(len(job.prompts), np.nan), 0, 0
+    for rows in _batches(job, options, memory, method.copies):
+        ensemble = _ensemble(job, options, scorer, rows, method.copies, base)
+        with torch_threads(), torch.inference_mode():
+            choice = method.run(ensemble)
+        forwards, gradients = forwards + int(ensemble.forwards.sum()), gradients + ensemble.gradients
+        if choice.log_partition is not None:
+            partitions[rows] = choice.log_partition
+        traces |= _traces(job, method, scorer, ensemble, rows, choice.copy)
+    calls = sum(trace.reward_calls for trace in traces.values())
+    cost = Cost(forwards, calls, gradients, time.perf_counter() - began)
+    return Steering(tuple(traces[row] for row in sorted(traces)), forwards, cost, partitions)
+
+
+def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Options) -> None:
+    """Raise ValueError where copies would all be alike, or where a method has no use for what is given."""
+    temperature = options.sampling_temperature
+    if method.draws and temperature == 0:
+        raise ValueError(
+            f"sampling_temperature is {temperature!r}: the copies of {method.name} would all be alike, give "
+            "Options(sampling_temperature=1.0)"
+        )
+    if not method.draws and temperature > 0:
+        raise ValueError(f"sampling_temperature is {temperature!r}: {method.name} draws nothing, leave it out")
+    if not method.draws and strategy is not None:
+        raise ValueError(f"strategy is {strategy!r}: {method.name} chooses positions itself, leave it out")
+
+
+def _seed_of(seed: int, copy: int) -> int:
+    """Return the seed of a copy: copy 0 has the prompt's own."""
+    return seed if copy == 0 else int(np.random.SeedSequence([seed, copy]).generate_state(1)[0])
+
+
+def _batches(job: Job, options: Options, memory: int, copies: int) -> list[list[int]]:
+    row_bytes = None
+    if job.predictor.vocab_size is not None:
+        whole = 0 if computes_at(job.predictor) else max(len(prompt.ids) for prompt in job.prompts)
+        kinds = {"guided": options.cfg != 0, "published": options.ranking == "topk"}
+        row_bytes = copies * logit_bytes(job.shape.length, job.predictor.vocab_size, width=whole, **kinds)
+    return batches(job.widths, row_bytes, memory)
+
+
+def _ensemble(
+    job: Job, options: Options, scorer: Scorer, rows: Sequence[int], copies: int, base: Strategy | str
+) -> Ensemble:
+    """Return the copies of some prompts. Whatever is drawn for a prompt follows from its own seed."""
+    seeds = _seeds(job, options)
+    own = tuple(_seed_of(seeds[row], copy) for row in rows for copy in range(copies))
+    # Copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
+    strategy = as_strategy(base, seed=tuple(seeds[row] for row in rows for _ in range(copies)))
+    decoder = Decoder(
+        predictor=job.predictor,
+        strategy=strategy,
+        plan=job.shape.plan,
+        options=options,
+        end_ids=job.end_ids,
+        sampler=TokenSampler(options.sampling_temperature, own, len(own)),
+        scorer=scorer if strategy.needs_reward else None,
+        count=len(own),
+    )
+    # Copies are chosen by a stream of their own, apart from those of their tokens.
+    rngs = [np.random.default_rng([seeds[row], 0, 1]) for row in rows]
+    return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rngs)
+
+
+def _seeds(job: Job, options: Options) -> list[int]:
+    """Return the seed of each prompt."""
+    return TokenSampler(options.sampling_temperature, options.seed, len(job.prompts)).seeds
+
+
+def _traces(
+    job: Job, method: SteeringMethod, scorer: Scorer, ensemble: Ensemble, rows: Sequence[int], copy: NDArray[np.int64]
+) -> dict[int, Trace]:
+    """Return the trace of each prompt's answer: the path of its copy, and what all copies cost."""
+    records: dict[int, dict[str, Any]] = {}
+    for index, row in enumerate(rows):
+        slot = index * ensemble.copies + int(copy[index])
+        records[row] = ensemble.record_of(slot) | {
+            "width": ensemble.width,
+            "offset": ensemble.offsets[slot],
+            "seed": ensemble.decoder.sampler.seeds[slot],
+            "forwards": int(ensemble.forwards[index]),
+        }
+    whole = {row: record["tokens"].tolist() for row, record in records.items()}
+    with torch_threads(), torch.inference_mode():
+        known = {row: scorer.recall(row, answer) for row, answer in whole.items()}
+        ends = outcomes(job.predictor, job.reward, job.prompts, whole, known)
+    ranked = isinstance(ensemble.decoder.strategy, OrderStrategy)
+    numbers = {part.name: getattr(method, part.name) for part in (fields(method) if is_dataclass(method) else ())}
+    # JSON has no infinity.
+    numbers = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
+    settings = job.settings | {
+        "strategy": {"name": method.name} | numbers | {"base": describe(ensemble.decoder.strategy)},
+        "ranking": "order" if ranked else job.settings["ranking"],
+        "reward_model": scorer.model.name,
+        "reward_settings": reward_settings(scorer.model),
+    }
+    return {row: trace_of(job, row, settings | records[row] | ends[row] | scorer.costs(row)) for row in rows}

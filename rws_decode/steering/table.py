@@ -1,0 +1,158 @@
+"""The one table of steering methods, by name, and the texts that name one with its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rws_decode.strategies.table import check_text
+
+if TYPE_CHECKING:
+    from rws_decode.steering.protocol import SteeringMethod
+
+__all__ = ["METHODS", "MethodText", "as_method", "base_of", "check_method", "is_method", "method_text", "within"]
+
+
+class Entry(NamedTuple):
+    """A method's line: MODULE.CLASS in this package, the name of its first number, others it has, what it does."""
+
+    rule: str
+    first: str
+    others: tuple[str, ...]
+    about: str
+
+
+# Strings, not classes: --help must not wait for PyTorch.
+METHODS: dict[str, Entry] = {
+    "best-of": Entry("best_of.BestOf", "n", (), "the answer of most reward among N draws"),
+    "soft-best-of": Entry("best_of.SoftBestOf", "n", ("beta",), "one of N draws, by exp(beta R)"),
+    "particles": Entry(
+        "particles.Particles", "n", ("beta", "uneven"), "N copies, weighed and resampled on the way (FK steering)"
+    ),
+    "particle-gibbs": Entry(
+        "particle_gibbs.ParticleGibbs", "n", ("sweeps", "beta", "uneven"), "particles again, beside the last answer"
+    ),
+    "svdd": Entry("svdd.SVDD", "n", ("beta",), "each step drawn N times, one draw taken by its value (SVDD)"),
+    "reward-lookahead": Entry(
+        "reward_lookahead.RewardLookahead", "width", ("beta",), "the commit of N after which the text scores best"
+    ),
+}
+
+
+class MethodText(NamedTuple):
+    """What a text such as "particles:8+beta:2+rws:8" names: method, its numbers, and the strategy of each copy."""
+
+    name: str
+    numbers: dict[str, float]
+    base: str | None
+
+
+def is_method(text: str) -> bool:
+    """Return whether a text names a steering method.
+
+    >>> is_method("best-of:8"), is_method("rws:8")
+    (True, False)
+    """
+    return text.partition(":")[0].partition("+")[0] in METHODS
+
+
+def method_text(text: str, argument: str = "method") -> MethodText:
+    """Return what a text names; ValueError, naming the argument, where it names no method.
+
+    The number after the first colon says how many copies, draws or commits there are. After a plus sign there stands
+    another number of the method by its name, or the strategy that each copy follows.
+
+    >>> method_text("particles:8+beta:2+margin")
+    MethodText(name='particles', numbers={'n': 8, 'beta': 2.0}, base='margin')
+    >>> method_text("particles")
+    Traceback (most recent call last):
+    ...
+    ValueError: method is 'particles': a whole number is missing, as in particles:8
+    """
+    head, *parts = text.split("+")
+    name, _, number = head.partition(":")
+    if name not in METHODS:
+        meant = get_close_matches(name, METHODS, 1)
+        advice = f" (is {meant[0]} meant?)" if meant else ""
+        raise ValueError(
+            f"{argument} is {text!r}: one of {', '.join(METHODS)} is needed{advice}, with a number as in best-of:8"
+        )
+    entry = METHODS[name]
+    if not number.isdecimal():
+        raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")
+    numbers: dict[str, float] = {entry.first: int(number)}
+    bases = []
+    for part in parts:
+        option, _, value = part.partition(":")
+        if option in entry.others:
+            numbers[option] = _number(value, option, text, argument)
+        else:
+            bases.append(part)
+    base = "+".join(bases) or None
+    if base is not None:
+        check_text(base, argument)
+    return MethodText(name, numbers, base)
+
+
+def _number(value: str, option: str, text: str, argument: str) -> float:
+    try:
+        return int(value) if option == "sweeps" else float(value)
+    except ValueError:
+        raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
+
+
+def as_method(method: SteeringMethod | str, argument: str = "method", **numbers: Any) -> SteeringMethod:
+    """Return a method as it is, or the one that a text and numbers name: "particles:8+beta:2", or beta=2.0 beside it.
+
+    ValueError, naming the argument, for an unknown name and for numbers that the method does not have or refuses.
+
+    >>> as_method("particles:8", beta=2.0)
+    Particles(n=8, beta=2.0, uneven=0.5)
+    """
+    if not isinstance(method, str):
+        if numbers:
+            name, value = next(iter(numbers.items()))
+            raise ValueError(f"{name} is {value!r}: {argument} {method!r} has its numbers, leave it out")
+        return method
+    name, given, _ = method_text(method, argument)
+    module, _, attribute = METHODS[name].rule.rpartition(".")
+    rule = getattr(import_module(f"{__package__}.{module}"), attribute)
+    known = [field.name for field in fields(rule)]
+    for option, value in numbers.items():
+        if option not in known:
+            raise ValueError(f"{option} is {value!r}: {name} has {', '.join(known)}")
+    return rule(**(given | numbers))
+
+
+def check_method(text: str, argument: str) -> None:
+    """Raise ValueError, naming the argument, where a text names no steering method or numbers that it refuses."""
+    try:
+        as_method(text, argument)
+    except ValueError as error:
+        message = str(error)
+        raise ValueError(message if message.startswith(argument) else f"{argument} is {text!r}: {message}") from None
+
+
+def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMethod:
+    """Return the method with the most copies whose forwards stay within a budget for each prompt.
+
+    method: its name; budget: forwards; steps: of the decode. The default strategy and rws take `steps` forwards.
+    ValueError for a budget that the smallest such method exceeds.
+
+    >>> within("best-of", 128, 32), within("particle-gibbs", 128, 32, sweeps=2)
+    (BestOf(n=4), ParticleGibbs(n=2, sweeps=2, beta=1.0, uneven=0.5))
+    """
+    least = 2 if method == "particle-gibbs" else 1
+    fits = as_method(f"{method}:{least}", **numbers)
+    if fits.forwards(steps) > budget:
+        raise ValueError(f"budget is {budget}: {method}:{least} takes {fits.forwards(steps)} forwards in {steps} steps")
+    while steps > 1 and (more := as_method(f"{method}:{fits.copies + 1}", **numbers)).forwards(steps) <= budget:
+        fits = more
+    return fits
+
+
+def base_of(method: SteeringMethod | str) -> str | None:
+    """Return the strategy that a text gives to each copy, None where it gives none."""
+    return method_text(method).base if isinstance(method, str) else None

@@ -1,0 +1,149 @@
+"""Checkpoints of the layouts of A2D, LLaDA-MoE, ModernBERT's chats and Skywork-Reward-V2, with small sizes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rws_decode.common.files import write_json
+from rws_decode.testing.diffusion import FIRST_SPECIAL, byte_tokenizer
+from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
+
+__all__ = [
+    "A2D_IDS",
+    "BERT_IDS",
+    "MOE_IDS",
+    "chat_config",
+    "write_a2d_qwen3",
+    "write_llada_moe",
+    "write_modernbert_chat",
+    "write_skywork_v2_qwen3",
+]
+
+_CONFIGS = Path(__file__).parent / "configs"
+_TRAP = "raise SystemExit('remote code ran')\n"
+_QWEN = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+_QWEN_ROLES = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
+_THINKING = ("<think>", "</think>")
+_MOE = ("<|startoftext|>", "<|endoftext|>", "[CLS]", "[gMASK]", "<|mask|>", "<|role_end|>")
+_BERT = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
+# The mask is the last of all, as the loader of its authors adds it.
+A2D_IDS = {token: FIRST_SPECIAL + number for number, token in enumerate((*_QWEN, *_THINKING, "<|mask|>"))}
+MOE_IDS = {token: FIRST_SPECIAL + number for number, token in enumerate(_MOE)}
+BERT_IDS = {token: FIRST_SPECIAL + number for number, token in enumerate(_BERT)}
+_ATTENTION = """
+model.embed_tokens.weight vocab_size hidden_size
+model.layers.{}.input_layernorm.weight hidden_size
+model.layers.{}.post_attention_layernorm.weight hidden_size
+model.layers.{}.self_attn.q_proj.weight own hidden_size
+model.layers.{}.self_attn.k_proj.weight shared hidden_size
+model.layers.{}.self_attn.v_proj.weight shared hidden_size
+model.layers.{}.self_attn.o_proj.weight hidden_size own
+model.layers.{}.self_attn.q_norm.weight head_dim
+model.layers.{}.self_attn.k_norm.weight head_dim
+"""
+_DENSE = """
+model.layers.{}.mlp.gate_proj.weight intermediate_size hidden_size
+model.layers.{}.mlp.up_proj.weight intermediate_size hidden_size
+model.layers.{}.mlp.down_proj.weight hidden_size intermediate_size
+"""
+_ENDS = """
+model.norm.weight hidden_size
+lm_head.weight vocab_size hidden_size
+"""
+_BERT_TENSORS = """
+model.embeddings.tok_embeddings.weight vocab_size hidden_size
+model.embeddings.norm.weight hidden_size
+model.layers.{}.attn_norm.weight hidden_size
+model.layers.{}.attn.Wqkv.weight qkv hidden_size
+model.layers.{}.attn.Wo.weight hidden_size hidden_size
+model.layers.{}.mlp_norm.weight hidden_size
+model.layers.{}.mlp.Wi.weight twice hidden_size
+model.layers.{}.mlp.Wo.weight hidden_size intermediate_size
+model.final_norm.weight hidden_size
+head.dense.weight hidden_size hidden_size
+head.norm.weight hidden_size
+decoder.bias vocab_size
+"""
+
+
+def chat_config(name: str, **changes: Any) -> dict[str, Any]:
+    """Return the config.json of "a2d-qwen3", "llada-moe", "modernbert-chat" or "skywork-v2-qwen3", with changes.
+
+    >>> chat_config("a2d-qwen3")["model_type"], chat_config("llada-moe")["model_type"]
+    ('a2d-qwen3', 'llada')
+    """
+    return json.loads((_CONFIGS / f"{name}.json").read_text(encoding="utf-8")) | changes
+
+
+def write_a2d_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write an A2D checkpoint of Qwen3; only special_tokens_map.json calls the mask one."""
+    config = chat_config("a2d-qwen3", **changes)
+    _write_decoder(directory, config, _ATTENTION + _DENSE.lstrip() + _ENDS.lstrip(), seed, config["head_dim"])
+    write_json(directory / "generation_config.json", {"do_sample": True, "eos_token_id": [config["eos_token_id"], 262]})
+    (directory / "modeling_qwen3.py").write_text(_TRAP)
+    if not tokenizer:
+        return
+    _write_qwen_tokenizer(directory, [*_THINKING, "<|mask|>"])
+    write_json(directory / "special_tokens_map.json", _QWEN_ROLES | {"mask_token": "<|mask|>"})
+
+
+def write_skywork_v2_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a Skywork-Reward-V2 of Qwen3: one score, chats, and no beginning-of-text token."""
+    config = chat_config("skywork-v2-qwen3", **changes)
+    lines = _ATTENTION + _DENSE.lstrip() + "model.norm.weight hidden_size\nscore.weight one hidden_size"
+    _write_decoder(directory, config, lines, seed, config["head_dim"])
+    write_json(directory / "reward.json", {"mean": 0.0, "std": 1.0})
+    if tokenizer:
+        _write_qwen_tokenizer(directory, _THINKING)
+
+
+def write_llada_moe(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a LLaDA-MoE checkpoint; its config does not name the mask."""
+    config = chat_config("llada-moe", **changes)
+    lines = _ATTENTION
+    for expert in range(config["num_experts"]):
+        lines += _DENSE.lstrip().replace("mlp.", f"mlp.experts.{expert}.").replace("intermediate_size", "inner")
+    lines += "model.layers.{}.mlp.gate.weight num_experts hidden_size\n" + _ENDS.lstrip()
+    _write_decoder(directory, config, lines, seed, config["hidden_size"] // config["num_attention_heads"])
+    for name in ("modeling_lladamoe.py", "configuration_llada.py"):
+        (directory / name).write_text(_TRAP)
+    if tokenizer:
+        roles = {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+        byte_tokenizer(_MOE, "llada-moe.jinja", cls_token="[CLS]", **roles).save_pretrained(directory)
+
+
+def write_modernbert_chat(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a ModernBERT for chats: the decoder tied to the embedding, padding as the tokenizer's end of text."""
+    config = chat_config("modernbert-chat", **changes)
+    sizes = {key: config[key] for key in ("vocab_size", "hidden_size", "intermediate_size")}
+    sizes |= {"qkv": 3 * config["hidden_size"], "twice": 2 * config["intermediate_size"]}
+    shapes = tensor_shapes(_BERT_TENSORS, sizes, config["num_hidden_layers"])
+    del shapes["model.layers.0.attn_norm.weight"]  # the first layer has none
+    write_weights(directory, random_weights(shapes, seed, torch.float32), shards=1)
+    write_json(directory / "config.json", config)
+    if tokenizer:
+        roles = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+        roles |= dict.fromkeys(("pad_token", "eos_token", "bos_token"), "[PAD]")
+        byte_tokenizer(_BERT, "modernbert-chat.jinja", **roles).save_pretrained(directory)
+
+
+def _write_qwen_tokenizer(directory: Path, added: Sequence[str]) -> None:
+    byte_tokenizer(_QWEN, "a2d.jinja", added=added, **_QWEN_ROLES).save_pretrained(directory)
+    settings = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+    write_json(directory / "tokenizer_config.json", settings | {"tokenizer_class": "Qwen2Tokenizer", "bos_token": None})
+
+
+def _write_decoder(directory: Path, config: Mapping[str, Any], lines: str, seed: int, head: int) -> None:
+    sizes = {key: value for key, value in config.items() if type(value) is int}
+    sizes |= {"head_dim": head, "own": head * config["num_attention_heads"], "one": 1}
+    sizes |= {"shared": head * config["num_key_value_heads"], "inner": config.get("expert_intermediate_size", 0)}
+    shapes = tensor_shapes(lines, sizes, config["num_hidden_layers"])
+    if config["tie_word_embeddings"]:
+        shapes.pop("lm_head.weight", None)
+    write_weights(directory, random_weights(shapes, seed))
+    write_json(directory / "config.json", config)

@@ -1,0 +1,109 @@
+"""Skywork-Reward-V2: by name, hub id and directory, against its authors' recipe on transformers' own class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from checkpoint_files import edit_json
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.rewards import CausalReward, load_reward, loading
+from rws_decode.rewards.names import locate_reward
+from rws_decode.rewards.registry import SKYWORK_V2, known_reward
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.text.dialogue import Dialogue
+
+HUB_ID = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+PAIRS = [("the cat", "sat on the mat."), ("a dog", ""), ("why?", "it was\n\nblue. " * 6), ("the cat", "sat on the mat")]
+PROMPTS, ANSWERS = (list(column) for column in zip(*PAIRS, strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_checkpoint("skywork-v2-qwen3", tmp_path_factory.mktemp("hub") / "tiny", files={"reward.json": None})
+
+
+@pytest.fixture
+def hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    asked: list[tuple[str, str | None]] = []
+
+    def fetched(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+        asked.append((checkpoint.name, revision))
+        return Checkpoint(checkpoint.name, folder)
+
+    monkeypatch.setattr(loading, "fetch", fetched)
+    return asked
+
+
+def recipe(folder: Path, prompt: str, answer: str) -> float:
+    """Return the score as the models' pages compute it: the rendered chat without its BOS, tokenised, one logit."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, dtype=torch.float32).eval()
+    turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+    text = tokenizer.apply_chat_template(turns, tokenize=False, date_string="26 Jul 2024")
+    if tokenizer.bos_token is not None:
+        text = text.removeprefix(tokenizer.bos_token)
+    with torch.no_grad():
+        return float(model(**tokenizer(text, return_tensors="pt")).logits[0][0])
+
+
+def test_the_eight_are_known_by_short_name_and_hub_id() -> None:
+    assert len(SKYWORK_V2) == 8 and all(entry.template == "chat" for entry in SKYWORK_V2.values())
+    for name, entry in SKYWORK_V2.items():
+        assert known_reward(name) is known_reward(entry.hub_id) is entry
+        assert locate_reward(name)[0].name == entry.hub_id
+    with pytest.raises(ValueError, match=r"nor Skywork-Reward-V2's \(skywork-v2-qwen3-0.6b, skywork-v2-qwen3-1.7b, "):
+        load_reward("skywork-v2")
+
+
+@pytest.mark.parametrize("name", ["skywork-v2-qwen3-0.6b", HUB_ID])
+def test_scores_are_those_of_the_authors_recipe(name: str, hub: list[tuple[str, str | None]], folder: Path) -> None:
+    reward = load_reward(name, mean=3.0, std=2.0)
+    assert isinstance(reward, CausalReward) and hub == [(HUB_ID, None)]  # no commit is asked for
+    assert (reward.name, reward.mean, reward.std, reward.template) == (HUB_ID, 3.0, 2.0, "chat")
+    expected = [recipe(folder, *pair) for pair in PAIRS]
+    assert reward.score(PROMPTS, ANSWERS) == pytest.approx(expected, rel=1e-4, abs=1e-5)  # one padded batch
+    assert [reward.score([p], [a])[0] for p, a in PAIRS] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    session = reward.session(1)
+    assert [session.score([0], [p], [a])[0] for p, a in PAIRS] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert session.tokens_saved[0] > 0
+    assert len(set(expected)) == len(expected)
+
+
+def test_a_directory_is_read_as_a_chat_since_its_tokenizer_lays_one_out(folder: Path) -> None:
+    plain, named = load_reward(str(folder), mean=0, std=1), load_reward(str(folder), mean=0, std=1, published=HUB_ID)
+    assert isinstance(plain, CausalReward) and plain.template == "chat"
+    assert plain.score(PROMPTS, ANSWERS) == named.score(PROMPTS, ANSWERS)
+    prompt = Dialogue(("the cat", "sat.", "where?"))
+    said = plain.tokenizer.decode(plain.ids(prompt, "on the mat"))
+    assert said.count("<|im_start|>") == 4 and said.endswith("on the mat<|im_end|>\n")
+
+
+def test_the_llamas_begin_their_texts_once(tmp_path: Path) -> None:
+    folder = tiny_checkpoint("grm", tmp_path / "m")  # a Llama 3.2 with one score, and today's date in its template
+    reward = load_reward(str(folder), mean=0, std=1, published="skywork-v2-llama-3.2-3b")
+    ids = reward.ids("the cat", "sat .")
+    assert ids.count(reward.tokenizer.bos_token_id) == 1 and ids[0] == reward.tokenizer.bos_token_id
+    assert reward.score(["the cat"], ["sat ."])[0] == pytest.approx(recipe(folder, "the cat", "sat ."), rel=1e-4)
+
+
+def test_unknown_statistics_are_asked_for_with_the_command_that_measures_them(
+    hub: list[tuple[str, str | None]],
+) -> None:
+    with pytest.raises(
+        ValueError, match=rf"^mean of reward {HUB_ID} is None: .*calibrate --reward {HUB_ID} --out FILE`"
+    ):
+        load_reward(HUB_ID)
+
+
+def test_another_model_is_refused_in_one_line(tmp_path: Path) -> None:
+    llama = str(tiny_checkpoint("grm", tmp_path / "grm"))
+    with pytest.raises(ValueError, match=r"is not that of a Qwen3ForSequenceClassification, which skywork-v2-qwen3-4b"):
+        load_reward(llama, mean=0, std=1, published="skywork-v2-qwen3-4b")
+    two = tiny_checkpoint("skywork-v2-qwen3", tmp_path / "two")
+    edit_json(two / "config.json", num_hidden_layers=3, layer_types=None)
+    with pytest.raises(ValueError, match=r"^reward two lacks weights: model.layers.2"):
+        load_reward(str(two))

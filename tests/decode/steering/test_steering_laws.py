@@ -1,0 +1,120 @@
+"""What steering methods write in an exact world, compared with the law that each is to have."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rws_decode.settings import Options, Shape
+from rws_decode.steering.best_of import BestOf, SoftBestOf
+from rws_decode.steering.particle_gibbs import ParticleGibbs
+from rws_decode.steering.particles import Particles
+from rws_decode.steering.protocol import SteeringMethod
+from rws_decode.steering.steer import Steering, steer
+from rws_decode.steering.svdd import SVDD
+from rws_decode.testing.exact import tabulated_predictor, token_reward
+from rws_decode.trace.trace import Trace
+from rws_theory.worlds.joint_table import JointTable
+
+V, N = 3, 3
+WORLD = JointTable(np.random.default_rng(5).normal(0, 0.7, (V,) * N))
+WORDS = np.array([0.0, 0.7, -0.8])
+PAIR = 0.9  # for equal neighbours, so that a greedy completion misjudges texts
+
+
+def reward_of(tokens: tuple[int, ...]) -> float:
+    return float(WORDS[list(tokens)].sum() + PAIR * sum(a == b for a, b in itertools.pairwise(tokens)))
+
+
+PREDICTOR = tabulated_predictor(WORLD)
+REWARD = token_reward(lambda tokens: reward_of(tuple(tokens)))
+TEXTS = list(itertools.product(range(V), repeat=N))
+P = np.exp([WORLD.log_prob(text) for text in TEXTS])
+R = np.array([reward_of(text) for text in TEXTS])
+BETA = 1.0
+
+
+def run_of(method: SteeringMethod, chains: int, seed: int = 0) -> Steering:
+    options = Options(sampling_temperature=1.0, seed=tuple(range(seed, seed + chains)))
+    return steer(PREDICTOR, [""] * chains, method, Shape(N, N, N), reward=REWARD, options=options)
+
+
+def counts_of(run: Steering) -> NDArray[np.int64]:
+    number = {text: index for index, text in enumerate(TEXTS)}
+    return np.bincount([number[tuple(tokens)] for tokens in run.tokens.tolist()], minlength=len(TEXTS))
+
+
+def distance(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
+    """Return the chi-square statistic's excess over its mean, in its own standard deviations."""
+    expected = counts.sum() * law
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    freedom = (law > 0).sum() - 1
+    return float((statistic - freedom) / math.sqrt(2 * freedom))
+
+
+def tilt(beta: float = BETA) -> NDArray[np.float64]:
+    weights = P * np.exp(beta * R)
+    return weights / weights.sum()
+
+
+def test_the_best_of_n_has_the_law_of_a_largest_order_statistic() -> None:
+    n = 3
+    law = np.zeros(len(TEXTS))
+    for text, p in enumerate(P):  # of the texts with this reward, the first drawn is kept, each by its share
+        same = P[R[text] == R].sum()
+        law[text] = p / same * (P[R[text] >= R].sum() ** n - P[R[text] > R].sum() ** n)
+    assert distance(counts_of(run_of(BestOf(n), 1200)), law) < 4
+    assert distance(counts_of(run_of(BestOf(1), 1200)), P) < 4
+
+
+def test_the_soft_best_of_n_has_its_law() -> None:
+    law = np.zeros(len(TEXTS))
+    for pair in itertools.product(range(len(TEXTS)), repeat=2):
+        weights = np.exp(BETA * R[list(pair)])
+        for text, weight in zip(pair, weights, strict=True):
+            law[text] += P[pair[0]] * P[pair[1]] * weight / weights.sum()
+    assert distance(counts_of(run_of(SoftBestOf(2, BETA), 1200)), law) < 4
+
+
+@pytest.mark.parametrize("uneven", [0.0, 0.5, 1.0])
+def test_many_particles_write_the_tilt(uneven: float) -> None:
+    few, many = (counts_of(run_of(Particles(n, BETA, uneven), chains)) for n, chains in ((1, 300), (30, 300)))
+    assert distance(many, tilt()) < 4 < distance(few, tilt())
+    assert distance(few, P) < 4
+
+
+@pytest.mark.parametrize("method", [Particles(2, BETA, 1.0), Particles(3, BETA, 0.5), SoftBestOf(2, BETA)], ids=str)
+def test_the_estimate_of_the_partition_function_has_no_bias(method: SteeringMethod) -> None:
+    estimates = np.exp(run_of(method, 1500).log_partition)
+    error = estimates.std() / math.sqrt(len(estimates))
+    assert abs(estimates.mean() - (P * np.exp(BETA * R)).sum()) < 4 * error
+
+
+def test_sweeps_of_particle_gibbs_lead_to_the_tilt() -> None:
+    """Three particles alone are far from it: the sweeps do the work."""
+    alone, sweeps = (counts_of(run_of(ParticleGibbs(3, k, BETA, 1.0), 400)) for k in (1, 8))
+    assert distance(sweeps, tilt()) < 4 < distance(alone, tilt())
+
+
+def test_svdd_takes_the_largest_value_where_its_weight_is_infinite() -> None:
+    run = run_of(SVDD(20, math.inf), 40)
+    assert np.mean([final_of(trace) for trace in run]) > (tilt() * R).sum()
+    assert np.mean([final_of(trace) for trace in run_of(SVDD(1, math.inf), 40)]) < (tilt() * R).sum()
+
+
+def final_of(trace: Trace) -> float:
+    assert trace.final_reward is not None
+    return float(trace.final_reward["raw"])
+
+
+@pytest.mark.parametrize("method", [BestOf(4), SoftBestOf(4), Particles(4), ParticleGibbs(4, 2), SVDD(4)], ids=str)
+def test_an_answer_follows_from_its_seed_and_not_from_its_batch(method: SteeringMethod) -> None:
+    together = run_of(method, 6, seed=3)
+    apart = [run_of(method, 1, seed=3 + row)[0] for row in range(6)]
+    assert [trace.tokens.tolist() for trace in together] == [trace.tokens.tolist() for trace in apart]
+    assert [trace.forwards for trace in together] == [trace.forwards for trace in apart]
+    assert [trace.reward_calls for trace in together] == [trace.reward_calls for trace in apart]

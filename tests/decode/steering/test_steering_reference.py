@@ -1,0 +1,215 @@
+"""Steering methods against an obvious slow version: one canvas at a time, one prompt, lists and loops."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.settings import Options, Shape
+from rws_decode.steering.particles import Particles
+from rws_decode.steering.reward_lookahead import RewardLookahead
+from rws_decode.steering.steer import steer
+from rws_decode.steering.svdd import SVDD
+from rws_decode.steering.table import METHODS, as_method, within
+from rws_decode.trace.trace import load
+
+PREDICTOR = load_predictor("english")
+REWARD = load_reward("era")
+PROMPT = PREDICTOR.encode_prompt("we ask for")
+N = 5
+SHAPE = Shape(N, N, N)
+SAMPLED = Options(sampling_temperature=1.0, seed=7)
+
+
+@dataclass
+class Copy:
+    """One copy of the decode, from left to right."""
+
+    seed: int
+    answer: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator().manual_seed(self.seed)
+
+    def logits(self) -> torch.Tensor:
+        canvas = torch.tensor([PROMPT + self.answer + [PREDICTOR.mask_id] * (N - len(self.answer))])
+        return PREDICTOR.logits(canvas, None)[0, len(PROMPT) + len(self.answer) :]
+
+    def step(self) -> None:
+        z = self.logits()
+        uniform = torch.rand(z.shape, generator=self.generator, dtype=torch.float64)
+        self.answer = [*self.answer, int((z[0].exp() / -uniform[0].log()).argmax())]
+
+    def value(self) -> float:
+        completed = self.answer + (self.logits().argmax(-1).tolist() if len(self.answer) < N else [])
+        return float(REWARD.score([""], [PREDICTOR.decode_answer(completed) or ""])[0])
+
+
+def copies(n: int) -> list[Copy]:
+    seeds = [7] + [int(np.random.SeedSequence([7, j]).generate_state(1)[0]) for j in range(1, n)]
+    return [Copy(seed) for seed in seeds]
+
+
+def share(log_weights: list[float]) -> list[float]:
+    weights = [math.exp(value - max(log_weights)) for value in log_weights]
+    return [weight / sum(weights) for weight in weights]
+
+
+def slow_particles(n: int, beta: float, uneven: float) -> list[int]:
+    rng, slots = np.random.default_rng([7, 0, 1]), copies(n)
+    weights, values = [0.0] * n, [beta * slot.value() for slot in slots]
+    for step in range(N):
+        for slot in slots:
+            slot.step()
+        now = [beta * slot.value() for slot in slots]
+        weights = [weight + new - old for weight, new, old in zip(weights, now, values, strict=True)]
+        values = now
+        shares = share(weights)
+        if step < N - 1 and 1 / sum(part**2 for part in shares) < uneven * n - 1e-9:
+            offset = rng.random()
+            ends = np.cumsum(shares)
+            parents = [min(int((ends <= (offset + j) / n).sum()), n - 1) for j in range(n)]
+            answers = [slots[parent].answer for parent in parents]
+            for slot, answer in zip(slots, answers, strict=True):
+                slot.answer = answer
+            values, weights = [values[parent] for parent in parents], [0.0] * n
+    return slots[int(rng.choice(n, p=share(weights)))].answer
+
+
+def slow_svdd(n: int, beta: float) -> list[int]:
+    rng, slots = np.random.default_rng([7, 0, 1]), copies(n)
+    for _ in range(N):
+        for slot in slots:
+            slot.step()
+        answer = slots[int(rng.choice(n, p=share([beta * slot.value() for slot in slots])))].answer
+        for slot in slots:
+            slot.answer = answer
+    return answer
+
+
+@settings(max_examples=15, deadline=None)
+@given(n=st.integers(1, 6), beta=st.floats(-2, 4), uneven=st.sampled_from([0.0, 0.5, 1.0]))
+def test_particles_are_the_slow_ones(n: int, beta: float, uneven: float) -> None:
+    run = steer(
+        PREDICTOR, [PROMPT], Particles(n, beta, uneven), SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED
+    )
+    assert run[0].tokens.tolist() == slow_particles(n, beta, uneven)
+
+
+@settings(max_examples=15, deadline=None)
+@given(n=st.integers(1, 6), beta=st.floats(-2, 4))
+def test_svdd_is_the_slow_one(n: int, beta: float) -> None:
+    run = steer(PREDICTOR, [PROMPT], SVDD(n, beta), SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
+    assert run[0].tokens.tolist() == slow_svdd(n, beta)
+
+
+def slow_lookahead(width: int, beta: float) -> list[int]:
+    canvas = [PREDICTOR.mask_id] * N
+
+    def logits(answer: list[int]) -> torch.Tensor:
+        return PREDICTOR.logits(torch.tensor([PROMPT + answer]), None)[0, len(PROMPT) :].log_softmax(-1)
+
+    def value(answer: list[int]) -> float:
+        best = logits(answer).argmax(-1).tolist()
+        full = [best[at] if token == PREDICTOR.mask_id else token for at, token in enumerate(answer)]
+        return float(REWARD.score([""], [PREDICTOR.decode_answer(full) or ""])[0])
+
+    while PREDICTOR.mask_id in canvas:
+        z = logits(canvas)
+        commits = [
+            (float(z[at, token]), at, token)
+            for at in range(N)
+            if canvas[at] == PREDICTOR.mask_id
+            for token in z[at].topk(width).indices.tolist()
+        ]
+        commits.sort(key=lambda commit: -commit[0])
+        tried: list[tuple[float, list[int]]] = []
+        for log_p, at, token in commits[:width]:
+            after = [*canvas[:at], token, *canvas[at + 1 :]]
+            tried.append((value(after) if math.isinf(beta) else log_p + beta * value(after), after))
+        canvas = max(tried, key=lambda score: score[0])[1]
+    return canvas
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.7, math.inf])
+@pytest.mark.parametrize("width", [1, 3, 8])
+def test_reward_lookahead_is_the_slow_one(width: int, beta: float) -> None:
+    run = steer(PREDICTOR, [PROMPT], RewardLookahead(width, beta), SHAPE, reward=REWARD)
+    assert run[0].tokens.tolist() == slow_lookahead(width, beta)
+    assert run[0].forwards <= RewardLookahead(width, beta).forwards(N) == 1 + width * (N - 1)
+
+
+def test_one_copy_is_a_plain_decode() -> None:
+    sampled = decode(PREDICTOR, [PROMPT], "random-order", SHAPE, options=SAMPLED)
+    greedy = decode(PREDICTOR, [PROMPT], "default", SHAPE)
+    for name in ("best-of", "soft-best-of", "particles", "svdd"):
+        alone = steer(PREDICTOR, [PROMPT], f"{name}:1", SHAPE, reward=REWARD, options=SAMPLED)
+        assert alone.tokens.tolist() == sampled.tokens.tolist() and alone.cost.forwards == N
+    alone = steer(PREDICTOR, [PROMPT], "reward-lookahead:1", SHAPE, reward=REWARD)
+    assert alone.tokens.tolist() == greedy.tokens.tolist()
+    assert alone[0].commit_step.tolist() == greedy[0].commit_step.tolist()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any) -> None:
+    run = steer(PREDICTOR, ["we ask for", "peace"], f"{name}:4", Shape(8, 4, 8), reward=REWARD)
+    for trace in run:
+        assert load(trace.save(tmp_path / "a.parquet")) == trace
+        assert trace.strategy["name"] == name and trace.reward_model == REWARD.name
+        assert 4 <= trace.forwards <= as_method(f"{name}:4").forwards(4) and trace.reward_calls > 0
+        assert trace.final_reward is not None and trace.log_prob is not None
+        assert name in repr(trace)
+    assert run.cost.forwards == sum(trace.forwards for trace in run) and run.cost.seconds > 0
+    assert run.cost.reward_calls == run.reward_calls
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    name=st.sampled_from([name for name in METHODS if name != "gradient-guidance"]),
+    budget=st.integers(80, 400),
+    steps=st.integers(2, 32),
+)
+def test_a_budget_holds_and_one_more_copy_breaks_it(name: str, budget: int, steps: int) -> None:
+    method = within(name, budget, steps, **({"sweeps": 2} if name == "particle-gibbs" else {}))
+    more = as_method(f"{name}:{method.copies + 1}", **({"sweeps": 2} if name == "particle-gibbs" else {}))
+    assert method.forwards(steps) <= budget < more.forwards(steps)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "best:4"}, "method is 'best:4': one of best-of, .*is needed"),
+        ({"method": "best-of"}, "method is 'best-of': a whole number is missing, as in best-of:8"),
+        ({"method": "best-of:0"}, "n is 0: a whole number, at least 1, is needed, as in BestOf\\(8\\)"),
+        ({"method": "particle-gibbs:1"}, "n is 1: copy 0 repeats a path, at least 2 are needed"),
+        ({"method": "particles:4", "beta": math.inf}, "beta is inf: a finite number is needed"),
+        ({"method": "particles:4", "uneven": 2.0}, "uneven is 2.0: a share of the copies, from 0 to 1"),
+        ({"method": "best-of:4", "beta": 1.0}, "beta is 1.0: best-of has n"),
+        ({"method": "best-of:4", "options": Options()}, "sampling_temperature is 0.0: the copies of best-of would all"),
+        ({"method": "reward-lookahead:4", "strategy": "rws:8"}, "strategy is 'rws:8': reward-lookahead chooses"),
+        ({"method": "best-of:4", "strategy": "threshold:0.9"}, "strategy is .*: copies must stay in step"),
+        ({"method": "best-of:4", "reward": None}, "reward is None: a reward model is needed"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_line(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        steer(PREDICTOR, [PROMPT], **({"shape": SHAPE, "reward": REWARD} | arguments))
+    assert "\n" not in str(error.value)
+
+
+def test_a_base_that_asks_for_rewards_itself_can_be_steered() -> None:
+    run = steer(PREDICTOR, [PROMPT], "best-of:4", SHAPE, reward=REWARD, strategy="rws:8", options=SAMPLED)
+    alone = decode(PREDICTOR, [PROMPT], "rws:8", SHAPE, reward=REWARD, options=SAMPLED)
+    first, kept = alone[0].final_reward, run[0].final_reward
+    assert first is not None and kept is not None and kept["raw"] >= first["raw"]
+    assert run[0].reward_calls > 4 and run[0].strategy["base"]["name"] == "rws"
