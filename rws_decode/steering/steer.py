@@ -26,7 +26,7 @@ from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
 from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import OrderStrategy, OwnCount, Strategy, describe
+from rws_decode.strategies.protocol import LookingStrategy, OrderStrategy, OwnCount, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
@@ -105,6 +105,8 @@ def steer(
     job = prepare(predictor, prompts, base, shape, reward, options)
     if isinstance(job.strategy, OwnCount):
         raise ValueError(f"strategy is {job.strategy!r}: copies must stay in step, one that does not count is needed")
+    if isinstance(job.strategy, LookingStrategy):
+        raise ValueError(f"strategy is {job.strategy!r}: a step takes one forward here, use one without looks")
     assert job.reward is not None
     scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)
     began = time.perf_counter()

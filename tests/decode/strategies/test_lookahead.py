@@ -21,6 +21,7 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
+from rws_decode.steering.steer import steer
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.info_gain import InformationGain
 from rws_decode.strategies.lookahead import Lookahead
@@ -281,6 +282,10 @@ def test_names_numbers_and_the_protocol() -> None:
         (lambda: LookUM(2, seed=-1), "seed is -1"),
         (lambda: LookUM(2).order(MaskedPositions(0, 1)), "view.look is None: lookum looks ahead, give it to decode"),
         (lambda: decode_compact(PREDICTOR, "a", "lookum:2", SHAPE), "the compact decoder goes by confidence"),
+        (
+            lambda: steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len),
+            "LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0): a step takes one forward here",
+        ),
         (lambda: decode(PREDICTOR, "a", LookUM(2), SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
     ],
 )
