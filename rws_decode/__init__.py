@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         circulation,
         order_log_likelihood,
         path_diagnostics,
+        path_frame,
     )
     from rws_decode.replay.replay import Replay, replay, replay_with
     from rws_decode.replay.step_logits import StepLogits, step_logits
@@ -121,7 +122,13 @@ _HOME = {
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
-    "replay.path_diagnostics": ("PathDiagnostics", "circulation", "order_log_likelihood", "path_diagnostics"),
+    "replay.path_diagnostics": (
+        "PathDiagnostics",
+        "circulation",
+        "order_log_likelihood",
+        "path_diagnostics",
+        "path_frame",
+    ),
     "replay.replay": ("Replay", "replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
     "settings": ("Options", "Savings", "Shape"),
@@ -214,6 +221,7 @@ __all__ = [
     "load_trace",
     "order_log_likelihood",
     "path_diagnostics",
+    "path_frame",
     "plots",
     "recorded",
     "replay",

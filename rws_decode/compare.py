@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
-_SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
+_OPTIONS, _SAVINGS = Options(), Savings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +68,11 @@ class Comparison(Mapping[str, Decoding]):
 
 def compare(
     predictor: MaskPredictor,
-    prompts: Prompts,
-    strategies: Sequence[Strategy | str] | Mapping[str, Strategy | str],
-    shape: Shape = _SHAPE,
+    prompts: Prompts | None = None,
+    strategies: Sequence[Strategy | str] | Mapping[str, Strategy | str] = (),
+    shape: Shape | None = None,
     *,
+    canvas: Prompts | Sequence[int] | None = None,
     reward: RewardModel | Callable[..., float] | None = None,
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
@@ -80,8 +81,9 @@ def compare(
     """Decode the same prompts by several strategies, and return all decodes as one object.
 
     strategies: names with a number, such as "rws:8", or strategies as `decode.decode` takes them; a mapping gives each
-    a label of its own. reward: of the strategies that need one, and of every final text. The rest as in
-    `decode.decode`. progress: called with the label, the prompt's number and its trace as each is done.
+    a label of its own. canvas: texts with gaps, in place of prompts. reward: of the strategies that need one, and of
+    every final text. The rest as in `decode.decode`. progress: called with the label, the prompt's number and its trace
+    as each is done.
 
     Guarantee: each strategy's decode is the one that `decode.decode` gives alone. ValueError for no strategy, for two
     of one label, and as there.
@@ -107,7 +109,15 @@ def compare(
                 progress(label, row, trace)
 
         decodings[label] = decode(
-            predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings, finished=finished
+            predictor,
+            prompts,
+            strategy,
+            shape,
+            canvas=canvas,
+            reward=reward,
+            options=options,
+            savings=savings,
+            finished=finished,
         )
     return Comparison(decodings)
 

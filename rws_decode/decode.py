@@ -28,15 +28,16 @@ from rws_decode.trace.trace import Trace
 
 __all__ = ["BatchRun", "decode", "run_batches", "trace_of"]
 
-_SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
+_OPTIONS, _SAVINGS = Options(), Savings()
 
 
 def decode(
     predictor: MaskPredictor,
-    prompts: Prompts,
+    prompts: Prompts | None = None,
     strategy: Strategy | str = "default",
-    shape: Shape = _SHAPE,
+    shape: Shape | None = None,
     *,
+    canvas: Prompts | Sequence[int] | None = None,
     reward: RewardModel | Callable[..., float] | None = None,
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
@@ -63,6 +64,7 @@ def decode(
     A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
     masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap
     and of all after it, completed: fixed words count, which adds a constant to a reward that is a sum over words.
+    canvas: one or several of those, in place of prompts; their masks are one block where no shape is given.
 
     finished: called with a prompt's number and its trace as soon as its batch is done. callback: called with a
     `callback.StepView` after each step of each batch; where it returns what is true, the batch ends there: positions
@@ -85,7 +87,7 @@ def decode(
     """
     if not isinstance(savings, Savings):
         raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
-    job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
+    job = prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas)
     shape = job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
     scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
@@ -95,18 +97,17 @@ def decode(
     def run(rows: Sequence[int]) -> BatchRun:
         state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])
         record = Record(rows, shape.length, shape.steps)
-        stopped, forwards = False, 0
+        stopped = False
         while state.step < shape.steps and len(state.rows) and not stopped:
             state, info = decoder.step(state)
             record.add(info)
-            forwards += info.calls
             if callback is not None:
                 stopped = bool(callback(StepView.of(state, info, shape.steps, predictor.mask_id)))
             if not stopped:
                 state = leave_settled(decoder, state) if savings.settled else state
                 state = state.of(state.masked.any(dim=1))
         unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
-        return BatchRun(record, forwards, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
+        return BatchRun(record, record.calls, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
 
     row_bytes = None
     if predictor.vocab_size is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from rws_decode.canvas.end_of_text import end_tokens
@@ -15,8 +16,8 @@ from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, Strategy, describe
 from rws_decode.strategies.table import as_strategy
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import row_of
+from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_decode.text.gaps import masks_in, row_of
 
 __all__ = ["Job", "Prompts", "as_prompts", "prepare", "reward_settings"]
 
@@ -56,25 +57,27 @@ def as_prompts(prompts: Prompts) -> Sequence[str | Dialogue | Sequence[int]]:
 
 def prepare(
     predictor: MaskPredictor,
-    prompts: Prompts,
+    prompts: Prompts | None,
     strategy: Strategy | str,
-    shape: Shape,
+    shape: Shape | None,
     reward: RewardModel | Callable[..., float] | None,
     options: Options,
     numbers: dict[str, Any] | None = None,
+    canvas: Prompts | Sequence[int] | None = None,
 ) -> Job:
     """Check the arguments that both decoders share, encode the prompts, and return what all traces will say.
 
-    numbers: of a strategy that is given by name (`strategies.table.as_strategy`). ValueError names the argument that is
-    wrong, and the call that would be right.
+    numbers: of a strategy that is given by name (`strategies.table.as_strategy`). canvas: texts or ids with gaps, in
+    place of prompts. ValueError names the argument that is wrong, and the call that would be right.
     """
-    for name, value, kind in (("shape", shape, Shape), ("options", options, Options)):
+    for name, value, kind in (("shape", shape, Shape | None), ("options", options, Options)):
         if not isinstance(value, kind):
-            raise ValueError(f"{name} is {value!r}: {kind.__name__}(...) is needed")
+            raise ValueError(f"{name} is {value!r}: {name.capitalize()}(...) is needed")
     if not isinstance(predictor, MaskPredictor):
         named = repr(predictor) if isinstance(predictor, str) else "'mini'"
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
     _check_places(numbers or {})
+    prompts, shape = _asked(predictor, prompts, canvas, shape)
     reward = as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
@@ -90,7 +93,7 @@ def prepare(
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, leave it out"
         )
-    encoded = encode_prompts(predictor, as_prompts(prompts), shape.length)
+    encoded = encode_prompts(predictor, prompts, shape.length)
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
     asked = reward if strategy.needs_reward else None
     settings = asdict(shape) | {
@@ -108,6 +111,34 @@ def prepare(
         "end_ids": end_ids if options.end_of_text != "none" else [],
     }
     return Job(predictor, encoded, strategy, reward, end_ids, shape, settings)
+
+
+def _asked(
+    predictor: MaskPredictor, prompts: Prompts | None, canvas: Prompts | Sequence[int] | None, shape: Shape | None
+) -> tuple[Sequence[str | Dialogue | Sequence[int]], Shape]:
+    """Return the prompts, or the canvases in their place, and the shape, that of the gaps where none is given."""
+    if canvas is None and prompts is None:
+        raise ValueError("prompts is None: prompts, or a canvas with gaps such as canvas='the [MASK:3] .', are needed")
+    if canvas is None:
+        return as_prompts(prompts), shape or Shape()  # type: ignore[arg-type] - not None, as checked
+    if prompts is not None:
+        raise ValueError(f"canvas is {canvas!r} beside prompts: give one of them")
+    rows: Any = as_prompts(canvas)  # type: ignore[arg-type] - or the ids of one canvas
+    rows = [rows] if all(isinstance(token, Integral) for token in rows) else rows
+    masks = [_masks_of(row, predictor.mask_id) for row in rows]
+    for number, (row, gaps) in enumerate(zip(rows, masks, strict=True)):
+        if not gaps:
+            raise ValueError(f"canvas[{number}] is {row!r}: a gap is needed, such as [MASK:3], or mask ids")
+        if gaps != masks[0]:
+            raise ValueError(f"canvas[{number}] has {gaps} masks and canvas[0] {masks[0]}: decode them one by one")
+    return rows, shape or Shape(masks[0], block=masks[0])
+
+
+def _masks_of(row: Any, mask_id: int) -> int:
+    """Return the number of masks of a text, a dialogue or ids; 0 for what is none of these."""
+    if isinstance(row, str | Dialogue):
+        return masks_in(as_dialogue(row).text)
+    return list(row).count(mask_id) if isinstance(row, Iterable) else 0
 
 
 def _check_places(numbers: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ STRATEGIES = (
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
     *("remdm:0.1", "p2:1", "wino:0.3"),
     *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
-    *("reward-lookahead:4", "gradient-guidance:3"),
+    *("reward-lookahead:4", "gradient-guidance:3", "information-gain:8", "lookum:3"),
 )
 MEASURES = (
     *("final_reward", "log_prob", "regret", "rules_broken", "god_tokens"),

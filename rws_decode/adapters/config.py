@@ -50,7 +50,18 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 # Numbers that strategies read.
-_NUMBERS = ("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma", "eta")
+_NUMBERS = (
+    "scale",
+    "reward_scale",
+    "eps",
+    "every",
+    "threshold",
+    "parallel_factor",
+    "gamma",
+    "sigma",
+    "eta",
+    "hypotheses",
+)
 
 # Types of the parts of `Savings`, by name.
 _SAVINGS: dict[str, tuple[type, ...]] = {
@@ -69,7 +80,7 @@ class RWSGenerationConfig:
     `cfg_scale` is LLaDA's.
 
     strategy: a name of `table.STRATEGIES`, with what it reads: scale ("temperature": c), reward_scale and eps (rws
-    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma, sigma or eta (of other
+    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma, sigma, eta or hypotheses (of other
     papers), run ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many steps). Options that
     the strategy does not read are kept and do nothing.
 
@@ -100,6 +111,7 @@ class RWSGenerationConfig:
     gamma: float | None = None
     sigma: float | None = None
     eta: float | None = None
+    hypotheses: int | None = None
     run: str | None = None
     max_new_tokens: int = 64
     block_length: int = 32

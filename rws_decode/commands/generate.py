@@ -38,6 +38,7 @@ class StrategyOptions:
     sigma: float | None = option(None, "certainty-prior: how far a known word is near", metavar="TOKENS")
     gamma: float | None = option(None, "entropy-bound: nats of entropy that a step may leave open", metavar="NATS")
     eta: float | None = option(None, "remdm, p2: how readily committed tokens are masked again", metavar="N")
+    hypotheses: int | None = option(None, "information-gain, lookum: commits looked at in a step", metavar="N")
     every: int | None = option(None, "rws-every: ask the reward every N steps")
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"

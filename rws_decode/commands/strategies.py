@@ -58,4 +58,5 @@ _VALUES = {
     "gamma": "NATS",
     "sigma": "TOKENS",
     "eta": "N",
+    "hypotheses": "N",
 }

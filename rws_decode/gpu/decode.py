@@ -69,6 +69,8 @@ def decode_compact(
     options.only("the compact decoder", "padding", "end_of_text", "end_ids")
     if options.end_of_text == "defer":
         raise ValueError("end_of_text is 'defer': the compact decoder knows none, suppress")
+    if "canvas" in numbers:
+        raise ValueError(f"canvas is {numbers['canvas']!r}: the compact decoder writes after a prompt, use decode")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
     if not isinstance(job.strategy, FactorStrategy):
         raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")

@@ -14,13 +14,14 @@ from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows
+from rws_decode.trace.face import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.show import table_html
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["PathDiagnostics", "circulation", "order_log_likelihood", "path_diagnostics"]
+__all__ = ["PathDiagnostics", "circulation", "order_log_likelihood", "path_diagnostics", "path_frame"]
 
 _CANVASES = 16  # of one forward
 
@@ -31,12 +32,13 @@ class PathDiagnostics:
 
     tokens: int64 [R], tokens that the step committed, those that end the text too; log_likelihood: float64 [R], nats,
     the sum of log p of each of them, given the canvas before the step; entropy_left: float64 [R], nats, the summed
-    entropy of the answer's masked positions before the step, in all blocks.
+    entropy of the answer's masked positions before the step, in all blocks; forwards: those of the run.
     """
 
     tokens: NDArray[np.int64]
     log_likelihood: NDArray[np.float64]
     entropy_left: NDArray[np.float64]
+    forwards: int
 
     def __repr__(self) -> str:
         rate = f"{self.tokens_per_forward:.2f} tokens per forward"
@@ -54,15 +56,21 @@ class PathDiagnostics:
 
     @property
     def tokens_per_forward(self) -> float:
-        """Tokens committed per step."""
-        return float(self.tokens.mean())
+        """Tokens committed per forward of the run, what its strategy looked at besides its steps counted too."""
+        return float(self.tokens.sum()) / self.forwards
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a table of one row for each step."""
+        """Return a table of one row for each step, which merges with `Trace.to_frame` on the column `step`.
+
+        Columns: step (from 0), tokens (committed), log_likelihood (of these, nats), path_log_likelihood (of all up to
+        the step, nats), entropy_left (before the step, nats).
+        """
         import pandas
 
         columns = {name: getattr(self, name) for name in ("tokens", "log_likelihood", "entropy_left")}
-        return pandas.DataFrame(columns).rename_axis("step").reset_index()
+        frame = pandas.DataFrame(columns).rename_axis("step").reset_index()
+        frame.insert(3, "path_log_likelihood", frame["log_likelihood"].cumsum())
+        return frame
 
 
 def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
@@ -100,7 +108,37 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
         committed = [index for index, position in enumerate(positions) if trace.chosen[step, position]]
         tokens = torch.tensor(trace.candidate[step, [positions[index] for index in committed]])
         likelihood[step] = float(log_p[committed, tokens].sum())
-    return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy)
+    return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy, trace.forwards)
+
+
+def path_frame(traces: Sequence[Trace], predictor: MaskPredictor) -> pandas.DataFrame:
+    """Return the diagnostics of several runs as one table, a row for each prompt and step.
+
+    traces: a decode, or traces of any runs of this predictor. Columns: prompt (the trace's number, from 0), strategy,
+    and those of `PathDiagnostics.to_frame`. One forward for each step of each run. ValueError for no trace.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.settings import Shape
+    >>> from rws_decode.testing import exact_predictor
+    >>> from rws_theory.worlds.joint_table import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> frame = path_frame(decode(predictor, [[], []], "default", Shape(2, 2, 2)), predictor)
+    >>> frame[["prompt", "step", "tokens"]].to_numpy().tolist()
+    [[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]]
+    >>> round(float(np.exp(frame["path_log_likelihood"].iloc[-1])), 6)
+    0.5
+    """
+    import pandas
+
+    if isinstance(traces, Trace) or not len(traces):
+        raise ValueError(f"traces is {traces!r}: a list of traces is needed, such as what decode(...) returns")
+    frames = []
+    for number, trace in enumerate(traces):
+        frame = path_diagnostics(trace, predictor).to_frame()
+        frame.insert(0, "prompt", number)
+        frame.insert(1, "strategy", strategy_label(trace.strategy))
+        frames.append(frame)
+    return pandas.concat(frames, ignore_index=True)
 
 
 def order_log_likelihood(

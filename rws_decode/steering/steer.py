@@ -26,7 +26,15 @@ from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
 from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import OrderStrategy, OwnCount, Remembering, RevisingStrategy, Strategy, describe
+from rws_decode.strategies.protocol import (
+    LookingStrategy,
+    OrderStrategy,
+    OwnCount,
+    Remembering,
+    RevisingStrategy,
+    Strategy,
+    describe,
+)
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.face import strategy_label
@@ -113,9 +121,10 @@ def steer(
     _check(method, strategy, options)
     base = ("random-order" if method.draws else "default") if strategy is None else strategy
     job = prepare(predictor, prompts, base, shape, reward, options)
-    if isinstance(job.strategy, OwnCount | RevisingStrategy | Remembering):
+    if isinstance(job.strategy, OwnCount | RevisingStrategy | Remembering | LookingStrategy):
         raise ValueError(
-            f"strategy is {job.strategy!r}: copies stay in step, one that neither counts nor masks again is needed"
+            f"strategy is {job.strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "
+            "is needed"
         )
     assert job.reward is not None
     scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)

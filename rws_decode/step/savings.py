@@ -26,7 +26,7 @@ def saving(decoder: Decoder, savings: Savings) -> Decoder:
         decoder = replace(decoder, forward=block_alone)
     if savings.certain and exact and _scaled_by_reward(decoder):
         decoder = replace(decoder, score=unless_certain)
-    return decoder
+    return replace(decoder, memory=savings.memory)
 
 
 def block_alone(decoder: Decoder, state: State) -> MaskedLogits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -19,8 +20,17 @@ from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.counting import Count, Past, count_for, current_block, remembered
 from rws_decode.step.cut_and_ties import Choice, commit
 from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
+from rws_decode.step.hypotheses import Hypotheses
 from rws_decode.step.revising import Held, Revision, observe, revise
-from rws_decode.strategies.protocol import MaskedPositions, OwnCount, Remembering, Strategy, asks_reward, factors_of
+from rws_decode.strategies.protocol import (
+    LookingStrategy,
+    MaskedPositions,
+    OwnCount,
+    Remembering,
+    Strategy,
+    asks_reward,
+    factors_of,
+)
 from rws_decode.trace.record import NOT_NEEDED, Info
 
 __all__ = ["Decoder", "State", "in_block"]
@@ -43,8 +53,10 @@ class State(NamedTuple):
 
     def of(self, rows: Tensor) -> State:
         """Return the state of those rows alone. rows: bool [b]."""
-        if bool(rows.all()):
-            return self
+        return self if bool(rows.all()) else self.at(rows)
+
+    def at(self, rows: Tensor) -> State:
+        """Return the state of some rows, bool [b], or int64 in any order, also one row several times."""
         held = None if self.held is None else self.held.of(rows)
         return self._replace(canvas=self.canvas.of(rows), masked=self.masked[rows], rows=self.rows[rows], held=held)
 
@@ -75,7 +87,7 @@ class Decoder:
     """All that the steps of a decode share; `count`: how many prompts there are in all.
 
     end_ids: the tokens that `options.end_of_text` is about. forward and score are Step 1's and Step 2's work; a saving
-    wraps one of them (`savings.saving`), the step stays the same.
+    wraps one of them (`savings.saving`), the step stays the same. memory: bytes of the logits of hypotheses.
     """
 
     predictor: MaskPredictor
@@ -88,6 +100,7 @@ class Decoder:
     count: int
     forward: Callable[[Decoder, State], MaskedLogits] = forward
     score: Callable[[Decoder, Completion], Rewards | None] = score
+    memory: int = 2**30
 
     def init(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> State:
         """Return the first state: prompts, then masks. rows: the prompts' numbers, rising; prompts: their ids."""
@@ -137,7 +150,7 @@ class Decoder:
         revision: Revision,
     ) -> Info:
         """Return the step's row of the trace: NaN and -1 for what is not known."""
-        rows = state.rows.cpu()
+        rows, look = state.rows.cpu(), completion.view.look
         unknown = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         use = torch.zeros(len(rows), dtype=torch.int8) if reward is None else reward.use
         unneeded = use == NOT_NEEDED
@@ -163,8 +176,8 @@ class Decoder:
             inexact=choice.inexact,
             near_ties=torch.maximum(choice.near_ties, revision.near),
             near_tokens=near.sum(dim=1),
-            forwards=revision.forwards.cpu(),
-            calls=revision.calls,
+            forwards=revision.forwards.cpu() + (0 if look is None else look.forwards),
+            calls=revision.calls + (0 if look is None else look.calls),
             logits_dtype=str(completion.view.logits.dtype).removeprefix("torch."),
         )
 
@@ -186,6 +199,9 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     masked[state.rows] = state.masked
     view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside], masked=masked)
     view = view._replace(before=remembered(state.past, view)) if state.past else view
+    deferred = block & deferred_positions(tokens, decoder.options.end_of_text, decoder.end_ids)
+    if isinstance(decoder.strategy, LookingStrategy):
+        view = view._replace(look=Hypotheses(decoder, partial(forward, decoder), state, tokens, deferred[block]))
     commits: int | Count = decoder.plan[state.step].commits
     if isinstance(decoder.strategy, OwnCount):
         commits = count_for(decoder.strategy, view, state.rows, block, state.step, decoder.plan)
@@ -196,7 +212,7 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         computed=nowhere.index_put((row, position), torch.ones_like(inside)),
         unsure=nowhere.index_put((row, position), lead <= 2 * error),
         block=block,
-        deferred=block & deferred_positions(tokens, decoder.options.end_of_text, decoder.end_ids),
+        deferred=deferred,
         view=view,
         row=row[inside],
         published=ranked if published is logits else published[inside],

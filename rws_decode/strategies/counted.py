@@ -23,7 +23,10 @@ from rws_decode.strategies.protocol import (
 )
 from rws_theory.show import one_line
 
-__all__ = ["Counted", "RecordedChoice", "RecordedRevision", "least_odds", "ranks_in_rows"]
+__all__ = ["Counted", "RecordedChoice", "RecordedRevision", "entropies", "least_odds", "ranks_in_rows"]
+
+# Positions whose logits are widened to float64 at once.
+_CHUNK = 64
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -111,6 +114,19 @@ def least_odds(threshold: float, name: str = "threshold") -> float:
     if not (isinstance(threshold, int | float) and 0 < threshold < 1):
         raise ValueError(f"{name} is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
     return math.log(threshold) - math.log1p(-threshold)
+
+
+def entropies(logits: Tensor, scale: Tensor) -> Tensor:
+    """Return the entropy of softmax(c z) of N positions, in nats, float64 [N]. logits: [N, V]; scale: c, float64 [N].
+
+    >>> entropies(torch.tensor([[0.0, 0.0], [0.0, 1.0]]), torch.tensor([1.0, 1e6]).double()).round(decimals=4).tolist()
+    [0.6931, 0.0]
+    """
+    parts = [
+        torch.special.entr((part.double() * c[:, None]).softmax(dim=-1)).sum(dim=-1)
+        for part, c in zip(logits.split(_CHUNK), scale.split(_CHUNK), strict=True)
+    ]
+    return torch.cat(parts)
 
 
 def ranks_in_rows(values: Tensor, view: MaskedPositions) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.counted import Counted, entropies, ranks_in_rows
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
 
@@ -43,9 +43,7 @@ class EntropyBound(Counted):
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""
         order, rank = ranks_in_rows(view.log_odds, view)
-        scaled = view.logits.double() * view.scale[:, None]
-        entropy = torch.special.entr(scaled.softmax(dim=-1)).sum(dim=-1)
-        entropy = (entropy - Entropy.sensitivity * view.leeway).clamp(min=0)
+        entropy = (entropies(view.logits, view.scale) - Entropy.sensitivity * view.leeway).clamp(min=0)
         width = int(rank.max()) + 1 if len(rank) else 1
         grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
         grid = grid.index_put((view.row[order], rank), entropy[order])

@@ -21,6 +21,8 @@ __all__ = [
     "CountingStrategy",
     "Evidence",
     "FactorStrategy",
+    "Look",
+    "LookingStrategy",
     "MaskedPositions",
     "OrderStrategy",
     "OwnCount",
@@ -40,6 +42,28 @@ Floats = NDArray[np.float64]
 _NONE, _NO_NUMBERS = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
 
 
+class Look(Protocol):
+    """What the canvas would look like after commits: hypotheses, none of them made, each by a forward of its own.
+
+    commits: how many positions of a row the step commits; waits: bool [N], the positions that go only once no other of
+    their block is left; forwards: int64 [b], how many hypotheses of each row of the batch were looked at; calls: the
+    forwards of the predictor that they took together.
+    """
+
+    commits: int
+    waits: Tensor
+    forwards: Tensor
+    calls: int
+
+    def __call__(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
+        """Return the entropy of what each of H hypotheses leaves masked, in nats, float64 [H, length], 0 elsewhere.
+
+        row: int64 [H], the prompt; chosen: bool [H, length], the positions that take their candidates; scale: float64
+        [H], the factor of the logits. A row's hypotheses may stand in any order.
+        """
+        ...
+
+
 class MaskedPositions(NamedTuple):
     """What a strategy sees of a step: the N masked positions of the current block, over all B rows.
 
@@ -55,6 +79,8 @@ class MaskedPositions(NamedTuple):
     Where positions are ranked, counted or chosen: scale, float64 [N], the factor of their logits; log_odds, float64
     [N], of the confidence that ranks them; leeway, float64 [N], by how much more certain, in scaled logits, each is
     taken to be than its logits say (0, but where rounding is asked about).
+
+    look: asks what the canvas would be after some commits, for a `LookingStrategy`; None for others.
     """
 
     step: int
@@ -70,6 +96,7 @@ class MaskedPositions(NamedTuple):
     log_odds: Tensor = _NO_NUMBERS
     scale: Tensor = _NO_NUMBERS
     leeway: Tensor = _NO_NUMBERS
+    look: Look | None = None
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -211,6 +238,16 @@ class Remembering(Protocol):
 
     @property
     def memory(self) -> int: ...
+
+
+@runtime_checkable
+class LookingStrategy(Protocol):
+    """An order that looks at what the canvas would be: `view.look` takes at most `hypotheses` forwards a row."""
+
+    @property
+    def hypotheses(self) -> int: ...
+
+    def order(self, view: MaskedPositions) -> Tensor: ...
 
 
 @runtime_checkable

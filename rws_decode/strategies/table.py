@@ -99,6 +99,18 @@ STRATEGIES: dict[str, Entry] = {
         "all of probability --threshold or more; doubtful ones go again (WINO)",
         scalable=True,
     ),
+    "information-gain": Entry(
+        "info_gain.InformationGain",
+        ("hypotheses",),
+        "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)",
+        scalable=True,
+    ),
+    "lookum": Entry(
+        "lookum.LookUM",
+        ("hypotheses",),
+        "what leaves least uncertain, of --hypotheses commits looked at (LookUM)",
+        scalable=True,
+    ),
     "calibrated": Entry(
         "pc_sampler.Calibrated", ("frequency",), "confidence calibrated by word frequency (PC-Sampler)"
     ),
@@ -118,11 +130,11 @@ def strategy_named(
     """Return the strategy of that name, made from those of the options that it reads.
 
     numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor, gamma, sigma and eta of the strategies of other papers, which scale or reward_scale
-    scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of
-    "rws-random", "random-order", "remdm" and "shuffled" (the first, if one per row). Options that the strategy does not
-    read do nothing.
-    ValueError for an unknown name, an option that is missing, and a value that the strategy refuses.
+    threshold, parallel_factor, gamma, sigma, eta and hypotheses of the strategies of other papers, which scale or
+    reward_scale scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of
+    "rws-random", "random-order", "remdm", those that look ahead, and "shuffled" (the first, if one per row). Options
+    that the strategy does not read do nothing. ValueError for an unknown name, an option that is missing, and a value
+    that the strategy refuses.
 
     >>> strategy_named("rws", reward_scale=8.0)
     RWS(reward_scale=8.0, eps=1e-05)
@@ -246,15 +258,8 @@ def _number(number: str, text: str, argument: str, name: str) -> float:
 
 
 # What a number of each option may be, for messages.
-_USUAL = {
-    "scale": "4",
-    "reward_scale": "4",
-    "threshold": "0.9",
-    "parallel_factor": "1",
-    "gamma": "0.1",
-    "sigma": "8",
-    "eta": "0.5",
-}
+_USUAL = {"scale": "4", "reward_scale": "4", "threshold": "0.9", "parallel_factor": "1"}
+_USUAL |= {"gamma": "0.1", "sigma": "8", "eta": "0.5", "hypotheses": "8"}
 
 
 def _example(name: str) -> str:

@@ -56,9 +56,9 @@ class Decoding(Sequence[Trace]):
         """Return a table of one row for each prompt.
 
         Columns: prompt (its number), strategy, prompt_text, text, reward and reward_normalised of the final text,
-        log_prob (nats), rules_broken (how many), god_tokens, god_steps, forwards, revisions (tokens masked again),
-        reward_calls, changed_steps (that would have committed otherwise at factor 1). NaN or None where something is
-        not known.
+        log_prob (nats), rules_broken (how many), god_tokens, god_steps, forwards, tokens_per_forward (tokens
+        committed), revisions (tokens masked again), reward_calls, changed_steps (that would have committed otherwise at
+        factor 1). NaN or None where something is not known.
         """
         import pandas
 
@@ -101,6 +101,7 @@ def _row(number: int, trace: Trace) -> dict[str, Any]:
         "god_steps": trace.god_steps,
         "forwards": trace.forwards,
         "revisions": trace.revisions,
+        "tokens_per_forward": int((trace.commit_step >= 0).sum()) / trace.forwards,
         "reward_calls": trace.reward_calls,
         "changed_steps": int(trace.changed.sum()) if trace.unscaled.any() else np.nan,
     }

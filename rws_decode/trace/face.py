@@ -30,15 +30,8 @@ __all__ = [
     "worth",
 ]
 
-_NUMBERS = (
-    "scale",
-    "reward_scale",
-    "threshold",
-    "parallel_factor",
-    "gamma",
-    "sigma",
-    "eta",
-)  # those that a label shows
+# The numbers that a label shows.
+_NUMBERS = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"

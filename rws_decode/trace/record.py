@@ -54,7 +54,7 @@ class Record:
 
     def __init__(self, rows: Sequence[int], length: int, steps: int) -> None:
         self.rows = np.asarray(rows)
-        self.logits_dtype = ""
+        self.logits_dtype, self.calls = "", 0
         grid, column = (len(rows), steps, length), (len(rows), steps)
         self.arrays: dict[str, NDArray[Any]] = {
             "candidate": np.full(grid, -1, np.int64),
@@ -71,7 +71,7 @@ class Record:
     def add(self, info: Info) -> None:
         """Keep what one step did."""
         at = np.searchsorted(self.rows, info.rows.cpu().numpy())
-        self.logits_dtype = info.logits_dtype
+        self.logits_dtype, self.calls = info.logits_dtype, self.calls + info.calls
         for name, array in self.arrays.items():
             array[at, info.step] = getattr(info, name).cpu().numpy()
 

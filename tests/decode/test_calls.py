@@ -195,7 +195,7 @@ def test_every_strategy_on_offer_can_be_named() -> None:
     reward = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=9.0)
     (run,) = decode(BERT, "the cat", "rws:8", SHAPE, reward=reward)
     given = {"scale": 2.0, "reward_scale": 8.0, "every": 2, "run": run}
-    given |= {"threshold": 0.5, "parallel_factor": 1.0, "gamma": 0.5, "sigma": 3.0, "eta": 0.5}
+    given |= {"threshold": 0.5, "parallel_factor": 1.0, "gamma": 0.5, "sigma": 3.0, "eta": 0.5, "hypotheses": 3}
     for name in OFFERED:
         numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward"}
         (trace,) = decode(BERT, "the cat", name, SHAPE, reward=reward, **numbers)

@@ -46,6 +46,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "p2": {"eta": 2.0, "scale": 2.0},
     "wino": {"threshold": 0.2},
     "entropy-bound": {"gamma": 2.0, "reward_scale": 8.0},
+    "information-gain": {"hypotheses": 4, "scale": 2.0},
+    "lookum": {"hypotheses": 3, "reward_scale": 8.0},
 }
 
 
@@ -164,7 +166,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
-    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)

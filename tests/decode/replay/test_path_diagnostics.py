@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from tiny_models import bert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.replay.path_diagnostics import circulation, order_log_likelihood, path_diagnostics
+from rws_decode.replay.path_diagnostics import circulation, order_log_likelihood, path_diagnostics, path_frame
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.orders import RandomOrder
 from rws_decode.testing import exact_predictor
@@ -86,7 +89,38 @@ def test_a_frame_has_a_row_for_each_step() -> None:
     assert frame["step"].tolist() == list(range(trace.steps_run)) and frame["tokens"].sum() == 8
     assert (frame["entropy_left"] > 0).all() and (frame["log_likelihood"] < 0).all()
     assert path.tokens_per_forward == 8 / trace.forwards and "tokens per forward" in repr(path)
+    assert frame["path_log_likelihood"].iloc[-1] == pytest.approx(path.total)
+    assert frame["log_likelihood"].iloc[0] == frame["path_log_likelihood"].iloc[0]
     assert not math.isnan(path.total)
+
+
+def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
+    predictor = bert_predictor()
+    decoding = decode(predictor, ["the cat", "a dog ran"], "lookum:3", Shape(8, 4, 8))
+    frame, prompts = path_frame(decoding, predictor), decoding.to_frame()
+    assert set(frame["strategy"]) == {"lookum:3"} and frame.groupby("prompt")["tokens"].sum().tolist() == [8, 8]
+    for number, trace in enumerate(decoding):
+        path = path_diagnostics(trace, predictor)
+        own = frame[frame["prompt"] == number].reset_index(drop=True)
+        assert own.drop(columns=["prompt", "strategy"]).equals(path.to_frame())
+        merged = trace.to_frame().query("committed").merge(own, on="step")
+        assert len(merged) == 8 and (merged.groupby("step").size() == merged.groupby("step")["tokens"].first()).all()
+        # What a strategy looked at is in the forwards, here as in the table of prompts.
+        assert trace.forwards > trace.steps_run
+        assert path.tokens_per_forward == prompts["tokens_per_forward"][number] == 8 / trace.forwards
+    with pytest.raises(ValueError, match=r"^traces is \[\]: a list of traces is needed"):
+        path_frame([], predictor)
+    with pytest.raises(ValueError, match=r"^traces is Trace\(.*: a list of traces is needed"):
+        path_frame(decoding[0], predictor)  # type: ignore[arg-type]
+
+
+def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, "diagnostics.md", "exec"), names)
+    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)
+    assert len(names["words"]) == 12 and "tokens_per_forward" in capsys.readouterr().out
 
 
 def test_an_order_has_a_step_for_each_token() -> None:

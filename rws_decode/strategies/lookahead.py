@@ -1,0 +1,135 @@
+"""What strategies share that choose among sets of positions by what the canvas would look like after each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.protocol import MaskedPositions
+
+__all__ = ["Lookahead", "Tried"]
+
+
+class Tried(NamedTuple):
+    """H sets of positions that were looked at, those of a row one after another.
+
+    number: int64 [H], which of a row's hypotheses each is, from 0; row: int64 [H], its prompt; chosen: bool [H,
+    length]; left: float64 [H], nats, the mean entropy of the positions that it leaves masked.
+    """
+
+    number: Tensor
+    row: Tensor
+    chosen: Tensor
+    left: Tensor
+
+
+@dataclass(frozen=True, repr=False)
+class Lookahead(Counted, ABC):
+    """An order that tries sets of positions, each as many as the step commits, and takes the one of largest score.
+
+    The first set holds the most confident positions, as plain decoding takes them; `proposals` ranks those of the
+    others and `score` says what each is worth. A set that is tried already is not tried again. hypotheses: sets tried
+    of a row and step, at least 1; where they are all the same, none is looked at, and the order is the confidence.
+    seed: of the proposals, one number or a tuple with one per row, as for `orders.RandomOrder`.
+
+    Values of a trace: the score of the best set that holds the position; of one in no set, 1 less than the worst; the
+    log-odds of a row that does not look. Near-ties are those of the scores: which sets are tried is taken as it is.
+    """
+
+    name: ClassVar[str]
+    hypotheses: int
+    seed: int | tuple[int, ...] = 0
+    # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
+    sensitivity = 21.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number = self.hypotheses
+        if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1 or number < 1:
+            raise ValueError(f"hypotheses is {number!r}: a whole number, at least 1, is needed, such as 8")
+        object.__setattr__(self, "hypotheses", int(number))
+        check_seeds("seed", self.seed)
+
+    @abstractmethod
+    def proposals(self, view: MaskedPositions) -> Tensor:
+        """Return what ranks the positions in each hypothesis after the first, [hypotheses - 1, N]."""
+
+    @abstractmethod
+    def score(self, view: MaskedPositions, tried: Tried) -> Tensor:
+        """Return what each set is worth, float64 [H]; the largest of a row is taken, the first of equals."""
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return a value for each position, those of its row's best set the largest, float64 [N]."""
+        if view.look is None:
+            raise ValueError(f"view.look is None: {self.name} looks ahead, give it to decode")
+        rows, at = view.row.unique(return_inverse=True)  # at: [N], among b rows
+        keys = [view.log_odds, *(self.proposals(view) if self.hypotheses > 1 else ())]
+        sets = torch.stack([leading(key, view, view.look.commits) for key in keys])  # [h, N]
+        new = torch.ones(len(sets), len(rows), dtype=torch.bool, device=at.device)
+        for number in range(1, len(sets)):
+            differ = (sets[number] != sets[:number]).long()
+            new[number] = (torch.zeros_like(new[:number], dtype=torch.int64).index_add(1, at, differ) > 0).all(dim=0)
+        new &= new.sum(dim=0) > 1
+        which, number = new.T.nonzero(as_tuple=True)  # [H], row by row
+        if not len(which):
+            return view.log_odds
+        table = torch.zeros(len(sets), len(rows), view.length, dtype=torch.bool, device=at.device)
+        table[:, at, view.position] = sets
+        chosen = table[number, which]
+        scale = view.scale.new_ones(len(rows)).index_put((at,), view.scale)[which]
+        left = (view.masked[rows[which]] & ~chosen).sum(dim=1).clamp(min=1)
+        mean = view.look(rows[which], chosen, scale).sum(dim=1) / left
+        score = self.score(view, Tried(number, rows[which], chosen, mean))
+        return _values(view, at, sets, new, score)
+
+    def uniform(self, view: MaskedPositions, numbers: int, columns: int, stream: int) -> Tensor:
+        """Return uniform numbers in [0, 1) for each row and step, float64 [rows, numbers, columns].
+
+        They follow from the row's seed, the step and `stream`: whoever is in the batch, and whatever the device.
+        """
+        seeds = per_row("seed", self.seed, view.rows).tolist()
+        drawn = {seed: np.random.default_rng((seed, view.step, stream)).random((numbers, columns)) for seed in {*seeds}}
+        return torch.from_numpy(np.stack([drawn[seed] for seed in seeds])).to(view.row.device)
+
+
+def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:
+    """Return the k positions of each row that go first, bool [N]: largest value, then leftmost; those that wait last.
+
+    >>> from types import SimpleNamespace
+    >>> look = SimpleNamespace(waits=torch.tensor([True, False, False]))
+    >>> view = MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), look=look)
+    >>> leading(torch.tensor([3.0, 1.0, 1.0]), view, 1).tolist()
+    [False, True, False]
+    """
+    assert view.look is not None
+    place = torch.empty_like(view.row)
+    place[values.argsort(descending=True, stable=True)] = torch.arange(len(place), device=place.device)
+    order, rank = ranks_in_rows(-(place + len(place) * view.look.waits).double(), view)
+    return torch.zeros_like(view.row, dtype=torch.bool).index_put((order,), rank < k)
+
+
+def gumbel(uniform: Tensor) -> Tensor:
+    """Return -log(-log u), so that the largest of log w + gumbel is drawn in proportion to w."""
+    return -torch.log(-torch.log(uniform))
+
+
+def _values(view: MaskedPositions, at: Tensor, sets: Tensor, new: Tensor, score: Tensor) -> Tensor:
+    """Return the value of each position, [N]. at: its row; sets: [h, N]; new: [h, b], those tried; score: of each."""
+    table = torch.full(new.shape, -torch.inf, dtype=torch.float64, device=at.device)
+    table.T[new.T] = score
+    top, best = table.max(dim=0)
+    worst = table.masked_fill(~new, torch.inf).amin(dim=0)
+    value = torch.where(sets, table[:, at], -torch.inf).amax(dim=0)
+    value = torch.where(value.isfinite(), value, worst[at] - 1)
+    taken = sets[best[at], torch.arange(len(at), device=at.device)]
+    # Of equals the first set goes, whole: what others share its score steps back by the least that float64 knows.
+    below = torch.nextafter(top, torch.full_like(top, -torch.inf))[at]
+    value = torch.where(taken, top[at], torch.minimum(value, below))
+    return torch.where(new.any(dim=0)[at], value, view.log_odds)
