@@ -9,6 +9,7 @@ import pytest
 
 from rws_decode.__main__ import main
 from rws_decode.commands.shown import marked, marker
+from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.trace.face import CUT_OFF
 
@@ -93,12 +94,17 @@ def test_broken_rules_are_told_with_the_text(capsys: pytest.CaptureFixture[str])
 
 
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(capsys, "strategies").splitlines()
+    first, _, second = printed(capsys, "strategies").partition("\n\n")
+    lines, methods = first.splitlines(), second.splitlines()[1:]
     assert [line.split()[0] for line in lines] == list(OFFERED)
+    assert [line.split()[0] for line in methods] == list(METHODS)
+    for line, (name, method) in zip(methods, METHODS.items(), strict=True):
+        assert name in line and method.about in line and all(f"+{option}:" in line for option in method.others)
     for line, name in zip(lines, OFFERED, strict=True):
         assert STRATEGIES[name].about in line and len(line) <= 110
         assert all(f"--{option.replace('_', '-')}" in line for option in STRATEGIES[name].reads)
-    assert [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))] == list(OFFERED)
+    names = [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))]
+    assert names == [*OFFERED, *METHODS]
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,11 @@ CASES: list[tuple[Any, Callable[[int], Rule], tuple[int, int, int]]] = [
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
-@pytest.mark.parametrize(("strategy", "rule", "size"), CASES, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("strategy", "rule", "size"),
+    CASES,
+    ids=lambda value: "slow" if callable(value) and not is_dataclass(value) else str(value)[:40],
+)
 def test_a_sampler_is_its_slow_loop(
     strategy: Any, rule: Callable[[int], Rule], size: tuple[int, int, int], scale: float
 ) -> None:
