@@ -152,7 +152,7 @@ CASES: list[tuple[Any, Callable[[int], Rule], tuple[int, int, int]]] = [
 @pytest.mark.parametrize(
     ("strategy", "rule", "size"),
     CASES,
-    ids=lambda value: "slow" if callable(value) and not is_dataclass(value) else str(value)[:40],
+    ids=[str(strategy) for strategy, _, _ in CASES],
 )
 def test_a_sampler_is_its_slow_loop(
     strategy: Any, rule: Callable[[int], Rule], size: tuple[int, int, int], scale: float
