@@ -55,6 +55,9 @@ class Options(single_stage.ExactStageOptions):
         "strategies and steering methods with their numbers; the default is always one",
         metavar="NAME[:NUMBER]",
     )
+    budget: int | None = option(
+        None, "forwards for one answer: methods without a number then have as many copies as it allows", metavar="F"
+    )
     regret: bool = option(
         False, "nats below the frontier, in exact worlds with a reward of theirs; some 10 seconds for each prompt"
     )
@@ -67,9 +70,12 @@ class Options(single_stage.ExactStageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from rws_decode.steering.table import check_method, is_method
+    from rws_decode.steering.table import check_method, fitted, is_method
     from rws_decode.strategies.table import check_text
 
+    if options.budget is not None:
+        strategies = (fitted(text, options.budget, options.steps, "--strategies") for text in options.strategies)
+        options = replace(options, strategies=tuple(strategies))
     for text in options.strategies:
         (check_method if is_method(text) else check_text)(text, "--strategies")
     begun = [

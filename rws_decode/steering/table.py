@@ -12,7 +12,17 @@ from rws_decode.strategies.table import check_text
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
 
-__all__ = ["METHODS", "MethodText", "as_method", "base_of", "check_method", "is_method", "method_text", "within"]
+__all__ = [
+    "METHODS",
+    "MethodText",
+    "as_method",
+    "base_of",
+    "check_method",
+    "fitted",
+    "is_method",
+    "method_text",
+    "within",
+]
 
 
 class Entry(NamedTuple):
@@ -161,6 +171,22 @@ def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMeth
     while steps > 1 and (more := as_method(f"{method}:{fits.copies + 1}", **numbers)).forwards(steps) <= budget:
         fits = more
     return fits
+
+
+def fitted(text: str, budget: int, steps: int, argument: str = "method") -> str:
+    """Return a text with the number that a budget of forwards allows, where it has none: "best-of+rws:8".
+
+    ValueError as in `within`.
+
+    >>> fitted("best-of+rws:8", 128, 32), fitted("best-of:2", 128, 32), fitted("rws:8", 128, 32)
+    ('best-of:4+rws:8', 'best-of:2', 'rws:8')
+    """
+    head, plus, rest = text.partition("+")
+    if head not in METHODS:
+        return text
+    named = method_text(f"{head}:2{plus}{rest}", argument)
+    others = {name: value for name, value in named.numbers.items() if name != METHODS[head].first}
+    return f"{head}:{within(head, budget, steps, **others).copies}{plus}{rest}"
 
 
 def base_of(method: SteeringMethod | str) -> str | None:

@@ -207,6 +207,15 @@ def test_what_makes_no_sense_is_refused_in_a_line(arguments: dict[str, Any], mes
     assert "\n" not in str(error.value)
 
 
+def test_gaps_are_steered_and_fixed_words_stay() -> None:
+    text = "we ask the congress [MASK:4] the treaty with [MASK:2] ."
+    for name in METHODS:
+        (trace,) = steer(PREDICTOR, text, f"{name}:3", Shape(6, 6, 6), reward=REWARD)
+        ids = trace.prompt
+        assert (trace.completed[ids != PREDICTOR.mask_id] == ids[ids != PREDICTOR.mask_id]).all()
+        assert PREDICTOR.mask_id not in trace.completed
+
+
 def test_a_base_that_asks_for_rewards_itself_can_be_steered() -> None:
     run = steer(PREDICTOR, [PROMPT], "best-of:4", SHAPE, reward=REWARD, strategy="rws:8", options=SAMPLED)
     alone = decode(PREDICTOR, [PROMPT], "rws:8", SHAPE, reward=REWARD, options=SAMPLED)

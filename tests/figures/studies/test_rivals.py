@@ -100,6 +100,15 @@ def test_misuse_is_named(words: list[str], message: str, tmp_path: Path, capsys:
     assert message in output.err and not (tmp_path / "out").exists()
 
 
+def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
+    size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "8", "--steps", "8", "--block", "8"]
+    methods = ["--strategies", "best-of", "particle-gibbs+sweeps:2", "svdd:2"]
+    assert run(tmp_path, [*size, *methods, "--budget", "32"]) == 0
+    frame = read_results(tmp_path)
+    assert set(frame["method"]) == {"default", "best-of:4", "particle-gibbs:2+sweeps:2", "svdd:2"}
+    assert frame["forwards"].max() <= 32
+
+
 def test_regret_is_how_far_a_text_lies_below_the_frontier(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "5", "--steps", "5", "--block", "5"]
     assert run(tmp_path, [*size, "--strategies", "best-of:2", "--regret"]) == 0
