@@ -36,11 +36,12 @@ def run(args: argparse.Namespace) -> int:
         ]
         print(json.dumps(entries))
         return 0
-    width = max(map(len, (*OFFERED, *METHODS)))
+    width = max(map(len, OFFERED))
     for name in OFFERED:
         flags = " ".join(f"--{option.replace('_', '-')} {_VALUES[option]}" for option in STRATEGIES[name].reads)
         print(f"{name:{width}}  {STRATEGIES[name].about}{f' [{flags}]' if flags else ''}")
     print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
+    width = max(map(len, METHODS))
     for name, method in METHODS.items():
         others = f" [{' '.join(f'+{option}:X' for option in method.others)}]" if method.others else ""
         print(f"{name:{width}}  {method.about}{others}")

@@ -284,7 +284,7 @@ def test_names_numbers_and_the_protocol() -> None:
         (lambda: decode_compact(PREDICTOR, "a", "lookum:2", SHAPE), "the compact decoder goes by confidence"),
         (
             lambda: steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len),
-            "LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0): a step takes one forward here",
+            "LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0): copies stay in step",
         ),
         (lambda: decode(PREDICTOR, "a", LookUM(2), SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
     ],
