@@ -34,7 +34,7 @@ COMMANDS: dict[str, Command] = {
         "paper_figures.commands.frontier", "find the frontier of log-probability and reward, and place methods below it"
     ),
     "steering": Command(
-        "paper_figures.commands.steering", "measure how far methods are from the true tilt, at equal forwards"
+        "paper_figures.commands.steering", "measure how far methods are from the true tilt, at budgets of forwards"
     ),
     "humaneval-check": Command(
         "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"

@@ -19,7 +19,7 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import masks_in, row_of
 
-__all__ = ["Job", "Prompts", "as_prompts", "prepare", "reward_settings"]
+__all__ = ["Job", "Prompts", "as_prompts", "check_places", "prepare", "reward_settings"]
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
@@ -76,7 +76,7 @@ def prepare(
     if not isinstance(predictor, MaskPredictor):
         named = repr(predictor) if isinstance(predictor, str) else "'mini'"
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
-    _check_places(numbers or {})
+    check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     reward = as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
@@ -120,7 +120,8 @@ def _asked(
     if canvas is None and prompts is None:
         raise ValueError("prompts is None: prompts, or a canvas with gaps such as canvas='the [MASK:3] .', are needed")
     if canvas is None:
-        return as_prompts(prompts), shape or Shape()  # type: ignore[arg-type] - not None, as checked
+        asked = as_prompts(prompts)  # type: ignore[arg-type] - not None, as checked
+        return asked, shape or _shape_of(asked, predictor.mask_id)
     if prompts is not None:
         raise ValueError(f"canvas is {canvas!r} beside prompts: give one of them")
     rows: Any = as_prompts(canvas)  # type: ignore[arg-type] - or the ids of one canvas
@@ -134,6 +135,13 @@ def _asked(
     return rows, shape or Shape(masks[0], block=masks[0])
 
 
+def _shape_of(prompts: Any, mask_id: int) -> Shape:
+    """Return the usual shape, or that of the gaps where all prompts have as many masks in theirs."""
+    rows = prompts if isinstance(prompts, Sequence) and not isinstance(prompts, str) else []
+    masks = {_masks_of(row, mask_id) for row in rows}
+    return Shape(min(masks), block=min(masks)) if len(masks) == 1 and min(masks) > 0 else Shape()
+
+
 def _masks_of(row: Any, mask_id: int) -> int:
     """Return the number of masks of a text, a dialogue or ids; 0 for what is none of these."""
     if isinstance(row, str | Dialogue):
@@ -141,7 +149,7 @@ def _masks_of(row: Any, mask_id: int) -> int:
     return list(row).count(mask_id) if isinstance(row, Iterable) else 0
 
 
-def _check_places(numbers: dict[str, Any]) -> None:
+def check_places(numbers: dict[str, Any]) -> None:
     """Raise ValueError for a number that belongs to the shape, the options or the savings."""
     for argument, kind in (("shape", Shape), ("options", Options), ("savings", Savings)):
         names = {field.name for field in fields(kind)}

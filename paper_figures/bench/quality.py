@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from rws_decode.decode import decode
+from rws_decode.predictors import WorldPredictor
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
@@ -19,6 +20,7 @@ from rws_decode.steering.table import is_method
 from rws_decode.strategies.protocol import OwnCount
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
+from rws_theory.worlds.part_memory import PartMemory
 
 __all__ = ["METHODS", "Quality", "measure", "quality"]
 
@@ -26,7 +28,7 @@ METHODS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
     *("remdm:0.1", "p2:1", "wino:0.3", "information-gain:8", "lookum:3"),
-    *("best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
+    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
     *("reward-lookahead:4", "gradient-guidance:3"),
 )
 
@@ -75,6 +77,7 @@ def quality(
     runs: dict[str, Decoding] = {}
     for _ in range(repeats):
         for method in methods:
+            _forget(predictor)
             start = time.perf_counter()
             runs[method] = _run(predictor, reward, prompts, method, Shape(length, steps, block))
             seconds[method] = min(seconds[method], time.perf_counter() - start)
@@ -117,6 +120,12 @@ def _run(predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], 
     if isinstance(strategy, OwnCount):  # as many steps as it asks for
         shape = Shape(shape.length, shape.length, shape.block)
     return decode(predictor, prompts, strategy, shape, reward=reward)
+
+
+def _forget(predictor: MaskPredictor) -> None:
+    """Let a world forget the canvases that it has seen: no method profits by those of the one before."""
+    if isinstance(predictor, WorldPredictor) and predictor.memory is not None:
+        predictor.memory = PartMemory()
 
 
 def _mean(values: Any) -> float | None:

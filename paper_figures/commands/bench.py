@@ -25,7 +25,7 @@ _GOALS = {
     "rws overhead, all at once": "at most 0.5",
 }
 _LOOPS = Shape(length=128, steps=64, block=32)
-_QUALITY = Shape(length=32, steps=16, block=32)
+_QUALITY = Shape(length=32, steps=32, block=32)
 _WORLDS = {"mini": "mini", "english": "era"}
 _DEVICE = Shape(length=256, steps=128, block=32)
 
@@ -258,7 +258,7 @@ def _run_quality(options: BenchOptions) -> int:
 
 
 def _quality_text(result: dict[str, Any]) -> str:
-    from rws_decode.commands.shown import table
+    from rws_decode.commands.shown import DRAWN, table
 
     measures = {
         **{"reward": "reward", "log_prob": "log p", "rules_broken": "rules broken", "god_tokens": "GOD [tokens]"},
@@ -272,9 +272,9 @@ def _quality_text(result: dict[str, Any]) -> str:
     ]
     head = (
         f"{result['model']}, reward {result['reward']}: means over {result['prompts']} prompts, {result['length']} "
-        f"tokens in {result['steps']} steps (strategies that count: as many as they ask for), blocks of "
-        f"{result['block']}; {result['device']}, {result['threads']} threads; seconds for one prompt, all at once, "
-        f"least of {result['repeats']}"
+        f"tokens in at most {result['steps']} steps, blocks of {result['block']}; reward raw, log p in nats; forwards "
+        f"and reward calls of all copies. {result['device']}, {result['threads']} threads; seconds for one prompt, "
+        f"all at once, least of {result['repeats']}. {DRAWN}"
     )
     return "\n".join([*textwrap.wrap(head, 110), "", table(["", *(measures[name] for name in known)], rows)])
 

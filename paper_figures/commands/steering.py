@@ -1,4 +1,4 @@
-"""`python -m paper_figures steering`: how far each method's law is from the true tilt, at equal forwards."""
+"""`python -m paper_figures steering`: how far each method's law is from the true tilt, at budgets of forwards."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def _text(frame: pandas.DataFrame, options: SteeringOptions) -> str:
     head = (
         f"KL(law || tilt) in nats, mean over {options.worlds} worlds of 81 texts (standard error), the tilt being "
         f"p exp({options.beta:g} R) / Z; reward in deviations of p, log p in nats, forwards and reward calls for one "
-        f"answer, equal canvases of it once. Each law is that of {options.draws} answers; exact draws shows the least "
-        "KL that so many can have."
+        "answer, equal canvases of it once; budget: the most forwards, if none were equal. Each law is that of "
+        f"{options.draws} answers; exact draws shows the least KL that so many can have."
     )
     lines: list[list[str]] = []
-    for (method, _), part in frame.fillna({"budget": 0}).groupby(["method", "budget"], sort=False):
-        lines.append([str(method), *_cells(part)])
-    measures = ["KL", "reward", "log p", "forwards", "reward calls"]
+    for (method, budget), part in frame.fillna({"budget": 0}).groupby(["method", "budget"], sort=False):
+        lines.append([str(method), str(int(budget)) if budget else "-", *_cells(part)])
+    measures = ["budget", "KL", "reward", "log p", "forwards", "reward calls"]
     return "\n".join([*textwrap.wrap(head, 110), "", table(["", *measures], lines)])
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from dataclasses import dataclass
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, table
+from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
+from rws_decode.steering.table import is_method
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import each
 
@@ -75,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     known = [i for i in range(len(head)) if i == 0 or any(row[i] != "-" for row in rows)]
     print(table([head[i] for i in known], [[row[i] for i in known] for row in rows]))
     print("\nGOD: generation order deviation, 0 where words are committed from left to right")
+    if any(is_method(text) for text in traces):
+        print("\n".join(textwrap.wrap(f"{DRAWN} beta is per unit of the raw reward, which is the one shown.", 100)))
     if cut := [text for text, trace in traces.items() if cut_off(trace.rules_broken, trace.text, trace.length)]:
         print(f"{', '.join(cut)}: {CUT_OFF}")
     return 0

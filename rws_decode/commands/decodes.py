@@ -35,7 +35,7 @@ __all__ = ["DecodeOptions", "Decodes"]
 _DECODING = {
     "ranking": "what ranks positions; topk is torch.topk of the probability, as in public decoders",
     "precision": "of the ranking; model is the precision of the model's logits",
-    "sampling_temperature": "draw tokens by Gumbel-max; 0 takes the best token",
+    "sampling_temperature": "draw tokens by Gumbel-max; 0 takes the best token, or 1 where --steer draws",
     "seed": "of sampling, random-order, rws-random and shuffled",
     "cfg": GUIDANCE,
     "end_of_text": END_OF_TEXT,
@@ -153,6 +153,7 @@ class Decodes:
         decoding = options.decoding
         if as_method(method).draws and decoding.sampling_temperature == 0:
             decoding = replace(decoding, sampling_temperature=1.0)
+            print(f"note: {method} draws tokens at --sampling-temperature 1", file=sys.stderr)
         with torch_threads(options.threads):
             return steer(self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding)[0]
 

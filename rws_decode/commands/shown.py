@@ -13,7 +13,24 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = ["answer_text", "as_json", "forced_commits", "legend", "marked", "marker", "prompt_line", "run_text", "table"]
+__all__ = [
+    "DRAWN",
+    "answer_text",
+    "as_json",
+    "forced_commits",
+    "legend",
+    "marked",
+    "marker",
+    "prompt_line",
+    "run_text",
+    "table",
+]
+
+# What a reader must know who compares steering methods with strategies.
+DRAWN = (
+    "Methods with a number of copies draw tokens at temperature 1, in a random order: best-of:1 is such a draw without "
+    "a choice. reward-lookahead draws nothing."
+)
 
 Mark = Callable[[str], str]
 
@@ -67,11 +84,13 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
         lines += [f"    {rule}" for rule in trace.rules_broken or ()]
         lines += [f"    the text is {CUT_OFF}"] if cut_off(trace.rules_broken, trace.text, trace.length) else []
     lines.append(f"  generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps")
-    if trace.unscaled.any() and trace.strategy["name"] != "default":
+    steered = "base" in trace.strategy
+    if trace.unscaled.any() and trace.strategy["name"] != "default" and not steered:
         changed = int(trace.changed.sum())
         lines.append(f"  steps that would have committed otherwise at factor 1: {changed} of {trace.steps_run}")
-    if trace.revisions:
-        lines.append(f"  {trace.revisions} tokens were masked again; the deviation is of the last commits")
+    if trace.revisions or trace.strategy.get("revises"):
+        of_what = "; the deviation is of the last commits" if trace.revisions else ""
+        lines.append(f"  tokens that were masked again: {trace.revisions}{of_what}")
     if forced := forced_commits(trace):
         told = ", ".join(f"{count} at step {step}" for step, count in forced.items())
         lines.append(f"  tokens that the end of --steps committed at once: {told}; the strategy asks for more steps")

@@ -26,8 +26,8 @@ class Particles:
 
     The weight of a step is exp(beta (V_t - V_{t-1})), the paper's difference potential; V is the raw reward of the
     greedy completion, the same text that RWS scores in Step 2. The weights of a path multiply to exp(beta R) of its
-    text, up to a constant, so that the law of the answer tends to the tilt p exp(beta R) / Z as N grows, p the law of
-    the base sampler, whatever V says on the way. Copies are resampled (systematically) where the effective number of
+    text, up to a constant, so that the law of the answer tends to the tilt p exp(beta R) / Z as N grows, p being the
+    law of one copy alone. This holds for any V. Copies are resampled (systematically) where the effective number of
     copies is below `uneven` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The answer
     is drawn by the last weights.
 

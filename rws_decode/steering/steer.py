@@ -15,26 +15,18 @@ from numpy.typing import NDArray
 from rws_decode.canvas.batches import batches, logit_bytes
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import trace_of
-from rws_decode.job import Job, Prompts, prepare, reward_settings
+from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor, computes_at
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import SteeringMethod
-from rws_decode.steering.table import as_method, base_of
+from rws_decode.steering.table import as_method, base_of, check_base
 from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
 from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import (
-    LookingStrategy,
-    OrderStrategy,
-    OwnCount,
-    Remembering,
-    RevisingStrategy,
-    Strategy,
-    describe,
-)
+from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.face import strategy_label
@@ -42,8 +34,6 @@ from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
 __all__ = ["Cost", "Steering", "steer"]
-
-_SHAPE = Shape()
 
 
 class Cost(NamedTuple):
@@ -78,10 +68,11 @@ class Steering(Decoding):
 
 def steer(
     predictor: MaskPredictor,
-    prompts: Prompts,
-    method: SteeringMethod | str,
-    shape: Shape = _SHAPE,
+    prompts: Prompts | None = None,
+    method: SteeringMethod | str = "best-of:8",
+    shape: Shape | None = None,
     *,
+    canvas: Prompts | Sequence[int] | None = None,
     reward: RewardModel | Callable[..., float],
     strategy: Strategy | str | None = None,
     options: Options | None = None,
@@ -94,6 +85,8 @@ def steer(
     (`table.METHODS`); "best-of:8+rws:8" is the best of 8 draws by rws. A value is the raw reward of the greedy
     completion, the text that RWS scores in Step 2.
 
+    canvas: texts or ids with gaps, in place of prompts, as in `decode`.
+
     strategy: which positions each copy commits, "random-order" if not given; methods that draw nothing choose
     themselves. options: as for `decode`; if not given, methods that draw sample tokens at temperature 1. In an exact
     world, one token a step in an order that does not look at the tokens is a draw of the world itself; an order by
@@ -102,7 +95,8 @@ def steer(
     Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 draws what a plain
     decode with that seed draws. Canvases that copies share cost one forward.
 
-    ValueError where copies would not differ, for strategies that count themselves, and as in `decode`.
+    ValueError at temperature 0, where all copies would be the same, for strategies that count themselves, mask again or
+    look ahead, and as in `decode`.
 
     >>> from rws_decode.predictors import load_predictor
     >>> from rws_decode.rewards import load_reward
@@ -110,7 +104,8 @@ def steer(
     >>> run[0].forwards, run.cost.reward_calls
     (12, 4)
     """
-    named = base_of(method)
+    check_places(numbers)
+    named = base_of(method, **numbers)
     if named is not None and strategy is not None:
         raise ValueError(f"strategy is {strategy!r}: method {method!r} names {named}, leave one out")
     strategy, method = strategy or named, as_method(method, **numbers)
@@ -120,12 +115,8 @@ def steer(
     options = Options(sampling_temperature=temperature) if options is None else options
     _check(method, strategy, options)
     base = ("random-order" if method.draws else "default") if strategy is None else strategy
-    job = prepare(predictor, prompts, base, shape, reward, options)
-    if isinstance(job.strategy, OwnCount | RevisingStrategy | Remembering | LookingStrategy):
-        raise ValueError(
-            f"strategy is {job.strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "
-            "is needed"
-        )
+    job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas)
+    check_base(job.strategy)
     assert job.reward is not None
     scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)
     began = time.perf_counter()

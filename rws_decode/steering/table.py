@@ -7,16 +7,18 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rws_decode.strategies.table import check_text
+from rws_decode.strategies.table import STRATEGIES, as_strategy, check_text
 
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
+    from rws_decode.strategies.protocol import Strategy
 
 __all__ = [
     "METHODS",
     "MethodText",
     "as_method",
     "base_of",
+    "check_base",
     "check_method",
     "fitted",
     "is_method",
@@ -37,16 +39,21 @@ class Entry(NamedTuple):
 # Strings, not classes: --help must not wait for PyTorch.
 METHODS: dict[str, Entry] = {
     "best-of": Entry("best_of.BestOf", "n", (), "the answer of most reward among N draws"),
-    "soft-best-of": Entry("best_of.SoftBestOf", "n", ("beta",), "one of N draws, by exp(beta R)"),
+    "soft-best-of": Entry(
+        "best_of.SoftBestOf", "n", ("beta",), "one of N draws, each with a probability proportional to exp(beta R)"
+    ),
     "particles": Entry(
         "particles.Particles", "n", ("beta", "uneven"), "N copies, weighed and resampled on the way (FK steering)"
     ),
     "particle-gibbs": Entry(
-        "particle_gibbs.ParticleGibbs", "n", ("sweeps", "beta", "uneven"), "particles again, beside the last answer"
+        "particle_gibbs.ParticleGibbs",
+        "n",
+        ("sweeps", "beta", "uneven"),
+        "particles again and again; one copy repeats the last answer",
     ),
     "svdd": Entry("svdd.SVDD", "n", ("beta",), "each step drawn N times, one draw taken by its value (SVDD)"),
     "reward-lookahead": Entry(
-        "reward_lookahead.RewardLookahead", "width", ("beta",), "the commit of N after which the text scores best"
+        "reward_lookahead.RewardLookahead", "width", ("beta",), "of N commits the one after which the text scores best"
     ),
     "gradient-guidance": Entry(
         "entrgi.GradientGuidance",
@@ -104,8 +111,11 @@ def method_text(text: str, argument: str = "method") -> MethodText:
         option, _, value = part.partition(":")
         if option in entry.others:
             numbers[option] = _number(value, option, text, argument)
-        else:
+        elif option in STRATEGIES:
             bases.append(part)
+        else:
+            has = f", which has {', '.join(entry.others)}, as in {entry.others[0]}:2" if entry.others else ""
+            raise ValueError(f"{argument} is {text!r}: {part!r} is no strategy and no number of {name}{has}")
     base = "+".join(bases) or None
     if base is not None:
         check_text(base, argument)
@@ -134,23 +144,47 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {value!r}: {argument} {method!r} has its numbers, leave it out")
         return method
-    name, given, _ = method_text(method, argument)
+    name, given, _ = method_text(_with_first(method, numbers), argument)
     module, _, attribute = METHODS[name].rule.rpartition(".")
     rule = getattr(import_module(f"{__package__}.{module}"), attribute)
     known = [field.name for field in fields(rule)]
     for option, value in numbers.items():
         if option not in known:
             raise ValueError(f"{option} is {value!r}: {name} has {', '.join(known)}")
+        if option in given and given[option] != value:
+            raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]:g}, leave one out")
     return rule(**(given | numbers))
+
+
+def _with_first(text: str, numbers: dict[str, Any]) -> str:
+    """Return a text with its first number, where it stands among the numbers: "particles" and n=8."""
+    head, plus, rest = text.partition("+")
+    if ":" in head or head not in METHODS or METHODS[head].first not in numbers:
+        return text
+    return f"{head}:{numbers[METHODS[head].first]}{plus}{rest}"
 
 
 def check_method(text: str, argument: str) -> None:
     """Raise ValueError, naming the argument, where a text names no steering method or numbers that it refuses."""
     try:
         as_method(text, argument)
+        base = method_text(text, argument).base
+        if base is not None:
+            check_base(as_strategy(base))
     except ValueError as error:
         message = str(error)
         raise ValueError(message if message.startswith(argument) else f"{argument} is {text!r}: {message}") from None
+
+
+def check_base(strategy: Strategy) -> None:
+    """Raise ValueError for a strategy that copies cannot follow in step."""
+    from rws_decode.strategies.protocol import LookingStrategy, OwnCount, Remembering, RevisingStrategy
+
+    if isinstance(strategy, OwnCount | RevisingStrategy | Remembering | LookingStrategy):
+        raise ValueError(
+            f"strategy is {strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "
+            "is needed"
+        )
 
 
 def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMethod:
@@ -189,6 +223,6 @@ def fitted(text: str, budget: int, steps: int, argument: str = "method") -> str:
     return f"{head}:{within(head, budget, steps, **others).copies}{plus}{rest}"
 
 
-def base_of(method: SteeringMethod | str) -> str | None:
-    """Return the strategy that a text gives to each copy, None where it gives none."""
-    return method_text(method).base if isinstance(method, str) else None
+def base_of(method: SteeringMethod | str, **numbers: Any) -> str | None:
+    """Return the strategy that a text gives to each copy, None where it gives none. numbers: as in `as_method`."""
+    return method_text(_with_first(method, numbers)).base if isinstance(method, str) else None

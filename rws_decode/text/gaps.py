@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-__all__ = ["before_gap", "filled", "from_gap", "gap_ids", "gap_text", "masks_in", "parts_of", "row_of", "without_gaps"]
+__all__ = ["before_gap", "check_gaps", "filled", "from_gap", "gap_ids", "gap_text", "masks_in", "parts_of", "row_of"]
+__all__ += ["without_gaps"]
 
 _GAP = re.compile(r"\s*\[MASK:([1-9]\d{0,3})\]")
 
@@ -18,6 +19,19 @@ def masks_in(text: str) -> int:
     (14, 0)
     """
     return sum(int(gap) for gap in _GAP.findall(text))
+
+
+def check_gaps(text: str) -> None:
+    """Raise ValueError for what looks like a gap and is none.
+
+    >>> check_gaps("the [MASK: 4] .")
+    Traceback (most recent call last):
+    ...
+    ValueError: '[MASK: 4]' is no gap: a number of masks from 1 to 9999 is needed, as in [MASK:4]
+    """
+    for gap in re.findall(r"\[MASK:[^\]]*\]", text):
+        if not _GAP.fullmatch(gap):
+            raise ValueError(f"{gap!r} is no gap: a number of masks from 1 to 9999 is needed, as in [MASK:4]")
 
 
 def parts_of(text: str) -> list[str | int]:
@@ -48,6 +62,7 @@ def gap_ids(text: str, encode: Callable[[str], list[int]], mask_id: int) -> list
     >>> gap_ids("ab [MASK:2] c", lambda part: [len(part)], mask_id=0)
     [2, 0, 0, 2]
     """
+    check_gaps(text)
     first, *rest = _GAP.split(text)
     ids = list(encode(first)) if first or not rest else []
     for gap, part in zip(rest[::2], rest[1::2], strict=True):
