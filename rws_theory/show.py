@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from fractions import Fraction
 from html import escape
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any
 
-__all__ = ["clipped", "facts_html", "figures", "one_line", "quoted", "shortened", "table_html"]
+__all__ = ["clipped", "facts_html", "figures", "number", "one_line", "quoted", "shortened", "table_html"]
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
@@ -141,6 +142,22 @@ def figures(value: float) -> str:
     ('4.8121', '32', '1e-12')
     """
     return f"{value:.5g}"
+
+
+def number(value: Rational | float) -> str:
+    """Return an exact number to be read: as a decimal where it is one, else five digits and then the fraction.
+
+    A fraction of more than 12 characters is only called exact.
+
+    >>> from fractions import Fraction
+    >>> number(Fraction(13, 2)), number(Fraction(4, 7)), number(Fraction(1.1)), number(3), number(Fraction(7, 200))
+    ('6.5', '0.57143 (4/7)', '1.1 (exact fraction)', '3', '0.035')
+    """
+    text = figures(float(value))
+    if not isinstance(value, Rational) or Fraction(text) == value:
+        return text
+    fraction = f"{value.numerator}/{value.denominator}"
+    return f"{text} ({fraction if len(fraction) <= 12 else 'exact fraction'})"
 
 
 def shortened(items: Iterable[object], most: int = 6) -> str:
