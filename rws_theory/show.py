@@ -9,7 +9,7 @@ from html import escape
 from numbers import Rational, Real
 from typing import Any
 
-__all__ = ["clipped", "facts_html", "figures", "number", "one_line", "quoted", "shortened", "table_html"]
+__all__ = ["Exact", "clipped", "facts_html", "figures", "number", "one_line", "quoted", "shortened", "table_html"]
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
@@ -160,6 +160,17 @@ def number(value: Rational | float) -> str:
     return f"{text} ({fraction if len(fraction) <= 12 else 'exact fraction'})"
 
 
+class Exact(Fraction):
+    """A Fraction that shows itself as a number first; it computes and compares as one, and str() is still p/q.
+
+    >>> Exact(4, 7), Exact(13, 2), (Exact(1.1), str(Exact(4, 7)), Exact(1, 2) + 1)
+    (0.57143 (4/7), 6.5, (1.1 (exact fraction), '4/7', Fraction(3, 2)))
+    """
+
+    def __repr__(self) -> str:
+        return number(self)
+
+
 def shortened(items: Iterable[object], most: int = 6) -> str:
     """Return the first items with commas between them, and the number of all where some are left out.
 
@@ -171,6 +182,8 @@ def shortened(items: Iterable[object], most: int = 6) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, Fraction):
+        return number(value)
     return figures(value) if isinstance(value, float) else str(value)
 
 

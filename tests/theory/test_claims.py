@@ -319,8 +319,8 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
         ("rows", row, "god"): str(row) for row in range(8)} | {("rows", 6, "perplexity"): "10.84"}}, {
         "verdict": "false", "counterexample": "At scale 16 perplexity is 10.84.",
         "evidence": "The lowest perplexity of the table is 10.84, the worst of RWS 10.84: at every scale not higher"
-        " than that of RWS. Of 28 pairs of rows, GOD falls with the scale in 0; where GOD is higher, perplexity is lower in"
-        " 22 pairs and higher in 5."}),
+        " than that of RWS. Of 28 pairs of rows, GOD falls with the scale in 0; where GOD is higher, perplexity is"
+        " lower in 22 pairs and higher in 5."}),
     ("F-temperature-quality", {"table8_temperature": {("rows", 3, "perplexity"): "12.31"}}, {"verdict": "false"}),
     ("F-temperature-quality", {"table8_temperature": {("rows", 3, "perplexity"): "12.32"}}, {
         "verdict": "not confirmed", "counterexample": None, "correction": None,
