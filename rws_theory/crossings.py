@@ -82,25 +82,9 @@ class Crossings:
 def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rtol: float = 1e-12) -> Crossings:
     """Find all scales r > 0 at which the confidences of logits `a` and `b` are equal, with proof.
 
-    With gaps u of a and v of b, P^a(r) > P^b(r) exactly where g(r) = sum_k exp(-r u_k) - sum_k exp(-r v_k) < 0
-    (docs/theory.md, eq. (T5); Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling"). Gaps that a and b share
-    are cancelled exactly. Then (0, inf) is cut into parts on each of which g is proved to have no zero, or exactly one:
-
-    - Near 0 the first power sum of the gaps that differs decides (eq. (T6)); near infinity the smallest gap that is
-      left does (eq. (T7)).
-    - With the sign of g(1) the two ends tell whether the numbers of crossings in (0, 1) and in (1, inf) are odd (eq.
-      (T9)).
-    - ``bound`` is Laguerre's form of Descartes' rule of signs, at most d - 2 (eq. (T12)). So Theorem 1 of the paper,
-      which allows at most one crossing, holds for d <= 3 once the sign in (b) is mended, and fails for every d >= 4
-      (eq. (T17)).
-    - For rational input (see `a`) g is an integer polynomial in exp(-r G / q), whose square-free decomposition decides
-      all multiplicities while its degree is at most 2,000 (eq. (T14)). The same is tried for float64 input where a
-      tangency is suspected.
-
-    Guaranteed, for the numbers given (float64 values are taken as the dyadic rationals that they are): all fields but
-    ``root``. Each entry of multiplicity 1 has relative width at most `rtol` (neighbouring floats are as close as it
-    gets; a crossing outside the float64 range has 0.0 or inf for an end). What 1,024 bits do not resolve (4,096 in
-    exact mode, 128 with more than 4,096 different gaps) is listed as a cluster, and ``complete`` is False.
+    Between two neighbouring crossings one position is the more confident at every scale. The result lists all of them,
+    each between two floats, with its multiplicity; ``complete`` says that no other exists. The input decides how it is
+    read: floats are taken as the dyadic rationals that they are, ints and Fractions as they stand.
 
     Parameters
     ----------
@@ -129,6 +113,28 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
     >>> result = crossings([0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24])
     >>> result.count, result.crossings[0].multiplicity, round(result.roots[0], 12), result.certificate
     (1, 2, 1.098612288668, 'exact')
+
+    Notes
+    -----
+    With gaps u of a and v of b, P^a(r) > P^b(r) exactly where g(r) = sum_k exp(-r u_k) - sum_k exp(-r v_k) < 0
+    (docs/theory.md, eq. (T5); Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling"). Gaps that a and b share
+    are cancelled exactly. Then (0, inf) is cut into parts on each of which g is proved to have no zero, or exactly one:
+
+    - Near 0 the first power sum of the gaps that differs decides (eq. (T6)); near infinity the smallest gap that is
+      left does (eq. (T7)).
+    - With the sign of g(1) the two ends tell whether the numbers of crossings in (0, 1) and in (1, inf) are odd (eq.
+      (T9)).
+    - ``bound`` is Laguerre's form of Descartes' rule of signs, at most d - 2 (eq. (T12)). So Theorem 1 of the paper,
+      which allows at most one crossing, holds for d <= 3 once the sign in (b) is mended, and fails for every d >= 4
+      (eq. (T17)).
+    - For rational input (see `a`) g is an integer polynomial in exp(-r G / q), whose square-free decomposition decides
+      all multiplicities while its degree is at most 2,000 (eq. (T14)). The same is tried for float64 input where a
+      tangency is suspected.
+
+    Guaranteed, for the numbers given (float64 values are taken as the dyadic rationals that they are): all fields but
+    ``root``. Each entry of multiplicity 1 has relative width at most `rtol` (neighbouring floats are as close as it
+    gets; a crossing outside the float64 range has 0.0 or inf for an end). What 1,024 bits do not resolve (4,096 in
+    exact mode, 128 with more than 4,096 different gaps) is listed as a cluster, and ``complete`` is False.
     """
     x, y = exact_logits(a, "a"), exact_logits(b, "b")
     if len(x) != len(y):

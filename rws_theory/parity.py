@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference
 from rws_theory.crossings import exact_logits
+from rws_theory.show import Exact
 
 __all__ = ["GapPair", "Logits", "Parity", "no_flip_certificate", "parity", "sign_parity", "supermajorises"]
 
@@ -126,11 +127,11 @@ class GapPair:
 
     def total(self, side: int) -> Fraction:
         """Return Sigma of one side, 0 for a and 1 for b."""
-        return Fraction(sum(self.gaps[side]), self.denominator)
+        return Exact(sum(self.gaps[side]), self.denominator)
 
     def smallest(self, side: int) -> Fraction | float:
         """Return delta of one side; inf where it has no gap."""
-        return Fraction(self.gaps[side][0], self.denominator) if self.gaps[side] else math.inf
+        return Exact(self.gaps[side][0], self.denominator) if self.gaps[side] else math.inf
 
 
 def sign_parity(g: ExponentialSum) -> Parity:
@@ -145,7 +146,7 @@ def sign_parity(g: ExponentialSum) -> Parity:
     near_zero = -1 if (moment > 0) == (power % 2 == 0) else 1
     at_one = -g.sign(1.0)
     near_infinity = -1 if g.coefficients[0] > 0 else 1
-    gap = Fraction(g.exponents[0], g.denominator)
+    gap = Exact(g.exponents[0], g.denominator)
     return Parity(near_zero, at_one, near_infinity, int(near_zero != at_one), int(near_infinity != at_one), power, gap)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from fractions import Fraction
 from html import escape
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any
 
-__all__ = ["clipped", "facts_html", "figures", "one_line", "quoted", "shortened", "table_html"]
+__all__ = ["Exact", "clipped", "facts_html", "figures", "number", "one_line", "quoted", "shortened", "table_html"]
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
@@ -143,6 +144,33 @@ def figures(value: float) -> str:
     return f"{value:.5g}"
 
 
+def number(value: Rational | float) -> str:
+    """Return an exact number to be read: as a decimal where it is one, else five digits and then the fraction.
+
+    A fraction of more than 12 characters is only called exact.
+
+    >>> from fractions import Fraction
+    >>> number(Fraction(13, 2)), number(Fraction(4, 7)), number(Fraction(1.1)), number(3), number(Fraction(7, 200))
+    ('6.5', '0.57143 (4/7)', '1.1 (exact fraction)', '3', '0.035')
+    """
+    text = figures(float(value))
+    if not isinstance(value, Rational) or Fraction(text) == value:
+        return text
+    fraction = f"{value.numerator}/{value.denominator}"
+    return f"{text} ({fraction if len(fraction) <= 12 else 'exact fraction'})"
+
+
+class Exact(Fraction):
+    """A Fraction that shows itself as a number first; it computes and compares as one, and str() is still p/q.
+
+    >>> Exact(4, 7), Exact(13, 2), (Exact(1.1), str(Exact(4, 7)), Exact(1, 2) + 1)
+    (0.57143 (4/7), 6.5, (1.1 (exact fraction), '4/7', Fraction(3, 2)))
+    """
+
+    def __repr__(self) -> str:
+        return number(self)
+
+
 def shortened(items: Iterable[object], most: int = 6) -> str:
     """Return the first items with commas between them, and the number of all where some are left out.
 
@@ -154,6 +182,8 @@ def shortened(items: Iterable[object], most: int = 6) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, Fraction):
+        return number(value)
     return figures(value) if isinstance(value, float) else str(value)
 
 

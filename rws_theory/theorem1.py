@@ -45,11 +45,11 @@ class Clause:
 class Theorem1Verdict:
     """What :func:`theorem1` decides about one pair.
 
-    Sigma and delta are exact rationals; delta is inf where a position has no gap. ``below_one`` and ``above_one`` count
-    the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed`` holds the clauses of
-    Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the paper's own Step 3 derives it,
-    ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the certified crossings
-    of the pair.
+    Sigma and delta are exact, and show themselves as numbers; delta is inf where a position has no gap. ``below_one``
+    and ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed``
+    holds the clauses of Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the paper's own Step 3
+    derives it, ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the
+    certified crossings of the pair.
     """
 
     dimension: int
@@ -126,6 +126,8 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     Theorem1Verdict(printed fails (exclusive), mended fails (exclusive), corrected holds; crossings: 1 below 1, 1 above)
     >>> verdict.below_one, verdict.above_one, verdict.printed_holds, verdict.mended_holds
     (1, 1, False, False)
+    >>> verdict.sigma, verdict.delta
+    ((8, 9.5), (1, 1.5))
     >>> [(clause.name, clause.premise, clause.holds) for clause in verdict.mended]
     [('exclusive', True, False), ('a', True, True), ('b', True, True), ('c', False, True)]
     """

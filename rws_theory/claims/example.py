@@ -9,6 +9,7 @@ from flint import arb, fmpq
 from rws_theory.claims.claim import Check, Claim
 from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
+from rws_theory.show import number
 
 __all__ = ["CHECKS"]
 
@@ -24,11 +25,21 @@ def _gaps(logits: list[Fraction]) -> list[Fraction]:
     return sorted(top - x for i, x in enumerate(logits) if i != logits.index(top))
 
 
+def _shown() -> str:
+    return ", ".join(f"{name} = ({', '.join(map(number, x))})" for name, x in zip("ab", _logits(), strict=True))
+
+
+def _formula(r: int) -> str:
+    """Return P of both at r as sums of exponentials."""
+    texts = (" + ".join(["1", *(f"exp(-{number(r * u)})" for u in _gaps(x))]) for x in _logits())
+    return "; ".join(f"P^{name}({r}) = 1 / ({text})" for name, text in zip("ab", texts, strict=True))
+
+
 def _ball(number: Fraction) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def _probability(logits: list[Fraction], r: int) -> arb:
+def _probability(logits: list[Fraction], r: Fraction | int) -> arb:
     """Return P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
     return 1 / sum((_ball(-r * gap).exp() for gap in _gaps(logits)), arb(1))
 
@@ -53,13 +64,17 @@ def gap_values() -> Claim:
         example["delta_a"],
         example["delta_b"],
     ]
-    shown = "; ".join(f"({', '.join(str(u) for u in row)})" for row in gaps)
+    shown = "; ".join(
+        f"{name}: {', '.join(f'{number(max(x))} - {number(max(x) - u)} = {number(u)}' for u in row)},"
+        f" sum {number(sum(row))}"
+        for name, x, row in zip("ab", _logits(), gaps, strict=True)
+    )
     return Claim(
         "D-gaps",
         "Appendix D.1",
         "Sigma_a = 1.3, delta_a = 0.5, Sigma_b = 1.2, delta_b = 0.6.",
         "true" if holds else "false",
-        f"Exact gaps of a and b: {shown}.",
+        f"Exact gaps: {shown}.",
     )
 
 
@@ -72,7 +87,7 @@ def at_one() -> Claim:
         "Appendix D.1",
         "P^a(1) = 0.486 and P^b(1) = 0.477, to three decimals.",
         "true" if _right(values) else "false",
-        f"In ball arithmetic: {shown}.",
+        f"In ball arithmetic: {shown}. {_formula(1)}.",
     )
 
 
@@ -87,8 +102,8 @@ def at_two() -> Claim:
         "Appendix D.1",
         "P^a(2) = 0.835 and P^b(2) = 0.847, which confirms a flip for r > 1.",
         "true" if holds else "false",
-        f"In ball arithmetic: {shown}; {'flipped' if flip else 'no flip'} at r = 2.",
-        None if holds else "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5) at r = 2",
+        f"In ball arithmetic: {shown}; {'flipped' if flip else 'no flip'} at r = 2. {_formula(2)}.",
+        None if holds else f"{_shown()} at r = 2",
         None if holds else f"{shown}{'' if flip else ': no flip yet'}.",
     )
 
@@ -110,7 +125,11 @@ def crossing() -> Claim:
     enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in certified.crossings]
     roots = [root for root in sympy.solve(polynomial) if root > 1]
     confirmed = roots == [golden] and certified.complete and enclosed == [True]
-    wrong = bool(abs(exact - printed_in("appendix_d", exact=True)["crossing"]) > Fraction(1, 200))
+    said = printed_in("appendix_d", exact=True)["crossing"]
+    there = " and ".join(
+        f"P^{name} = {float(_probability(x, said)):.4f}" for name, x in zip("ab", _logits(), strict=True)
+    )
+    wrong = bool(abs(exact - said) > Fraction(1, 200))
     refuted = confirmed and wrong
     return Claim(
         "D-crossing",
@@ -119,7 +138,7 @@ def crossing() -> Claim:
         "false" if refuted else "true" if confirmed else "not confirmed",
         f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; the one certified crossing "
         f"{'encloses' if confirmed else 'does not enclose'} its root above 1.",
-        "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5)" if refuted else None,
+        f"{_shown()}: at r = {float(said):g} {there}" if refuted else None,
         f"r = 10 log((1 + sqrt 5) / 2) = {sympy.N(exact, 11)}, ten times the logarithm of the golden ratio."
         if refuted
         else None,

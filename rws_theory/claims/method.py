@@ -11,8 +11,8 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
-from rws_theory.claims.claim import Check, Claim, Verdict
-from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, smallest
+from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, all_pairs, smallest
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
 from rws_theory.printed import printed_in
@@ -23,6 +23,9 @@ FACTORS = (Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(32))
 RISING = ((1,), (2,), (1, 1), (1, 4), (2, 3, 9))  # gaps
 REWARDS = (-1e6, -4.0, 0.0, 4.0, 1e6)  # normalised
 SIZES = range(1, 8)
+# The largest gap of every number of tokens, of the pairs in which reversals are counted.
+POPULATION = ((2, 8), (3, 8), (4, 6))
+UNIT = 4
 
 
 def _largest(values: tuple[Fraction | int, ...]) -> list[int]:
@@ -40,9 +43,9 @@ def argmax_unchanged() -> Claim:
         "Section 3.2, Step 4",
         "The argmax at each position is the same whatever the factor.",
         "true" if kept else "false",
-        f"Proof: docs/theory.md, section 7. All {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at factors"
-        f" {', '.join(map(str, FACTORS))} agree, exactly. So within a step RWS changes where a token is committed,"
-        " never which.",
+        f"x_i > x_j gives c x_i > c x_j for every c > 0. All {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at"
+        f" factors {', '.join(map(str, FACTORS))} agree, exactly. So within a step RWS changes where a token is"
+        " committed, never which.",
     )
 
 
@@ -62,9 +65,11 @@ def probability_gaps() -> Claim:
         "Section 3.1",
         "Increasing the logits amplifies the probability gaps.",
         "true with correction" if at_three < at_one else "not confirmed",
-        "It is true of the lead of the most likely token, and of log-odds between any two (docs/theory.md, section 7).",
-        f"d = 3, logits (0, -1, -2): the second token leads the third by {float(at_one):.4f} at r = 1 and by"
-        f" {float(at_three):.4f} at r = 3 (smallest: with d = 2 there is only the top's lead)",
+        "It is true of the lead of the most likely token, and of log-odds between any two, log(p_i / p_j) = r (x_i -"
+        " x_j) (docs/theory.md, section 7).",
+        "d = 3, logits (0, -1, -2): the second token leads the third by (exp(-r) - exp(-2r)) / (1 + exp(-r) + exp(-2r))"
+        f" = {float(at_one):.4f} at r = 1 and {float(at_three):.4f} at r = 3 (smallest: with d = 2 there is only the"
+        " top's lead)",
         "The lead of the most likely token over every other does not decrease with r; other gaps may.",
     )
 
@@ -73,6 +78,7 @@ def selective() -> Claim:
     """Check that every P^x(r) increases with r unless all its logits tie: one factor moves all one way (eq. (T1))."""
     factor = 2
     moved = all(Pair(gaps, tuple(factor * u for u in gaps)).order_at_one < 0 for gaps in RISING)
+    less, more = (Pair((2,), (1,)).probabilities(r)[::-1] for r in (1, factor))
     return Claim(
         "AB-selective",
         "Abstract",
@@ -80,7 +86,8 @@ def selective() -> Claim:
         "false" if moved else "not confirmed",
         f"One factor moves all positions the same way (docs/theory.md, section 1); proved for {len(RISING)} vectors at"
         f" r = 1 and {factor}.",
-        "Two positions, d = 2, gaps (1) and (2): a factor of 2 raises both, the more confident one too, and keeps"
+        "Two positions, d = 2, gaps (1) and (2), P = 1 / (1 + exp(-r gap)): a factor of 2 raises both,"
+        f" {less[0]:.4f} to {more[0]:.4f} and {less[1]:.4f} to {more[1]:.4f}, the more confident one too, and keeps"
         " their order (smallest: fewest tokens)",
         "A factor above 1 raises the confidence of every position whose logits are not all equal, one below 1 lowers"
         " it; which position is the most confident may change.",
@@ -88,29 +95,68 @@ def selective() -> Claim:
 
 
 def more_reversals() -> Claim:
-    """Find a pair below 1 and one above 1 that a larger factor puts back in order (docs/theory.md, section 7)."""
-    below = smallest(lambda p: p.counts[0] == 1)
+    """Count the pairs of a population that a factor reverses: none near 1, so that the share falls on the way to 1.
+
+    docs/theory.md, section 7, has the argument for any population.
+    """
+    grid = [row["scale"] for row in printed_in("table8_temperature", exact=True)["rows"]]
+    population = [
+        pair
+        for d, largest in POPULATION
+        for top in range(1, largest + 1)
+        for each in all_pairs(d - 1, top)
+        if (pair := Pair(each.a, each.b, UNIT)).order_at_one > 0
+    ]
+    reversed_ = {scale: sum(pair.order(float(scale)) < 0 for pair in population) for scale in grid}
+    below = [reversed_[scale] for scale in grid if scale <= 1]
     above = smallest(lambda p: p.counts == (0, 2), bound=2, units=UNITS)
-    verdict: Verdict = "not confirmed"
-    shown = "none found"
-    if below and above:
-        (star,), (first, second) = below.crossings.crossings, above.crossings.crossings
-        orders = [below.order(star.lower), below.order(star.upper), above.order(first.upper), above.order(second.upper)]
-        shown = f"d = {above.dimension}, {above}: reversed between {above.values}, restored beyond"
-        if orders == [-1, 1, -1, 1]:
-            verdict = "false"
+    shown, undone = "none found", False
+    if above:
+        first, second = above.crossings.crossings
+        undone = [above.order(first.upper), above.order(second.upper)] == [-1, 1]
+        shown = f"d = {above.dimension}, {above}: reversed between {above.values}, restored beyond; {above.signs}"
+    refuted = undone and below[0] > 0 and below[-1] == 0
+    counts = ", ".join(f"{count} at {float(scale):g}" for scale, count in reversed_.items())
+    sizes = ", ".join(f"d = {d} up to {largest}/{UNIT}" for d, largest in POPULATION)
     return Claim(
         "S3-more-reversals",
         "Section 3.2, Step 3",
         "Larger multiplicative scaling values increase the likelihood of rank reversals.",
-        verdict,
-        f"Below 1 a larger factor can undo a reversal. Above 1 too: {shown}; signs proved.",
-        f"d = {below.dimension}, {below}: reversed for factors below {below.values}, not for larger ones up to 1"
-        f" ({SMALLEST})"
-        if below
+        "false" if refuted else "not confirmed",
+        "A reversal is a pair whose order differs from that at factor 1. At 1 there is none, whatever the pairs, and"
+        " near 1 hardly any: the share falls on the way to 1 from below, and rises only beyond. Above 1 a larger"
+        f" factor can restore a pair too: {shown}.",
+        f"All {len(population):,} pairs of different gaps in multiples of 1/{UNIT}, {sizes}, signs proved. Reversed"
+        f" at the factors of the paper's grid: {counts}."
+        if refuted
         else None,
-        "The pairs reversed against factor 1 are those with an odd number of crossings (with multiplicity) between 1"
-        " and the factor. Their number cannot fall with distance from 1 on a side where no pair crosses twice or more.",
+        "The share of reversed pairs vanishes as the factor goes to 1, from either side. Reversed are the pairs with an"
+        " odd number of crossings (with multiplicity) between 1 and the factor. Their number cannot fall with distance"
+        " from 1 on a side where no pair crosses twice or more.",
+    )
+
+
+def reinforce() -> Claim:
+    """Show by the paper's own example that a larger factor may select the position that was the less confident."""
+    a, b = (printed_in("appendix_d", exact=True)[name] for name in ("a", "b"))
+    gaps = [tuple(int(10 * (max(x) - v)) for v in sorted(x, reverse=True)[1:]) for x in (a, b)]
+    pair = Pair(gaps[0], gaps[1], 10)
+    low, high = 1.0, 8.0
+    turned = pair.order(low) > 0 > pair.order(high)
+    (a_low, b_low), (a_high, b_high) = pair.probabilities(low), pair.probabilities(high)
+    return Claim(
+        "S3-reinforce",
+        "Section 3.1, against Section 3.2, Step 3",
+        "Increasing logits reinforces the selection of high-confidence tokens; decreasing them lets lower-confidence"
+        " ones become more likely.",
+        "true with correction" if turned else "not confirmed",
+        "Within a position it is true: the top token's probability rises with the factor. Selection is among positions,"
+        " and there Section 3.2 says the opposite, that larger factors reverse more. Of any set of pairs the share that"
+        " keeps its order and the share reversed add up to 1, so at most one of them rises.",
+        f"Appendix D's pair: at factor {low:g} the first is ahead, {a_low:.4f} against {b_low:.4f}; at {high:g} the"
+        f" second is, {a_high:.4f} against {b_high:.4f}. The larger factor selects what was the less confident.",
+        "Increasing logits raises the top token's probability at every position; which position is selected may change"
+        " either way.",
     )
 
 
@@ -147,8 +193,9 @@ def factor_bounds() -> Claim:
         "Section 3.2, Step 3",
         "The sigmoid keeps the factor in a stable range, and the square root keeps it from being too small.",
         "true" if inside and raised else "false",
-        f"For s_R = 1 and eps = 1e-5 the factor lies in [{float(low):.5f}, {float(high):.6f}], approached in the"
-        f" limits; at normalised reward -4 it is {factors[-4.0]:.3f}, where the sigmoid alone is {expit(-4.0):.3f}.",
+        f"Factor s_R sqrt(sigmoid(r) + eps). For s_R = 1 and eps = 1e-5 it lies in [{float(low):.5f},"
+        f" {float(high):.6f}], approached in the limits;"
+        f" at normalised reward -4 it is {factors[-4.0]:.3f}, where the sigmoid alone is {expit(-4.0):.3f}.",
     )
 
 
@@ -185,24 +232,33 @@ def _masked(rates: Iterable[Fraction]) -> Fraction:
 
 
 def forward_process() -> Claim:
-    """Compose the printed steps exactly: they do not give the printed marginal t / T (docs/theory.md, eq. (T55))."""
+    """Compose steps exactly: the printed formula is right as q(x_t | x_0), not as a step (eq. (T55))."""
     cases = [(total, t) for total in SIZES for t in range(1, total + 1)]
     right = all(
         _masked(Fraction(1, total - s + 1) for s in range(1, t + 1)) == Fraction(t, total) for total, t in cases
     )
     shares = [(total, t, _masked(Fraction(s, total) for s in range(1, t + 1))) for total, t in cases]
-    wrong = [
-        f"T = {total}, t = {t}: {share} masked instead of {Fraction(t, total)}"
-        for total, t, share in shares
-        if share != Fraction(t, total)
-    ]
+    wrong = [(total, t, share) for total, t, share in shares if share != Fraction(t, total)]
+    counterexample, example = None, ""
+    if wrong:
+        total, t, share = wrong[0]
+        mended = " ".join(f"(1 - 1/{total - s + 1})" for s in range(1, t + 1))
+        example = f": T = {total}, t = {t} leaves {mended} = {1 - Fraction(t, total)} unmasked"
+        kept = " ".join(f"(1 - {s}/{total})" for s in range(1, t + 1))
+        counterexample = (
+            f"T = {total}, t = {t}: steps that each mask with s / T leave {kept} = {1 - share} unmasked, so {share} is"
+            f" masked instead of {Fraction(t, total)} (smallest T, then t)"
+        )
     return Claim(
         "A-forward",
         "Appendix A",
-        "q(x_t | x_{t-1}) masks each token of x_0 with probability t / T, and q(x_t | x_0) is that transition.",
-        "false" if wrong and right else "not confirmed",
-        f"Composed exactly for all {len(cases)} pairs t <= T up to T = {max(SIZES)}.",
-        f"{wrong[0]} (smallest T, then t)" if wrong else None,
+        "The forward process q(x_t | x_{t-1}) masks each token of x_0 with probability t / T; this transition"
+        " probability is q(x_t | x_0).",
+        "true with correction" if wrong and right else "not confirmed",
+        "The printed formula is labelled q(x_t | x_0), and as that it is right; only the word transition, and q(x_t |"
+        f" x_{{t-1}}) before it, are loose. Steps that mask with 1 / (T - t + 1) compose to t / T, exactly, for all"
+        f" {len(cases)} pairs t <= T up to T = {max(SIZES)}{example}.",
+        counterexample,
         "q(x_t | x_0) masks with probability t / T; the step q(x_t | x_{t-1}) masks with probability 1 / (T - t + 1).",
     )
 
@@ -214,6 +270,7 @@ CHECKS: dict[str, Check] = {
     "S3-factor-range": factor_bounds,
     "S3-more-reversals": more_reversals,
     "S3-adaptive": adaptive,
+    "S3-reinforce": reinforce,
     "GOD-footrule": footrule,
     "A-forward": forward_process,
 }

@@ -6,13 +6,15 @@ has fewer tokens, then a smaller largest integer, then is first in lexicographic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from rws_theory.certified.exponential_sum import ExponentialSum, gap_difference
@@ -20,7 +22,7 @@ from rws_theory.crossings import Crossings, crossings
 
 __all__ = ["SMALLEST", "UNITS", "Pair", "all_pairs", "ordered_pairs", "smallest"]
 
-SMALLEST = "smallest: fewest tokens, then smallest largest gap (gaps: positive integers over a common unit)"
+SMALLEST = "smallest of whole-number gaps over a unit: fewest tokens, then smallest largest gap"
 UNITS = tuple(range(1, 13))
 # For a property that needs so large a Laguerre bound: the most tokens and the largest integer that are tried.
 _TRIED = {0: (3, 8), 2: (4, 15), 3: (5, 17)}
@@ -113,6 +115,48 @@ class Pair:
     def values(self) -> str:
         """The crossings to five decimals."""
         return ", ".join(f"{c.lower:.5f}..." for c in self.crossings.crossings)
+
+    def probabilities(self, r: float) -> tuple[float, float]:
+        """P^a and P^b at a scale, rounded to float64: to be read; what is proved is :meth:`order`."""
+        a, b = (1 / (1 + math.fsum(math.exp(-r * u / self.unit) for u in gaps)) for gaps in (self.a, self.b))
+        return a, b
+
+    @property
+    def signs(self) -> str:
+        """g on both sides of every crossing, at scales of few digits, for a reader with a calculator; signs proved.
+
+        >>> Pair((2, 2), (1, 4)).signs
+        'g(r) = F_a - F_b: g(0.2) = +0.0726, g(1) = -0.1155'
+        """
+        at = _between([c.root for c in self.crossings.crossings])
+        values = []
+        for r in at:
+            exact = [[(arb(-r) * u / self.unit).exp() for u in gaps] for gaps in (self.a, self.b)]
+            value = sum(exact[0], arb(0)) - sum(exact[1], arb(0))
+            if not value * -self.order(r) > 0:
+                raise ArithmeticError(f"g({r}) of {self} has no proved sign")
+            values.append(f"g({r:.7g}) = {_signed(float(value))}")
+        return f"g(r) = F_a - F_b: {', '.join(values)}"
+
+
+def _signed(value: float) -> str:
+    """Return a number with its sign: four decimals, or three digits where that is too few."""
+    return f"{value:+.4f}" if abs(value) >= 5e-3 else f"{value:+.2e}"
+
+
+def _between(roots: list[float]) -> list[float]:
+    """Return a scale below the roots, one between neighbours, and one above: 1 where it fits, else of few digits.
+
+    >>> _between([0.48121]), _between([1.12480, 1.52898])
+    ([0.2, 1.0], [1.0, 1.3, 3.0])
+    """
+    edges = [0.0, *roots, 4 * max(1.0, *roots[-1:])]
+    scales = []
+    for low, high in pairwise(edges):
+        middle = math.sqrt(low * high) if low else high / 2
+        rounded = (float(f"{middle:.{digits}e}") for digits in range(16))
+        scales.append(next(r for r in (1.0, *rounded) if low < r < high))
+    return scales
 
 
 @lru_cache(maxsize=2**14)

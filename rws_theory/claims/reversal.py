@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from rws_theory.claims import intuition
 from rws_theory.claims.claim import Check, Claim, Verdict
-from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
+from rws_theory.show import number
 
 __all__ = ["CHECKS"]
 
@@ -44,6 +45,19 @@ def _shown(pair: Pair | None, what: str) -> str | None:
     return None if pair is None else f"d = {pair.dimension}, {pair}: {what} ({SMALLEST})"
 
 
+def _totals(pair: Pair) -> str:
+    """Return both premises' numbers."""
+    (sigma_a, sigma_b), (delta_a, delta_b) = pair.sigma, pair.delta
+    sums = f"Sigma_a = {number(sigma_a)}, Sigma_b = {number(sigma_b)}"
+    return f"{sums}, delta_a = {number(delta_a)}, delta_b = {number(delta_b)}"
+
+
+def _at(pair: Pair, scales: tuple[float, ...] = (0.1, 1, 4)) -> str:
+    """Return both confidences at a few scales, for the eye."""
+    values = (f"{a:.4f} and {b:.4f} at r = {r:g}" for r in scales for a, b in [pair.probabilities(r)])
+    return f"P^a and P^b are {', '.join(values)}"
+
+
 def _mended(pair: Pair) -> bool:
     """Say whether Theorem 1 with the sign of (b) mended holds for an ordered pair."""
     low, high = pair.counts
@@ -57,14 +71,14 @@ def exclusive() -> Claim:
     """Find a pair that meets the printed premises of (a) and (b), and one that flips on both sides of 1 (section 3)."""
     as_printed = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.delta[0] > p.delta[1])
     mended = smallest(lambda p: min(p.counts) >= 1, bound=2, units=UNITS)
-    flips = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
+    flips = f"d = {mended.dimension}, {mended}, crossings {mended.values}; {mended.signs}" if mended else "none found"
     return Claim(
         "T1-exclusive",
         "Theorem 1, and Step 4 of Appendix D",
         "Exactly one of (a), (b), (c) holds.",
         _refuted(as_printed and mended),
         f"With the sign of (b) mended one pair can still flip on both sides of 1: {flips}.",
-        _shown(as_printed, "the printed premises of (a) and (b) both hold"),
+        _shown(as_printed, f"the printed premises of (a) and (b) both hold, {as_printed and _totals(as_printed)}"),
         "With the sign of (b) mended the premises exclude each other for d <= 3; from d = 4 on a pair may cross below"
         " 1, above 1, on both sides or on neither.",
     )
@@ -95,7 +109,7 @@ def low_unique() -> Claim:
         "If Sigma_a < Sigma_b the crossing in (0, 1) is unique.",
         _refuted(pair),
         "For d <= 4 it is unique, by parity and Laguerre's bound d - 2.",
-        _shown(pair, f"three crossings in (0, 1), {pair and pair.values}"),
+        _shown(pair, f"three crossings in (0, 1), {pair and pair.values}; {pair and pair.signs}"),
         "The number of crossings in (0, 1) is odd, counted with multiplicity, and at most the number of sign changes"
         " of H, itself at most d - 2.",
     )
@@ -110,7 +124,7 @@ def high_printed() -> Claim:
         "If delta_a > delta_b there is r > 1 where the curves cross, and P^a < P^b beyond it.",
         _refuted(pair),
         "The proof's own Step 3 derives the opposite premise, delta_a < delta_b.",
-        _shown(pair, "delta_a > delta_b, and P^a > P^b at every scale"),
+        _shown(pair, f"delta_a > delta_b, and P^a > P^b at every scale; {pair and _at(pair)}"),
         "The premise must read delta_a < delta_b (T1b-mended). If delta_a > delta_b, P^a > P^b at all large scales.",
     )
 
@@ -130,7 +144,7 @@ def high_mended() -> Claim:
         _proved(broken, "true with correction") if thrice else "not confirmed",
         f"Existence and the order beyond: docs/theory.md, eq. (T10), no exception among {tried:,} ordered"
         " pairs. Uniqueness holds for d <= 4 and fails from d = 5 on.",
-        _shown(thrice, f"three crossings above 1, {thrice and thrice.values}"),
+        _shown(thrice, f"three crossings above 1, {thrice and thrice.values}; {thrice and thrice.signs}"),
         "The number of crossings in (1, inf) is odd, counted with multiplicity; P^a < P^b beyond the last one.",
     )
 
@@ -142,14 +156,20 @@ def otherwise() -> Claim:
         units=UNITS,
     )
     mended = smallest(lambda p: p.sigma[0] > p.sigma[1] and p.delta[0] > p.delta[1] and sum(p.counts) > 0, bound=2)
-    shown = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
+    shown = "none found"
+    if mended:
+        shown = f"d = {mended.dimension}, {mended}, crossings {mended.values}; {_totals(mended)}; {mended.signs}"
     return Claim(
         "T1c-otherwise",
         "Theorem 1 (c)",
         "Otherwise P^a > P^b for every r > 0.",
         _refuted(as_printed and mended),
         f"With the sign of (b) mended it still fails: {shown}.",
-        _shown(as_printed, f"neither printed premise holds, crossing at {as_printed and as_printed.values}"),
+        _shown(
+            as_printed,
+            f"neither printed premise holds, {as_printed and _totals(as_printed)}, and they cross at"
+            f" {as_printed and as_printed.values}; {as_printed and as_printed.signs}",
+        ),
         "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b for every r > 0.",
     )
 
@@ -182,7 +202,11 @@ def step_two() -> Claim:
         _proved(broken, "true with correction") if derived and silent else "not confirmed",
         f"Expansion {'derived' if derived else 'not confirmed'} symbolically. Sign proved at r = 2^-12 for {tried:,} "
         "ordered pairs.",
-        _shown(silent, "Sigma_a = Sigma_b, where the step says nothing, and yet P^a > P^b near 0"),
+        _shown(
+            silent,
+            "Sigma_a = Sigma_b, where the step says nothing, and yet P^a > P^b near 0;"
+            f" {silent and _at(silent, (0.1, 0.5))}",
+        ),
         "Let p_m be the first power sum of the gaps in which a and b differ; near 0, sign g = (-1)^m sign p_m.",
     )
 
@@ -207,7 +231,11 @@ def step_three() -> Claim:
         "For large r, g(r) ~ C_a exp(-r delta_a) - C_b exp(-r delta_b), so the smaller of delta_a, delta_b decides.",
         _proved(broken, "true with correction") if silent else "not confirmed",
         f"Proof: docs/theory.md, eq. (T7); sign proved at r = 64 for {tried:,} ordered pairs.",
-        _shown(silent, "delta_a = delta_b and C_a = C_b: the formula gives 0, and yet P^a > P^b at all large scales"),
+        _shown(
+            silent,
+            "delta_a = delta_b and C_a = C_b: the formula gives 0, and yet P^a > P^b at all large scales;"
+            f" {silent and _at(silent, (2, 4))}",
+        ),
         "The smallest gap left after cancelling the common gaps of a and b decides: P is lower for its owner.",
     )
 
@@ -221,7 +249,7 @@ def step_four() -> Claim:
         "P^a and P^b increase, so their difference changes sign at most once.",
         _refuted(pair),
         "For d <= 3 it does, by Laguerre's bound d - 2, not by monotonicity.",
-        _shown(pair, f"two simple crossings, {pair and pair.values}"),
+        _shown(pair, f"two simple crossings, {pair and pair.values}; {pair and pair.signs}"),
         "The difference changes sign at most as often as H, hence at most d - 2 times.",
     )
 
@@ -280,7 +308,7 @@ def intuition_low() -> Claim:
         "A reversal occurs for r < 1 if the more confident vector has the larger total gap sum.",
         _refuted(pair),
         "The proof's Step 2 needs the smaller sum; the prose says the larger.",
-        _shown(pair, "the larger sum, and no reversal at any scale"),
+        _shown(pair, f"the larger sum, {pair and _totals(pair)}, and no reversal; {pair and _at(pair)}"),
         "A reversal below 1 is certain if the more confident vector has the smaller total gap.",
     )
 
@@ -294,19 +322,6 @@ def intuition_high() -> Claim:
         "A reversal occurs for r > 1 if the more confident vector has the smaller nearest-competitor gap.",
         _proved(broken),
         f"T1b-mended; no exception among {tried:,} ordered pairs.",
-    )
-
-
-def most_likely() -> Claim:
-    """Refute it by S3-argmax: r > 0 keeps the order of the logits, hence of the probabilities, at every position."""
-    return Claim(
-        "S4-most-likely",
-        "Section 4, first sentence",
-        "Scaling logits can change which token is most likely.",
-        "false" if argmax_unchanged().verdict == "true" else "not confirmed",
-        "exp is increasing and r > 0: x_i > x_j implies r x_i > r x_j, so the order within a position never changes.",
-        "Any logits: (1, 0) at any r > 0 has its first token most likely (smallest: d = 2, the first with a choice)",
-        "Scaling can change which position is the most confident, never which token is most likely at a position.",
     )
 
 
@@ -324,5 +339,5 @@ CHECKS: dict[str, Check] = {
     "T1-dimension": dimension,
     "S52-low": intuition_low,
     "S52-high": intuition_high,
-    "S4-most-likely": most_likely,
+    **intuition.CHECKS,
 }

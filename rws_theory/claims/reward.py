@@ -10,6 +10,8 @@ from typing import Any
 from flint import arb
 
 from rws_theory.claims.claim import Check, Claim
+from rws_theory.printed import printed_in
+from rws_theory.show import number
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.less_reward import rws_less_reward_example
 
@@ -44,12 +46,14 @@ def inequality() -> Claim:
     """Confirm Theorem 2 in exact arithmetic on a grid (proof: docs/theory.md, eq. (T39))."""
     cases = [(w, rewards, y) for w, rewards in _grid() for y in BASES]
     holds = all(_mean(w, rewards, y) >= _mean(w, rewards, Fraction(1)) for w, rewards, y in cases)
+    before, after = (_mean((1, 1), (0, 1), y) for y in (Fraction(1), Fraction(2)))
     return Claim(
         "T2-inequality",
         "Theorem 2",
         "E_{p_r}[R] >= E_p[R] for p_r proportional to p exp(rR) and every r > 0.",
         "true" if holds else "not confirmed",
-        f"Proof: docs/theory.md, eq. (T39); {len(cases):,} distributions with exp(r) rational, in exact arithmetic.",
+        f"Proof: docs/theory.md, eq. (T39); {len(cases):,} distributions with exp(r) rational, in exact arithmetic."
+        f" One: p = (1/2, 1/2), R = (0, 1), exp(r) = 2: E[R] rises from {number(before)} to {number(after)}.",
     )
 
 
@@ -92,7 +96,8 @@ def identity() -> Claim:
         "Appendix E, proof of Theorem 2",
         "A'(r) = A'(0) + r Var_{p_r}[R].",
         "false" if gain > claimed and derived else "not confirmed",
-        f"In ball arithmetic: the gain is {float(gain):.4f}, r Var_{{p_r}} is {float(claimed):.4f}.",
+        "In ball arithmetic, for the counterexample below: the gain is exp(2) / (1 + exp(2)) - 1/2 ="
+        f" {float(gain):.4f}, r Var_{{p_r}} is 2 exp(2) / (1 + exp(2))^2 = {float(claimed):.4f}.",
         "R in {0, 1}, p = (1/2, 1/2), r = 2 (smallest: two states, as one has variance 0)",
         "A'(r) = A'(0) + the integral of Var_{p_s}[R] over s in (0, r) = A'(0) + r Var_{p_s}[R] for some s in (0, r).",
     )
@@ -135,8 +140,10 @@ def scaling() -> Claim:
         "Section 4.3, Interpretation",
         "Scaling logits based on a reward consistently increases the expected reward of the generated tokens.",
         "false" if falls_to < falls_from else "not confirmed",
-        f"For R = (1, 0) instead it rises, from {rises_from} to {rises_to}.",
-        f"p = (2/3, 1/3), R = (0, 1), factor 2: E[R] falls from {falls_from} to {falls_to} (smallest: two words)",
+        "p^2 / Z = (4/9, 1/9) / (5/9). For R = (1, 0) instead E[R] rises,"
+        f" from {number(rises_from)} to {number(rises_to)}.",
+        f"p = (2/3, 1/3), R = (0, 1), factor 2: E[R] falls from {number(falls_from)} to {number(falls_to)} (smallest:"
+        " two words)",
         "d/dc E_{p^c}[R] = Cov_{p^c}(log p, R): scaling up helps where likely outcomes are the rewarded ones.",
     )
 
@@ -172,11 +179,34 @@ def algorithm() -> Claim:
         f" the expected reward in {sum(c.less for c in lower)} of them. Intervals per ensemble:"
         " rws_theory.worlds.ensembles.corollary_study.",
         f"Two positions, three words, weights ({weights}) / 7, R = 1 if the first word is 0: at s_R ="
-        f" {example.reward_scale} RWS's first commit takes E[R] from {example.mean} to {example.rws_expected} and its"
+        f" {example.reward_scale} RWS's first commit takes E[R] from {number(example.mean)} to"
+        f" {number(example.rws_expected)} and its"
         f" output has R = {example.rws_reward}, that of confidence decoding {example.confidence_reward} (smallest:"
         " positions, then words, then total weight)",
         "Nothing is guaranteed: RWS changes where a token is committed, by a factor that no single token's reward"
         " enters.",
+    )
+
+
+def premise() -> Claim:
+    """Show that a normalised reward may be negative, and that the inequality then reverses, in exact arithmetic."""
+    models = printed_in("table7_reward_statistics", exact=True)["rows"]
+    scores = {row["model"]: (0 - row["mean"]) / row["std"] for row in models}
+    negative = {model: score for model, score in scores.items() if score < 0}
+    base, other = _mean((1, 1), (0, 1), Fraction(1)), _mean((1, 1), (0, 1), Fraction(1, 2))
+    listed = ", ".join(f"{model} {float(score):.2f}" for model, score in scores.items())
+    return Claim(
+        "C1-premise",
+        "Corollary 1, against Section 3.2, Step 2",
+        "The scale r^(t) of Corollary 1, produced from the normalised reward, is positive.",
+        "true with correction" if negative and other < base else "not confirmed",
+        "True of the factor of Step 3, s_R sqrt(sigmoid(r) + eps), but that multiplies the logits and not the reward"
+        " (C1-printed). Section 3.2 writes r^(t) for the normalised reward itself, which has mean 0 where its"
+        " statistics were taken, so it is negative for part of the texts. By Table 7 a raw reward of 0 normalises to:"
+        f" {listed}.",
+        f"p = (1/2, 1/2), R = (0, 1), exp(r) = 1/2, so r = -0.69: E[R] falls from {number(base)} to {number(other)}"
+        " (smallest: two outcomes)",
+        "The inequality holds for r > 0 and reverses for r < 0.",
     )
 
 
@@ -186,6 +216,7 @@ CHECKS: dict[str, Check] = {
     "T2-identity": identity,
     "C1-tilted": tilted,
     "C1-printed": as_printed,
+    "C1-premise": premise,
     "C1-scaling": scaling,
     "C1-rws": algorithm,
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
-from rws_theory.show import one_line
+from rws_theory.show import Exact, one_line
 
 __all__ = ["LessReward", "check_less_reward", "rws_less_reward_example"]
 
@@ -135,20 +135,20 @@ def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps
         weights=weights,
         rewards=rewards,
         reward_scale=reward_scale,
-        eps=eps,
-        mean=mean,
-        variance=variance,
+        eps=Exact(eps),
+        mean=Exact(mean),
+        variance=Exact(variance),
         candidate=(first, second),
-        normalised_squared=squared,
+        normalised_squared=Exact(squared),
         factor_above=factor_above,
-        odds_at_one=(odds[0], odds[1]),
-        advantage=advantage,
+        odds_at_one=(Exact(odds[0]), Exact(odds[1])),
+        advantage=Exact(advantage),
         confidence=confidence,
         rws=other,
         confidence_reward=rewards[confidence[0]][confidence[1]],
         rws_reward=rewards[other[0]][other[1]],
-        confidence_expected=confidence_expected,
-        rws_expected=other_expected,
+        confidence_expected=Exact(confidence_expected),
+        rws_expected=Exact(other_expected),
     )
 
 

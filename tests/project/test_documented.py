@@ -58,7 +58,7 @@ class Here:
 GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
 UNGUIDED = "python -m rws_decode generate --model mini --example 3 --trace out/default"
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
-RANDOM_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
+SOME_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
 CALIBRATED = rf"python -m paper_figures calibrate --reward {V2} .*"
 VENV = r"python3 -m venv \.venv"
@@ -72,10 +72,20 @@ HERE: dict[str, Here] = {
     "python -m rws_theory claims --json": Here(more="D-gaps", says=('"verdict": "true"',)),
     r'python -m rws_theory crossings "\[.*': Here(says=("crossing at r = 4.8121182506", "these are all (proved")),
     "python -m rws_theory crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("no crossing at any scale",)),
-    RANDOM_LOGITS: Here(leaves=("logits.npy",)),
-    r"python -m rws_theory path logits\.npy .*": Here(first=(RANDOM_LOGITS,), says=("certified",)),
+    SOME_LOGITS: Here(leaves=("logits.npy",)),
+    r"python -m rws_theory path logits\.npy .*": Here(
+        first=(SOME_LOGITS,),
+        says=(
+            "scales 0.01 to 2.122",
+            "positions 2",
+            "to 4.812",
+            "positions 0",
+            "to 32: positions 1",
+            "certified at every scale",
+        ),
+    ),
     "python -m rws_theory path LOGITS .*": Here(
-        first=(RANDOM_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
+        first=(SOME_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
     ),
     "python -m rws_theory bench-crossings": Here(
         more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")
@@ -381,7 +391,7 @@ def test_what_pytest_is_asked_for_is_there() -> None:
 
 
 def test_random_logits_are_positions_by_vocabulary(user: User) -> None:
-    user.run(RANDOM_LOGITS)
+    user.run(SOME_LOGITS)
     assert np.load(user.folder / "logits.npy").shape == (6, 50)
 
 

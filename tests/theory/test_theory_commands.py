@@ -379,7 +379,7 @@ def test_claims_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
         """\
 D-gaps: TRUE   (Appendix D.1)
   says: Sigma_a = 1.3, delta_a = 0.5, Sigma_b = 1.2, delta_b = 0.6.
-  found: Exact gaps of a and b: (1/2, 4/5); (3/5, 3/5).
+  found: Exact gaps: a: 1.1 - 0.6 = 0.5, 1.1 - 0.3 = 0.8, sum 1.3; b: 1 - 0.4 = 0.6, 1 - 0.4 = 0.6, sum 1.2.
 
 TAB-quintile-mean: FALSE   (Table 5 against Table 1)
   says: Table 5 splits the win rates of Table 1 by quintile of GOD, so that its columns average to them.
@@ -390,8 +390,8 @@ TAB-quintile-mean: FALSE   (Table 5 against Table 1)
 
 TAB-memory: FALSE   (Appendix N, text on Table 11)
   says: The additional GPU memory is approximately 6.5 GiB to 14.8 GiB.
-  found: The table's MiB divided by 1,024, in exact arithmetic.
-  counterexample: 6542 MiB = 3271/512 GiB and 14812 MiB = 3703/256 GiB
+  found: 6542 / 1,024 = 6.389 and 14812 / 1,024 = 14.465; divided by 1,000 they are 6.542 and 14.812.
+  counterexample: 6542 MiB = 6.3887 (3271/512) GiB and 14812 MiB = 14.465 (3703/256) GiB
   instead: 6.39 GiB to 14.46 GiB: the text divided by 1,000.
 
 """,

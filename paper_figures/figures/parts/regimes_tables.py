@@ -146,19 +146,21 @@ def _sum(rows: Sequence[Row], measure: str) -> tuple[int, int]:
 
 
 def _headline(rows: Sequence[Row], words: str) -> str:
-    """Return in words for how many pairs the theorem is false as printed, with (b) mended, and as corrected."""
+    """Return in words for how many pairs the theorem is false: with (b) mended first, since the sign is a slip."""
     counts = {form: _sum(rows, f"{form} false")[0] or "none" for form in FORMS}
     pairs = _sum(rows, "printed false")[1]
     where = " of positions at steps of real decodes" if words == "real pairs" else " of random logit vectors"
     return (
-        f"Of {pairs} pairs{where} Theorem 1 as printed is false for {counts['printed']}, with the sign of its case (b) "
-        f"mended for {counts['mended']}, as corrected for {counts['corrected']}."
+        f"Of {pairs} pairs{where} Theorem 1, with the sign of its case (b) mended as its own proof has it, is false "
+        f"for {counts['mended']}, and as corrected here for {counts['corrected']}. With the sign as printed, a slip, "
+        f"it is false for {counts['printed']}."
     )
 
 
 def _false_line(rows: Sequence[Row], words: str) -> str:
     said = []
-    for form, label in FORMS.items():
+    for form in ("mended", "corrected", "printed", "items"):
+        label = FORMS[form]
         count, pairs = _sum(rows, f"{form} false")
         interval = [row for row in rows if row["measure"] == f"{form} false"]
         # One source has an interval; several have one each, in the table.

@@ -7,8 +7,14 @@ do (docs/theory.md, section 12).
 from __future__ import annotations
 
 from rws_theory.claims.claim import Check
-from rws_theory.claims.tables import costs, scores, win_rates
+from rws_theory.claims.tables import costs, counts, scores, texts, win_rates
 
 __all__ = ["CHECKS"]
 
-CHECKS: dict[str, Check] = {**win_rates.CHECKS, **scores.CHECKS, **costs.CHECKS}
+CHECKS: dict[str, Check] = {
+    **win_rates.CHECKS,
+    **scores.CHECKS,
+    **costs.CHECKS,
+    **counts.CHECKS,
+    **texts.CHECKS,
+}

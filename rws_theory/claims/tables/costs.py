@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 from rws_theory.claims.claim import Check, Claim
 from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
+from rws_theory.show import number
 
 __all__ = ["CHECKS"]
 
@@ -26,8 +28,8 @@ def overhead() -> Claim:
         "Appendix N and Limitations, text on Table 11; Table 12",
         "RWS takes approximately 21 % to 33 % more time; 29.4 % on average.",
         verdict(holds and abs(mean - said) <= Fraction(1, 10)),
-        f"Increases from {shown(min(rises))} % to {shown(max(rises))} %, mean {shown(mean)} %"
-        " (the lower end is truncated, not rounded).",
+        f"Seconds over the default's {shown(base, 3)}, less 1, in %: {', '.join(shown(rise) for rise in rises)}; mean"
+        f" {shown(mean)} (the lower end is truncated, not rounded).",
     )
 
 
@@ -61,8 +63,11 @@ def memory() -> Claim:
         "Appendix N, text on Table 11",
         "The additional GPU memory is approximately 6.5 GiB to 14.8 GiB.",
         verdict(holds),
-        "The table's MiB divided by 1,024, in exact arithmetic.",
-        None if holds else f"{low} MiB = {low / MIB_PER_GIB} GiB and {high} MiB = {high / MIB_PER_GIB} GiB",
+        f"{low} / 1,024 = {shown(low / MIB_PER_GIB, 3)} and {high} / 1,024 = {shown(high / MIB_PER_GIB, 3)}; divided by"
+        f" 1,000 they are {shown(low / 1000, 3)} and {shown(high / 1000, 3)}.",
+        None
+        if holds
+        else f"{low} MiB = {number(low / MIB_PER_GIB)} GiB and {high} MiB = {number(high / MIB_PER_GIB)} GiB",
         None if holds else f"{shown(min(sizes))} GiB to {shown(max(sizes))} GiB: the text divided by 1,000.",
     )
 
@@ -86,9 +91,28 @@ def frequency() -> Claim:
     )
 
 
+def tradeoff() -> Claim:
+    """Compare neighbouring rows: seldom guided, less GOD and less time."""
+    table = printed_in("table12_frequency", exact=True)
+    rows = [*table["rows"], table["default"]]
+    holds = all(p["god"] > q["god"] and p["seconds"] > q["seconds"] for p, q in pairwise(rows))
+    spent = [
+        (row["god"] - rows[-1]["god"], row["seconds"] - rows[-1]["seconds"], row["every"]) for row in table["rows"]
+    ]
+    listed = "; ".join(f"every {every}: +{shown(god)} GOD for +{shown(time)} s" for god, time, every in spent)
+    return Claim(
+        "TAB-frequency-tradeoff",
+        "Appendix O, text on Table 12",
+        "Guiding less often trades GOD for time smoothly.",
+        verdict(holds),
+        f"Over the default, guided at steps {listed}. Both fall from row to row.",
+    )
+
+
 CHECKS: dict[str, Check] = {
     "TAB-overhead": overhead,
     "TAB-overhead-prompts": overhead_prompts,
     "TAB-memory": memory,
     "TAB-frequency": frequency,
+    "TAB-frequency-tradeoff": tradeoff,
 }

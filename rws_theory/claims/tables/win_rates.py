@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from rws_theory.claims.claim import Check, Claim
 from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
@@ -26,7 +26,8 @@ def winrate_mean() -> Claim:
         "Section 5.2, text on Table 1",
         "The average win rate is approximately 59 %, against 37.1 % for the default.",
         verdict(holds),
-        f"Means of the six rows: {shown(wins)} and {shown(losses)}, each known to 0.05.",
+        f"({' + '.join(shown(row['win'], 1) for row in table['rows'])}) / {len(table['rows'])} = {shown(wins)}, of the"
+        f" default {shown(losses)}; each is known to 0.05.",
     )
 
 
@@ -40,7 +41,9 @@ def winrate_range() -> Claim:
         "Section 5.2, text on Table 1",
         "Win rates range from 55.8 % to 60.9 %, above the default's for every reward model.",
         verdict(holds and all(row["win"] > row["default_win"] for row in table["rows"])),
-        f"Column extremes {shown(min(wins), 1)} and {shown(max(wins), 1)}; every win rate exceeds the default's.",
+        f"Of {', '.join(shown(win, 1) for win in wins)} the least is {shown(min(wins), 1)}, the largest"
+        f" {shown(max(wins), 1)}; the default's are"
+        f" {', '.join(shown(row['default_win'], 1) for row in table['rows'])}.",
     )
 
 
@@ -63,6 +66,10 @@ def rows_sum() -> Claim:
     )
 
 
+def _row(shares: tuple[Fraction, ...]) -> str:
+    return " / ".join(shown(share, 1) for share in shares)
+
+
 def identical_rows() -> Claim:
     """Compare the rows field by field."""
     table = printed_in("table1_win_rate", exact=True)
@@ -77,7 +84,7 @@ def identical_rows() -> Claim:
         verdict(not differ),
         f"Of 15 pairs of rows, {len(twins)} are equal in win, draw and loss, {len(differ)} of them with"
         " different quintiles in Table 5.",
-        "; ".join(f"{m} and {n} have the same win, draw and loss" for m, n in differ) or None,
+        "; ".join(f"{m} and {n} have the same win, draw and loss, {_row(rows[m])}" for m, n in differ) or None,
         "Equal to one decimal in all three numbers, by chance or because a row was copied." if differ else None,
     )
 
@@ -109,12 +116,13 @@ def quintile_monotone() -> Claim:
     table = printed_in("table5_god_quintiles", exact=True)
     models = [key for key in table["rows"][0] if key != "quintile"]
     rising = [m for m in models if all(low[m] < high[m] for low, high in pairwise(table["rows"]))]
+    fallen = [f"{m} ({', '.join(shown(row[m], 1) for row in table['rows'])})" for m in models if m not in rising]
     return Claim(
         "TAB-quintile-monotone",
         "Section 6.1, text on Table 5",
         "Five of the six reward models have a win rate that rises with the GOD quintile.",
         verdict(len(rising) == table["text"]["monotone"]),
-        f"Rising throughout: {', '.join(rising)}. Not: {', '.join(m for m in models if m not in rising)}.",
+        f"Rising throughout: {', '.join(rising)}. Not: {'; '.join(fallen)}.",
     )
 
 
@@ -126,14 +134,70 @@ def judge_mean() -> Claim:
     holds = all(abs(got[row["model"]] - row["win"]) <= half_unit(1) for row in mean["rows"])
     wins, text = [row["win"] for row in mean["rows"]], mean["text"]
     holds &= (min(wins), max(wins)) == (text["win_low"], text["win_high"])
+    half = next((row for row in orders if row["first"] != row["second"]), orders[0])
     whole = all((row[key] * MT_BENCH_PROMPTS / 100) % 1 == 0 for row in orders for key in ("first", "second"))
     return Claim(
         "TAB-judge-mean",
         "Table 2 against Table 10",
         "The judge's win rates are the means of both orders, 60.0 % to 65.0 %.",
         verdict(holds and whole),
-        f"Six means agree to one decimal; {'every' if whole else 'not every'} rate is a whole number of "
-        f"{MT_BENCH_PROMPTS} prompts.",
+        f"Six means agree to one decimal, such as ({shown(half['first'])} + {shown(half['second'])}) / 2 ="
+        f" {shown(got[half['model']], 3)}; {'every' if whole else 'not every'} rate is a whole number of"
+        f" {MT_BENCH_PROMPTS} prompts.",
+    )
+
+
+def god_attribution() -> Claim:
+    """Compare the order of the six models by GOD with that by win rate; each rises against the default."""
+    table = printed_in("table1_win_rate", exact=True)
+    rows = table["rows"]
+    ahead = all(row["god"] > table["default_god"] and row["win"] > row["default_win"] for row in rows)
+    signs = [(p["god"] - q["god"]) * (p["win"] - q["win"]) for p, q in combinations(rows, 2)]
+    agree, differ = sum(sign > 0 for sign in signs), sum(sign < 0 for sign in signs)
+    listed = ", ".join(
+        f"{row['model']} {shown(row['god'], 3)} ({shown(row['win'], 1)} %)"
+        for row in sorted(rows, key=lambda row: row["god"])
+    )
+    low = min(rows, key=lambda row: row["god"])
+    higher = sum(row["win"] > low["win"] for row in rows)
+    return Claim(
+        "S5-god-attribution",
+        "Section 5.2, last paragraph",
+        "RWS wins because it deviates from left to right; GOD in Table 1 supports this quantitatively.",
+        "false" if not ahead else "true with correction" if differ >= agree else "true",
+        "Against the default both rise: GOD and win rate are higher for all six models. Among the six they do not rise"
+        f" together. By rising GOD (win rate): {listed}. Of {len(signs)} pairs of models the one of higher GOD wins"
+        f" more in {agree} and less in {differ}.",
+        f"{low['model']} has the lowest GOD; of the other {len(rows) - 1} models {higher or 'none'} wins more."
+        if differ >= agree
+        else None,
+        "Guided decoding has more GOD and wins more than the default; a control of equal GOD without the reward would"
+        " be needed to say that one causes the other."
+        if differ >= agree
+        else None,
+    )
+
+
+def lowest_fifth() -> Claim:
+    """Compare every fifth of every model with one half; Table 5 prints no draws."""
+    rows = printed_in("table5_god_quintiles", exact=True)["rows"]
+    models = [key for key in rows[0] if key != "quintile"]
+    below = {row["quintile"]: [f"{m} {shown(row[m], 1)}" for m in models if row[m] < 50] for row in rows}
+    listed = {quintile: names for quintile, names in below.items() if names}
+    draws = [row["draw"] for row in printed_in("table1_win_rate", exact=True)["rows"]]
+    first = f"{len(below[rows[0]['quintile']])} of {len(models)}"
+    return Claim(
+        "S6-lowest-fifth",
+        "Ours, on Table 5 (Section 6.1)",
+        "RWS wins more than half of the prompts, at every degree of deviation from left to right.",
+        verdict(not listed),
+        f"Win rates below 50 % in the lowest fifth of GOD: {first} models. Table 5 prints no draws; by Table 1 they are"
+        f" {shown(min(draws), 1)} to {shown(max(draws), 1)} % of all prompts.",
+        "; ".join(f"{quintile}: {', '.join(names)}" for quintile, names in listed.items()) or None,
+        "RWS wins more than half of the prompts overall; where it stays closest to left to right it wins less than half"
+        " under every model."
+        if listed
+        else None,
     )
 
 
@@ -144,5 +208,7 @@ CHECKS: dict[str, Check] = {
     "TAB-rows-distinct": identical_rows,
     "TAB-quintile-mean": quintile_mean,
     "TAB-quintile-monotone": quintile_monotone,
+    "S5-god-attribution": god_attribution,
+    "S6-lowest-fifth": lowest_fifth,
     "TAB-judge-mean": judge_mean,
 }

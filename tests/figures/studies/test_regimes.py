@@ -262,17 +262,18 @@ def test_conclusions_follow_from_the_counts(finished: Path, tmp_path: Path) -> N
     total = len([pair for pair in results["pairs"] if not pair["identical"]])
     (printed,) = [row for row in results["summary"] if (row["source"], row["measure"]) == ("real", "printed false")]
     headline, first, *_ = shown(tmp_path, results).conclusions
-    assert headline.startswith(f"Of {total} pairs of positions at steps of real decodes Theorem 1 as printed is false ")
-    assert f"false for {printed['count']}, with" in headline and headline.endswith("as corrected for none.")
-    assert first.startswith(f"Of {total} real pairs Theorem 1 is false as printed for {printed['count']} (")
+    assert headline.startswith(f"Of {total} pairs of positions at steps of real decodes Theorem 1, with the sign of ")
+    assert "as corrected here for none" in headline and headline.endswith(f"it is false for {printed['count']}.")
+    assert first.startswith(f"Of {total} real pairs Theorem 1 is false with (b) mended for ")
+    assert f"as printed for {printed['count']} (" in first
     assert "as corrected for none" in first and "not proved" not in first
     changed = copy.deepcopy(results)
     for row in changed["summary"]:
         if row["source"] == "real" and row["measure"] in ("printed false", "corrected false", "undecided"):
             row["count"] = {"printed false": 0, "corrected false": 2, "undecided": 3}[row["measure"]]
     lines = shown(tmp_path, changed).conclusions
-    assert "is false for none, with" in lines[0] and lines[0].endswith("as corrected for 2.")
-    assert "false as printed for none (" in lines[1] and "as corrected for 2 (" in lines[1]
+    assert "as corrected here for 2." in lines[0] and lines[0].endswith("it is false for none.")
+    assert "as printed for none (" in lines[1] and "as corrected for 2 (" in lines[1]
     assert lines[1].endswith("3 have a number of crossings that is not proved.")
     for row in changed["cases"]:
         if (row["source"], row["case"]) == ("real", "neither"):

@@ -1,0 +1,209 @@
+"""Whole numbers behind printed shares: the wins of Tables 1 and 5, and what chance alone gives (Tables 1, 4 and 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import ceil, comb, floor
+
+from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.tables.decimals import half_unit
+from rws_theory.claims.tables.scores import HUMANEVAL_PROBLEMS
+from rws_theory.claims.tables.win_rates import MT_BENCH_PROMPTS
+from rws_theory.printed import printed_in
+
+__all__ = ["CHECKS", "counts_of", "holm", "prompts_of", "sign_test", "sums_of_fifths"]
+
+LARGEST = 1000  # numbers of prompts that are tried
+UNEVEN = 30  # how many prompts a fifth may be off its even size, at most
+LEVEL = Fraction(1, 20)
+
+
+def counts_of(share: Fraction, n: int, decimals: int = 1) -> list[int]:
+    """Return the whole numbers of n that round to a printed share in percent.
+
+    >>> counts_of(Fraction("60.2"), 450), counts_of(Fraction("43.3"), 91)
+    ([271], [])
+    """
+    low, high = ((share + sign * half_unit(decimals)) * n / 100 for sign in (-1, 1))
+    return list(range(max(0, ceil(low)), min(n, floor(high)) + 1))
+
+
+def prompts_of(rows: Sequence[Sequence[Fraction]]) -> list[int]:
+    """Return the numbers of prompts up to `LARGEST` that all rows of win, draw and loss can come from."""
+    return [n for n in range(1, LARGEST + 1) if all(any(_splits(row, n)) for row in rows)]
+
+
+def _splits(row: Sequence[Fraction], n: int) -> Iterator[tuple[int, ...]]:
+    return (split for split in product(*(counts_of(share, n) for share in row)) if sum(split) == n)
+
+
+def sums_of_fifths(shares: Sequence[Fraction], n: int, uneven: int) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Return every total of wins that fifths of n prompts can have: total -> the (wins, prompts) of one way.
+
+    The fifths add up to n, and each is at most `uneven` prompts off n / 5.
+
+    >>> shares = [Fraction(share) for share in ("46.7", "53.3", "57.8", "64.4", "72.2")]
+    >>> sums_of_fifths(shares, 450, 1)
+    {265: ((42, 90), (48, 90), (52, 90), (58, 90), (65, 90))}
+    """
+    ways: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {(0, 0): ()}
+    for share in shares:
+        fits = [
+            (wins, size)
+            for size in range(1, n + 1)
+            if abs(len(shares) * size - n) <= len(shares) * uneven
+            for wins in counts_of(share, size)
+        ]
+        ways = {
+            (prompts + size, total + wins): (*way, (wins, size))
+            for (prompts, total), way in reversed(ways.items())
+            for wins, size in fits
+        }
+    return {total: way for (prompts, total), way in sorted(ways.items()) if prompts == n}
+
+
+def sign_test(wins: int, losses: int) -> Fraction:
+    """Return the exact two-sided probability of a split at least this uneven if both sides are equally likely.
+
+    >>> sign_test(5, 0), float(sign_test(271, 162)) < 1e-6
+    (Fraction(1, 16), True)
+    """
+    n, few = wins + losses, min(wins, losses)
+    return min(Fraction(1), Fraction(2 * sum(comb(n, k) for k in range(few + 1)), 2**n))
+
+
+def holm(values: Sequence[Fraction]) -> list[bool]:
+    """Return which of several tests reject at 5 % by Holm's method.
+
+    >>> holm([Fraction(1, 100), Fraction(1, 30), Fraction(1, 1000)])
+    [True, True, True]
+    """
+    rejected, ordered = [False] * len(values), sorted(range(len(values)), key=lambda k: values[k])
+    for step, index in enumerate(ordered):
+        if values[index] > LEVEL / (len(values) - step):
+            break
+        rejected[index] = True
+    return rejected
+
+
+def _split() -> tuple[int, dict[str, tuple[int, ...]]]:
+    """Return the least number of prompts that fits Table 1, and win, draw and loss of every model; 0 if none fits."""
+    rows = printed_in("table1_win_rate", exact=True)["rows"]
+    shares = {row["model"]: (row["win"], row["draw"], row["default_win"]) for row in rows}
+    sizes = prompts_of(list(shares.values()))
+    if not sizes:
+        return 0, {}
+    return sizes[0], {model: next(_splits(row, sizes[0])) for model, row in shares.items()}
+
+
+def quintile_counts() -> Claim:
+    """Reconstruct the wins of Table 1 and of the fifths of Table 5 as whole numbers, and compare their totals."""
+    n, splits = _split()
+    rows = printed_in("table5_god_quintiles", exact=True)["rows"]
+    off, listed, needed = [], [], []
+    for model, (wins, *_) in splits.items():
+        shares = [row[model] for row in rows]
+        sums = sums_of_fifths(shares, n, 1)
+        if wins not in sums:
+            way = next(iter(sums.values()), ())
+            off.append(model)
+            parts = " + ".join(f"{part}/{size}" for part, size in way) or "no whole numbers"
+            listed.append(f"{model} {wins} against {parts} = {' or '.join(map(str, sums)) or 'none'}")
+            least = next((u for u in range(2, UNEVEN + 1) if wins in sums_of_fifths(shares, n, u)), None)
+            needed.append(f"{model} {least if least else f'more than {UNEVEN}'}")
+    return Claim(
+        "TAB-quintile-counts",
+        "Table 5 against Table 1",
+        "Table 5 splits the prompts of Table 1 into fifths by GOD, so that their wins add up to those of Table 1.",
+        "not confirmed" if not n else "false" if off else "true",
+        f"All rows of Table 1 are whole numbers of {n} prompts, and of no smaller number. Fifths of {n // 5} prompts,"
+        f" or one more or less, have whole numbers of wins with one total for each model; it differs from Table 1 for"
+        f" {len(off)} of {len(splits)} models. To meet it, some fifth must be off {n // 5} by at least so many prompts:"
+        f" {', '.join(needed) or 'none'}.",
+        f"Wins of Table 1 against those of the fifths: {'; '.join(listed)}." if off else None,
+        "The two tables do not describe the same answers, or the fifths are not fifths." if off else None,
+    )
+
+
+def winrate_chance() -> Claim:
+    """Apply the exact sign test to the wins and losses behind Table 1, draws left out, and Holm's method."""
+    n, splits = _split()
+    values = {model: sign_test(wins, losses) for model, (wins, _, losses) in splits.items()}
+    clear = holm(list(values.values()))
+    listed = ", ".join(f"{m} {splits[m][0]} to {splits[m][2]} (p = {float(p):.1g})" for m, p in values.items())
+    return Claim(
+        "TAB-winrate-chance",
+        "Figure 5, caption, and Section 5.2",
+        "RWS outperforms the default by a significant margin.",
+        "true" if clear and all(clear) else "not confirmed",
+        f"Wins to losses of the {n} prompts that Table 1 comes from, with the exact two-sided sign test: {listed}."
+        " Each is below 5 % by Holm's method. The judge is the reward model that guided the decoding.",
+    )
+
+
+def judge_chance() -> Claim:
+    """Apply the exact sign test to both orders of Table 10, whole numbers of 80 prompts, with Holm's method."""
+    rows = printed_in("table10_llm_judge_orders", exact=True)["rows"]
+    wins = {row["model"]: [int(row[key] * MT_BENCH_PROMPTS / 100) for key in ("first", "second")] for row in rows}
+    values = {model: [sign_test(k, MT_BENCH_PROMPTS - k) for k in counts] for model, counts in wins.items()}
+    above = all(2 * k > MT_BENCH_PROMPTS for counts in wins.values() for k in counts)
+    alone = sum(max(pair) <= LEVEL for pair in values.values())
+    after = sum(sum(holm([pair[order] for pair in values.values()])) for order in (0, 1))
+    listed = "; ".join(
+        f"{m} {k[0]} and {k[1]} (p = {float(p[0]):.2g} and {float(p[1]):.2g})"
+        for (m, k), p in zip(wins.items(), values.values(), strict=True)
+    )
+    least = next(
+        k
+        for k in range(MT_BENCH_PROMPTS // 2, MT_BENCH_PROMPTS + 1)
+        if len(rows) * sign_test(k, MT_BENCH_PROMPTS - k) <= LEVEL
+    )
+    return Claim(
+        "TAB-judge-chance",
+        "Section 5.3, text on Tables 2 and 10",
+        "The consistent advantage regardless of response order confirms that the improvements are genuine.",
+        "true with correction" if above and after < 2 * len(values) else "true" if above else "false",
+        "RWS is ahead in both orders for every model, which speaks against a bias of position. Wins of"
+        f" {MT_BENCH_PROMPTS} prompts, RWS first and second, with the exact two-sided sign test: {listed}.",
+        f"Below 5 % in both orders: {alone} of {len(values)} models; by Holm's method over the models of an order"
+        f" {after or 'none'} of the {2 * len(values)} rates (the first must have {least} of {MT_BENCH_PROMPTS})."
+        if after < 2 * len(values)
+        else None,
+        "The advantage does not come from the order of the answers. That it is more than chance is not shown model by"
+        " model; the six share one set of default answers, so they are not six independent results."
+        if after < 2 * len(values)
+        else None,
+    )
+
+
+def humaneval_chance() -> Claim:
+    """Bound the sign test of each gain by its best case, in which RWS loses no problem that the default solves."""
+    table = printed_in("table4_humaneval", exact=True)
+    default = round(table["default"] * HUMANEVAL_PROBLEMS / 100)
+    gains = {row["model"]: round(row["pass_at_1"] * HUMANEVAL_PROBLEMS / 100) - default for row in table["rows"]}
+    best = {model: sign_test(max(gain, 0), 0) for model, gain in gains.items()}
+    open_ = [model for model, p in best.items() if p > LEVEL]
+    listed = ", ".join(f"{model} +{gain} (p >= {float(best[model]):.2g})" for model, gain in gains.items())
+    return Claim(
+        "TAB-humaneval-chance",
+        "Section 5.5, text on Table 4",
+        "RWS consistently improves pass@1 over the baseline.",
+        "false" if min(gains.values()) <= 0 else "true with correction" if open_ else "true",
+        f"More problems than the default's {default} of {HUMANEVAL_PROBLEMS}, for every model: {listed}. The bounds"
+        " are of the exact sign test where RWS loses no problem that the default solves, 2^(1 - gain).",
+        f"{', '.join(open_)}: whatever the problems, the gain is within chance at 5 %." if open_ else None,
+        f"It solves more problems in all {len(gains)} configurations; for {len(open_)} of them no pairing of problems"
+        " makes the gain more than chance."
+        if open_
+        else None,
+    )
+
+
+CHECKS: dict[str, Check] = {
+    "TAB-quintile-counts": quintile_counts,
+    "TAB-winrate-chance": winrate_chance,
+    "TAB-judge-chance": judge_chance,
+    "TAB-humaneval-chance": humaneval_chance,
+}
