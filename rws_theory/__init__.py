@@ -6,6 +6,8 @@ every position's best token and changes which positions are most confident.
 - :mod:`~rws_theory.confidence` computes confidences at any scale. :mod:`~rws_theory.crossings` finds where two of them
   cross, :mod:`~rws_theory.pairs` counts the crossings of many pairs, :mod:`~rws_theory.selection` follows the top k
   positions over a range of scales, and :mod:`~rws_theory.threshold` those that reach a threshold.
+- :mod:`~rws_theory.majorisation` says whether a position is ahead at every scale, :mod:`~rws_theory.stability` how far
+  the scale may move before the chosen set changes.
 - :mod:`~rws_theory.gain` is the factor that a reward produces. :mod:`~rws_theory.tilting` compares tilting by a reward
   with scaling.
 - :mod:`~rws_theory.theorem1` and :mod:`~rws_theory.parity` state what is true of the paper's Theorem 1.
