@@ -20,8 +20,9 @@ import pytest
 from flint import arb
 from scipy.special import expit
 
+from rws_theory import StabilityRadius, majorises, scaling_raises_reward, stability_radius, threshold_path
 from rws_theory.__main__ import main
-from rws_theory.claims import CHECKS, Claim, claims, example, intuition, method, reversal, reward, tables
+from rws_theory.claims import CHECKS, Claim, claims, example, intuition, method, reversal, reward, scales, tables
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
 from rws_theory.crossings import Crossing, crossings
@@ -35,11 +36,13 @@ F-temperature-quality S3-reinforce C1-premise S6-lowest-fifth S4-gap-sum TAB-qui
 S52-low S52-high D-gaps D-r1 D-r2 D-crossing T2-inequality T2-strict T2-identity C1-tilted C1-rws S3-argmax
 S3-more-reversals S3-adaptive GOD-footrule TAB-winrate-mean TAB-rows-sum TAB-overhead TAB-memory TAB-temperature-text
 TAB-temperature-one TAB-quintile-monotone
+N-majorisation N-stability-radius N-scaling-reward N-threshold-monotone
 """.split()
 TRUE = """
 S3-argmax S3-factor-range GOD-footrule T1a-existence T1-dimension S52-high D-gaps D-r1 T2-inequality T2-strict C1-tilted
 TAB-winrate-mean TAB-winrate-range TAB-quintile-monotone TAB-judge-mean TAB-humaneval-gain TAB-diversity TAB-god-double
 TAB-overhead TAB-frequency TAB-frequency-tradeoff TAB-winrate-chance S4-nearest-gap
+N-majorisation N-stability-radius N-scaling-reward N-threshold-monotone
 """.split()
 MENDED = """
 S3-gaps S3-reinforce T1b-mended T1-step2 T1-step3 T1-increasing A-forward S4-most-likely S4-gap-sum C1-premise
@@ -866,3 +869,36 @@ def test_without_ids_every_claim_is_checked_in_the_order_of_the_ledger(monkeypat
     few = {name: CHECKS[name] for name in ("T1b-printed", "D-gaps")}
     monkeypatch.setattr("rws_theory.claims.CHECKS", few)
     assert [claim.id for claim in claims()] == list(few)
+
+
+# What a check of our own results computes with; each of these breaks it.
+SCALES: list[tuple[str, dict[str, Any]]] = [
+    ("N-majorisation", {"majorises": lambda a, b: majorises(a, a)}),  # all are said to be ordered
+    ("N-majorisation", {"_MOST_GAP": {1: 3, 2: 3, 3: 4}}),  # too small a grid to find the witness
+    ("N-majorisation", {"_never_behind": lambda pair: True}),
+    ("N-majorisation", {"dominance_order": lambda a, b: None}),
+    ("N-stability-radius", {"_GOLDEN": arb(2)}),
+    ("N-stability-radius", {"stability_radius": lambda logits, k: too_wide(logits, k)}),
+    ("N-scaling-reward", {"scaling_raises_reward": lambda p, reward: scaling_raises_reward(p, p)}),
+    (
+        "N-scaling-reward",
+        {"scaling_raises_reward": lambda p, reward: scaling_raises_reward([9 - w for w in p], reward)},
+    ),
+    ("N-threshold-monotone", {"threshold_path": lambda z, tau, low, high: threshold_path(z, tau + 0.01, low, high)}),
+    ("N-threshold-monotone", {"_confidence": lambda gaps, c: arb(1) / 2}),
+]
+
+
+def too_wide(logits: list[list[float]], k: int) -> StabilityRadius:
+    """An interval whose cheap bound claims more than is true."""
+    stable = stability_radius(logits, k)
+    return replace(stable, cheap=(stable.cheap[0], 2 * stable.upper))
+
+
+@pytest.mark.parametrize(("name", "changes"), SCALES, ids=[f"{row[0]}-{i}" for i, row in enumerate(SCALES)])
+def test_claims_of_our_own_follow_what_is_computed(
+    monkeypatch: pytest.MonkeyPatch, name: str, changes: dict[str, Any]
+) -> None:
+    for attribute, value in changes.items():
+        monkeypatch.setattr(scales, attribute, value)
+    assert scales.CHECKS[name]().verdict == "not confirmed"

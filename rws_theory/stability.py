@@ -1,0 +1,179 @@
+"""How far the scale may move from 1 before the set of chosen positions changes: with proof, and by one cheap bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rws_theory.certified.selection_pairs import Pairs
+from rws_theory.certified.selection_sums import Row, equal_classes, sample
+from rws_theory.certified.selection_tails import settled_above, settled_below
+from rws_theory.confidence import check_logits
+from rws_theory.selection import selection_path
+from rws_theory.show import facts_html, figures, shortened
+
+__all__ = ["StabilityRadius", "stability_radius"]
+
+_WIDTH = 1e-12
+_SAFE = 1 - 2.0**-40
+_STEPS = (2.0, 16.0, 256.0, 2.0**16, 2.0**32, 2.0**64)
+
+
+@dataclass(frozen=True)
+class StabilityRadius:
+    """The scales around 1 at which the same positions are chosen: see :func:`stability_radius`.
+
+    Attributes
+    ----------
+    k, selected : how many positions are chosen, and which, rising: the k most confident at scale 1.
+    lower, upper : at every scale of [lower, upper] this set is proved. 0.0 and inf: at every scale down to 0, up to
+        infinity.
+    cheap : the scales that one evaluation at 1 proves, (lower, upper); they lie inside, up to rounding.
+    certified : the set changes within a relative 1e-12 beyond each end that is neither 0.0 nor inf.
+    """
+
+    k: int
+    selected: tuple[int, ...]
+    lower: float
+    upper: float
+    cheap: tuple[float, float]
+    certified: bool
+
+    def __repr__(self) -> str:
+        return f"StabilityRadius({self._words})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "positions": shortened(self.selected, 16),
+            "proved at scales": f"{figures(self.lower)} to {figures(self.upper)}",
+            "by one evaluation": f"{figures(self.cheap[0])} to {figures(self.cheap[1])}",
+            "radius": self.radius,
+        }
+        return facts_html(f"Stability radius: {self._words}", facts)
+
+    @property
+    def _words(self) -> str:
+        proof = "certified" if self.certified else "may be wider"
+        return f"k={self.k}, same set from {figures(self.lower)} to {figures(self.upper)}, {proof}"
+
+    @property
+    def radius(self) -> float:
+        """How far the scale may move from 1 either way: min(upper - 1, 1 - lower), at most 1."""
+        return min(self.upper - 1, 1 - self.lower)
+
+
+def stability_radius(logits: ArrayLike, k: int) -> StabilityRadius:
+    """Find the scales around 1 at which the k most confident positions are those at scale 1.
+
+    The exact ends come from :func:`rws_theory.selection_path` over ranges that grow away from 1. A range need not grow
+    forever: at some scale every chosen position is ahead of every other one and is proved to stay ahead, by the slopes
+    of the log-odds towards infinity and by the first two moments of the gaps towards 0 (docs/theory.md, eq. (T69),
+    (T70)). Pairs that tie in the limit are decided by :func:`rws_theory.crossings`.
+
+    ``cheap`` needs one evaluation. Log-odds l_j(c) are concave with slope mu_j(c), the softmax-weighted mean gap. So
+    l_j lies below its tangent at 1, and above its chord to 0 and its ray of slope delta_j to infinity (eq. (T67),
+    (T68)): the set stays while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for all i chosen and j not, and c > 1.
+
+    Guaranteed, for the float64 numbers given: the set at every scale of [lower, upper], and of ``cheap``. If
+    ``certified``, no larger interval will do, up to a relative 1e-12. Not guaranteed: ``certified``. Where the proof
+    stops early the ends are still proved.
+
+    Parameters
+    ----------
+    logits : shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed.
+    k : number of positions chosen, 0 to `positions`. All of them, or none, never change.
+
+    Raises
+    ------
+    ValueError : logits not two-dimensional, with NaN or +inf, or a row without an allowed token; k out of bounds.
+
+    Examples
+    --------
+    The pair of Appendix D keeps its order until 10 log((1 + sqrt 5) / 2). A larger Sigma keeps it down to 0:
+
+    >>> stable = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)
+    >>> stable
+    StabilityRadius(k=1, same set from 0 to 4.8121, certified)
+    >>> stable.lower, round(stable.upper, 10), [round(c, 4) for c in stable.cheap]
+    (0.0, 4.8121182506, [0.0, 1.3879])
+    """
+    x = check_logits(logits)
+    at_one = selection_path(x, k, 1.0, 1.0)
+    selected = at_one.pieces[0].selected
+    if at_one.certificate == "ranks":
+        return StabilityRadius(at_one.k, selected, 0.0, math.inf, (0.0, math.inf), True)
+    if not at_one.certified:
+        return StabilityRadius(at_one.k, selected, 1.0, 1.0, (1.0, 1.0), False)
+    rivals = _Rivals.of(x, selected)
+    ends = [_end(x, at_one.k, rivals, upwards) for upwards in (False, True)]
+    return StabilityRadius(
+        k=at_one.k,
+        selected=selected,
+        lower=ends[0][0],
+        upper=ends[1][0],
+        cheap=_cheap(rivals),
+        certified=ends[0][1] and ends[1][1],
+    )
+
+
+@dataclass(frozen=True)
+class _Rivals:
+    """Every chosen position i and every other j whose order some scale might change: `couples` lists (i, j)."""
+
+    pairs: Pairs
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    couples: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, x: NDArray[np.float64], selected: tuple[int, ...]) -> _Rivals:
+        """Leave out what never loses (one allowed token), and compare no two positions with equal gaps."""
+        many = [i for i in range(len(x)) if np.isfinite(x[i]).sum() > 1]
+        rows = [Row.of(x[i]) for i in many]
+        label = {i: n for n, group in enumerate(equal_classes([row.logits for row in rows])) for i in group}
+        inside = tuple(n for n, i in enumerate(many) if i in selected)
+        outside = tuple(n for n, i in enumerate(many) if i not in selected)
+        couples = np.array([[label[i] != label[j] for j in outside] for i in inside], dtype=bool)
+        return cls(Pairs(rows), inside, outside, couples)
+
+
+def _end(x: NDArray[np.float64], k: int, rivals: _Rivals, upwards: bool) -> tuple[float, bool]:
+    """Return the last scale up to which the set is proved, on one side of 1, and whether it ends there."""
+    settled = settled_above if upwards else settled_below
+    margin = max(row.delta for row in rivals.pairs.rows)
+    edge = 1.0
+    for step in _STEPS:
+        if settled(rivals.pairs, rivals.inside, rivals.outside, rivals.couples, edge):
+            return (math.inf if upwards else 0.0), True
+        if upwards and not math.isfinite(step * margin * 4):
+            break
+        path = selection_path(x, k, edge, step) if upwards else selection_path(x, k, 1 / step, edge)
+        if path.brackets:
+            nearest = path.brackets[0 if upwards else -1]
+            tight = nearest.breakpoint and nearest.relative_width <= _WIDTH
+            return (nearest.lower if upwards else nearest.upper), tight
+        edge = step if upwards else 1 / step
+    return edge, False
+
+
+def _cheap(rivals: _Rivals) -> tuple[float, float]:
+    """Return the scales that tangents, chords and rays at 1 prove, rounding on the unfavourable side (T67), (T68)."""
+    rows = rivals.pairs.rows
+    ahead = [sample(rows[i], 1.0) for i in rivals.inside]
+    behind = [sample(rows[j], 1.0) for j in rivals.outside]
+    least = np.array([-(s.value + s.error) for s in ahead])[:, None]
+    most = np.array([-(s.value - s.error) for s in behind])
+    tangent = np.array([[-s.slope - s.slope_error, -s.slope + s.slope_error] for s in behind])
+    ray = np.array([rows[i].delta for i in rivals.inside])[:, None] * _SAFE
+    chord = np.array(
+        [(math.log(rows[i].logits.size - 1) - (s.value - s.error)) for i, s in zip(rivals.inside, ahead, strict=True)]
+    )
+    lead = np.where(rivals.couples, np.maximum(least - most, 0.0), math.inf) * _SAFE
+    closing_up = np.maximum(tangent[:, 1] - ray, 0.0)
+    closing_down = np.maximum(chord[:, None] + 1e-14 * (1 + abs(chord[:, None])) - tangent[:, 0], 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up, down = (np.where(rate > 0, lead / rate, math.inf).min() for rate in (closing_up, closing_down))
+    return max(0.0, float(1 - down)), float(1 + up)
