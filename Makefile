@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore fuzz notebooks env lint licences package clean
+.PHONY: reproduce study test coverage explore fuzz prove notebooks env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 
@@ -40,6 +40,10 @@ SECONDS ?= 3600
 fuzz: $(READY)
 	HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=critical HF_HUB_DISABLE_PROGRESS_BARS=1 PYTHONPATH=.:tests/support \
 	  $(BIN)/python tests/support/fuzz_files.py --seconds $(SECONDS) $(SEED:%=--seed %)
+
+# The proofs of docs/proofs, in Coq; one line and status 2 where Coq is not installed. Needs no environment.
+prove:
+	$(PYTHON) tests/support/check_proofs.py
 
 # The environment alone, with all that the tests need.
 env: $(READY)

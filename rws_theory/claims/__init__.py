@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from rws_theory.claims import example, method, reversal, reward, scales, tables
 from rws_theory.claims.claim import Check, Claim, Verdict
+from rws_theory.claims.machine_checked import marked
 
 __all__ = ["CHECKS", "Check", "Claim", "Verdict", "claims"]
 
@@ -44,4 +45,4 @@ def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     unknown = sorted(chosen - set(CHECKS))
     if unknown:
         raise ValueError(f"ids has {', '.join(unknown)}: the ledger holds {', '.join(CHECKS)}")
-    return (check() for claim_id, check in CHECKS.items() if claim_id in chosen)
+    return (marked(check()) for claim_id, check in CHECKS.items() if claim_id in chosen)

@@ -1,0 +1,96 @@
+"""The proofs of docs/proofs: they hold where Coq is there, and what is said of them is what the files state."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from check_proofs import AXIOMS, PROOFS, axioms, check, main, missing, theorems
+
+from rws_theory.claims import CHECKS, Claim
+from rws_theory.claims.machine_checked import THEOREMS, marked
+
+ROOT = PROOFS.parents[1]
+STATED = {path.name: theorems(path.read_text(encoding="utf-8")) for path in sorted(PROOFS.glob("*.v"))}
+
+with_coq = pytest.mark.skipif(missing(), reason="needs Coq with its libraries")
+
+
+@with_coq
+def test_the_proofs_hold() -> None:
+    words = ["make", "--no-print-directory", "prove", f"PYTHON={sys.executable}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    names = [f"{Path(file).stem}.{theorem}" for file, stated in STATED.items() for theorem in stated]
+    *said, last = done.stdout.splitlines()
+    assert said[-len(names) :] == names
+    assert last.startswith(f"{len(names)} theorems are proved from the axioms of the real numbers: ")
+
+
+@with_coq
+@pytest.mark.parametrize(
+    ("proof", "assumed"),
+    [
+        ("Axiom handy : 1 = 2.\nTheorem wrong : 1 = 2. Proof. exact handy. Qed.", {"Wrong.handy"}),
+        ("Theorem wrong : 1 = 2. Proof. Admitted.", {"Wrong.wrong"}),
+        ("Theorem wrong : 1 = 1. Proof. reflexivity. Qed.", set()),
+    ],
+)
+def test_what_a_theorem_assumes_is_seen(tmp_path: Path, proof: str, assumed: set[str]) -> None:
+    (tmp_path / "Wrong.v").write_text(proof, encoding="utf-8")
+    (tmp_path / "built").mkdir()
+    assert check(tmp_path / "built", tmp_path) == (["Wrong.wrong"], assumed)
+
+
+@with_coq
+def test_a_proof_that_fails_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "Wrong.v").write_text("Theorem wrong : 1 = 2. Proof. reflexivity. Qed.", encoding="utf-8")
+    (tmp_path / "built").mkdir()
+    with pytest.raises(ValueError, match=r"Coq refuses Wrong\.v: .*Unable to unify"):
+        check(tmp_path / "built", tmp_path)
+
+
+def test_without_coq_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert main([]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1) and "apt-get install coq" in said.err
+
+
+def test_axioms_are_read_from_coqs_answer() -> None:
+    answer = "Axioms:\nA.first : forall P : Prop, {~ P}\nsecond\n  : forall x : A,\n    B x\n"
+    assert axioms(answer) == {"A.first", "second"}
+    assert axioms("Closed under the global context\n") == set()
+    assert len(AXIOMS) == 4
+
+
+def test_the_page_lists_the_theorems_of_the_files() -> None:
+    listed: dict[str, list[str]] = {}
+    for file, theorem in re.findall(
+        r"^\| (?:`(\w+\.v)`)? ?\| `(\w+)` \|", (PROOFS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    ):
+        listed.setdefault(file or list(listed)[-1], []).append(theorem)
+    assert {file: sorted(names) for file, names in listed.items()} == {f: sorted(names) for f, names in STATED.items()}
+
+
+def test_no_proof_is_left_open() -> None:
+    for path in PROOFS.glob("*.v"):
+        assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", path.read_text(encoding="utf-8")), path
+
+
+def test_records_name_theorems_that_are_stated() -> None:
+    names = {f"{Path(file).stem}.{theorem}" for file, stated in STATED.items() for theorem in stated}
+    assert set(THEOREMS) <= set(CHECKS)
+    assert {theorem for theorems_of in THEOREMS.values() for theorem in theorems_of} <= names
+
+
+def test_only_what_was_confirmed_is_marked() -> None:
+    claim = Claim("D-crossing", "Appendix D.1", "...", "not confirmed", "Nothing.")
+    assert marked(claim) == claim
+    other = Claim("D-gaps", "Appendix D.1", "...", "true", "Proved.")
+    assert marked(other) == other
