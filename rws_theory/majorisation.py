@@ -49,7 +49,7 @@ def majorises(a: Logits, b: Logits) -> Majorisation:
 
     If sum_{k <= m} u_k >= sum_{k <= m} v_k for every m, no scale puts b ahead of a (weak supermajorisation,
     docs/theory.md, eq. (T16)). For d <= 3 the converse holds too. For d >= 4 it does not: gaps (2, 2, 5) are ahead of
-    (1, 4, 4) at every scale, as g = x (x - 1)^3 (x + 1) with x = exp(-r), and yet 2 + 2 < 1 + 4 (eq. (T65)). The exact
+    (1, 4, 4) at every scale, as g = x (x - 1)^3 (x + 1) with x = exp(-r), and yet 2 + 2 < 1 + 4 (eq. (T76)). The exact
     criterion is the order of the Laplace transforms F_a <= F_b; ``never_behind`` decides it by
     :func:`rws_theory.crossings`.
 
@@ -85,7 +85,7 @@ def dominance_order(a: Logits, b: Logits, most: int = 16) -> int | None:
 
     Order k asks that D_k(t) = sum_k (t - u_k)_+^(k-1) - sum_k (t - v_k)_+^(k-1) <= 0 for every t. Order 1 compares the
     gaps one by one, order 2 is :func:`majorises`, and each order implies the next. P^a > P^b at every r > 0 exactly if
-    some finite order holds and the gaps are not the same (docs/theory.md, eq. (T66)). So None with a large `most`
+    some finite order holds and the gaps are not the same (docs/theory.md, eq. (T77)). So None with a large `most`
     means that the curves cross or touch, or all but do.
 
     Exact; each order costs Sturm sequences of degree k - 1, one for each different gap: meant for tens of tokens.

@@ -70,12 +70,12 @@ def stability_radius(logits: ArrayLike, k: int) -> StabilityRadius:
 
     The exact ends come from :func:`rws_theory.selection_path` over ranges that grow away from 1. A range need not grow
     forever: at some scale every chosen position is ahead of every other one and is proved to stay ahead, by the slopes
-    of the log-odds towards infinity and by the first two moments of the gaps towards 0 (docs/theory.md, eq. (T69),
-    (T70)). Pairs that tie in the limit are decided by :func:`rws_theory.crossings`.
+    of the log-odds towards infinity and by the first two moments of the gaps towards 0 (docs/theory.md, eq. (T80),
+    (T81)). Pairs that tie in the limit are decided by :func:`rws_theory.crossings`.
 
     ``cheap`` needs one evaluation. Log-odds l_j(c) are concave with slope mu_j(c), the softmax-weighted mean gap. So
-    l_j lies below its tangent at 1, and above its chord to 0 and its ray of slope delta_j to infinity (eq. (T67),
-    (T68)): the set stays while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for all i chosen and j not, and c > 1.
+    l_j lies below its tangent at 1, and above its chord to 0 and its ray of slope delta_j to infinity (eq. (T78),
+    (T79)): the set stays while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for all i chosen and j not, and c > 1.
 
     Guaranteed, for the float64 numbers given: the set at every scale of [lower, upper], and of ``cheap``. If
     ``certified``, no larger interval will do, up to a relative 1e-12. Not guaranteed: ``certified``. Where the proof
@@ -160,7 +160,7 @@ def _end(x: NDArray[np.float64], k: int, rivals: _Rivals, upwards: bool) -> tupl
 
 
 def _cheap(rivals: _Rivals) -> tuple[float, float]:
-    """Return the scales that tangents, chords and rays at 1 prove, rounding on the unfavourable side (T67), (T68)."""
+    """Return the scales that tangents, chords and rays at 1 prove, rounding on the unfavourable side (T78), (T79)."""
     rows = rivals.pairs.rows
     ahead = [sample(rows[i], 1.0) for i in rivals.inside]
     behind = [sample(rows[j], 1.0) for j in rivals.outside]

@@ -1,6 +1,6 @@
 """Prove that positions which are ahead at one scale stay ahead at all larger ones, or at all smaller ones.
 
-Both tests are sufficient (docs/theory.md, eq. (T69), (T70)). Where the limits tie, or nearly so, exact gaps decide.
+Both tests are sufficient (docs/theory.md, eq. (T80), (T81)). Where the limits tie, or nearly so, exact gaps decide.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _never_behind(pair: Pair) -> bool:
 
 
 def majorisation() -> Claim:
-    """Confirm majorisation against certified crossings on a grid, and find where the converse fails (eq. (T65))."""
+    """Confirm majorisation against certified crossings on a grid, and find where the converse fails (eq. (T76))."""
     tried = wrong = 0
     without: list[Pair] = []
     for n, largest in _MOST_GAP.items():
@@ -71,15 +71,15 @@ def majorisation() -> Claim:
         "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b at every r > 0; for d <= 3, and"
         " for no larger d, the converse holds too.",
         _confirmed(holds),
-        f"Proof: docs/theory.md, eq. (T16) and (T65). Sufficient for all, and necessary for d <= 3, among {tried:,}"
+        f"Proof: docs/theory.md, eq. (T16) and (T76). Sufficient for all, and necessary for d <= 3, among {tried:,}"
         f" ordered pairs. For d = 4, {len(without)} of them are ahead at every scale without it. The smallest:"
         f" {first}. With x = exp(-r), F_a - F_b = x (x - 1)^3 (x + 1) < 0 on (0, 1), and yet 2 + 2 < 1 + 4."
-        f" Stochastic dominance of order {order} proves it (eq. (T66)).",
+        f" Stochastic dominance of order {order} proves it (eq. (T77)).",
     )
 
 
 def stability() -> Claim:
-    """Confirm the exact ends against certified crossings, and that the cheap bound lies inside (eq. (T67) to (T70))."""
+    """Confirm the exact ends against certified crossings, and that the cheap bound lies inside (eq. (T78) to (T81))."""
     tried = wrong = 0
     for pair in ordered_pairs(3, 4):
         tried += 1
@@ -99,14 +99,14 @@ def stability() -> Claim:
         "For c > 1 the k chosen positions stay chosen while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for every i"
         " chosen and j not, with log-odds l and softmax-weighted mean gap mu.",
         _confirmed(exact and not wrong),
-        f"Proof: docs/theory.md, eq. (T67). Inside the exact interval, which is enclosed by certified crossings, for"
+        f"Proof: docs/theory.md, eq. (T78). Inside the exact interval, which is enclosed by certified crossings, for"
         f" {tried:,} ordered pairs with d = 4. In the example of Appendix D the set stays down to 0 and up to"
         f" {example.upper:.6f} = 10 log((1 + sqrt 5) / 2); one evaluation at 1 proves it up to {example.cheap[1]:.4f}.",
     )
 
 
 def scaling_reward() -> Claim:
-    """Confirm the equivalence by all conditionings of small laws, at c = 1, 2, 3, in exact arithmetic (eq. (T71))."""
+    """Confirm the equivalence by all conditionings of small laws, at c = 1, 2, 3, in exact arithmetic (eq. (T82))."""
 
     def mean(states: tuple[tuple[int, int], ...], c: int) -> Fraction:
         return Fraction(sum(w**c * reward for w, reward in states), sum(w**c for w, _ in states))
@@ -130,7 +130,7 @@ def scaling_reward() -> Claim:
         "Scaling the logits raises or keeps E[R] at every c and under every conditioning exactly if p(x) < p(y) never"
         " comes with R(x) > R(y).",
         _confirmed(not wrong and example is not None),
-        f"Proof: docs/theory.md, eq. (T71); exact for all conditionings of {tried} laws on four states, {raising} of"
+        f"Proof: docs/theory.md, eq. (T82); exact for all conditionings of {tried} laws on four states, {raising} of"
         " which meet the condition. A guarantee for every step needs a reward that ranks outcomes as p does. For"
         f" p = (8, 4, 1) / 13 and R = (2, 0, 1), E[R] rises at every c > 0, and given the last two states it falls"
         f" {shown} as c goes from 1 to 2.",

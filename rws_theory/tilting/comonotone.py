@@ -76,7 +76,7 @@ class ScalingReward:
 def scaling_raises_reward(p: ArrayLike | Sequence[Any], reward: ArrayLike | Sequence[Any]) -> ScalingReward:
     """Decide whether scaling the logits of p raises the mean of a reward R at every scale and under every conditioning.
 
-    These are equivalent (docs/theory.md, eq. (T71)):
+    These are equivalent (docs/theory.md, eq. (T82)):
 
     - p(x) < p(y) never comes with R(x) > R(y), over the states of positive probability;
     - E_{p^c}[R | S] does not fall as c grows, for every set S of states and every c;

@@ -79,7 +79,7 @@ def test_all_states_together_may_rise_without_a_guarantee() -> None:
 
 @given(testing.logit_vectors(2, 6, bound=5.0), st.floats(0.05, 8.0))
 def test_the_confidence_is_made_of_two_renyi_entropies(logits: np.ndarray, c: float) -> None:
-    """-log P(c) = c H_inf + (1 - c) H_c of the softmax at scale 1: eq. (T72) of docs/theory.md."""
+    """-log P(c) = c H_inf + (1 - c) H_c of the softmax at scale 1: eq. (T83) of docs/theory.md."""
     with mpmath.workdps(40):
         powers = [mpmath.exp(mpmath.mpf(float(z)) - float(logits.max())) for z in logits if np.isfinite(z)]
         p = [w / mpmath.fsum(powers) for w in powers]
@@ -98,7 +98,7 @@ def test_the_confidence_is_made_of_two_renyi_entropies(logits: np.ndarray, c: fl
 
 @pytest.mark.parametrize(("d", "crossings"), [(2, 0), (3, 1), (4, 2)])
 def test_the_best_position_changes_as_often_as_davenport_and_schinzel_allow(d: int, crossings: int) -> None:
-    """Sequences without i j i ... of length s + 2 have at most 1, n and 2 n - 1 terms for s = 0, 1, 2 (eq. (T73))."""
+    """Sequences without i j i ... of length s + 2 have at most 1, n and 2 n - 1 terms for s = 0, 1, 2 (eq. (T84))."""
     rng = np.random.default_rng(d)
     most = 0
     for n in (2, 4, 8) * 8:

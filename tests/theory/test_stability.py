@@ -77,7 +77,7 @@ def test_shifts_of_the_logits_and_the_order_of_tokens_change_nothing(case: Case,
 
 
 def cheap_by_definition(z: np.ndarray, k: int) -> tuple[float, float]:
-    """Equations (T67) and (T68) of docs/theory.md as they are written, without care for rounding."""
+    """Equations (T78) and (T79) of docs/theory.md as they are written, without care for rounding."""
     inside = selection_path(z, k, 1.0, 1.0).pieces[0].selected
     gaps = z.max(axis=1, keepdims=True) - z
     down, up = [math.inf], [math.inf]
