@@ -10,8 +10,8 @@ every position's best token and changes which positions are most confident.
   with scaling.
 - :mod:`~rws_theory.theorem1` and :mod:`~rws_theory.parity` state what is true of the paper's Theorem 1.
   :mod:`~rws_theory.claims` is the ledger of all its statements, :mod:`~rws_theory.printed` its printed numbers.
-- :mod:`~rws_theory.orders` measures how far a generation order is from left to right. :mod:`~rws_theory.worlds` has
-  masked models with exact conditionals, and decodes them.
+- :mod:`~rws_theory.orders` measures how far a generation order is from left to right, and what an order can change.
+  :mod:`~rws_theory.worlds` has masked models with exact conditionals, and decodes them.
 
 All proofs are in docs/theory.md.
 """
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
     from rws_theory.orders.arness import global_arness, kendall_tau, local_arness
     from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+    from rws_theory.orders.invariance import output_law, parallel_distances
     from rws_theory.orders.null import FootruleDistribution, footrule_distribution
     from rws_theory.orders.significance import OrderTest, order_test
     from rws_theory.pairs import PairClasses, classify_pairs
@@ -43,6 +44,7 @@ _HOME = {
     "gain": ("factor_range", "inverse_reward", "normalise", "reward_factor"),
     "orders.arness": ("global_arness", "kendall_tau", "local_arness"),
     "orders.deviation": ("footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"),
+    "orders.invariance": ("output_law", "parallel_distances"),
     "orders.null": ("FootruleDistribution", "footrule_distribution"),
     "orders.significance": ("OrderTest", "order_test"),
     "pairs": ("PairClasses", "classify_pairs"),
@@ -78,6 +80,8 @@ __all__ = [
     "max_probability",
     "normalise",
     "order_test",
+    "output_law",
+    "parallel_distances",
     "reward_factor",
     "selection_path",
     "threshold_path",
