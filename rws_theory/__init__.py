@@ -6,6 +6,7 @@ every position's best token and changes which positions are most confident.
 - :mod:`~rws_theory.confidence` computes confidences at any scale. :mod:`~rws_theory.crossings` finds where two of them
   cross, :mod:`~rws_theory.pairs` counts the crossings of many pairs, :mod:`~rws_theory.selection` follows the top k
   positions over a range of scales, and :mod:`~rws_theory.threshold` those that reach a threshold.
+- :mod:`~rws_theory.reversal_law` says how often the order of random positions reverses.
 - :mod:`~rws_theory.gain` is the factor that a reward produces. :mod:`~rws_theory.tilting` compares tilting by a reward
   with scaling.
 - :mod:`~rws_theory.theorem1` and :mod:`~rws_theory.parity` state what is true of the paper's Theorem 1.
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
     from rws_theory.orders.null import FootruleDistribution, footrule_distribution
     from rws_theory.orders.significance import OrderTest, order_test
     from rws_theory.pairs import PairClasses, classify_pairs
+    from rws_theory.reversal_law import (
+        ReversalLimit,
+        ReversalShare,
+        end_reversals,
+        freezing_scale,
+        reversal_limit,
+        scale_reversals,
+    )
     from rws_theory.selection import SelectionPath, selection_path
     from rws_theory.threshold import ThresholdPath, threshold_path
 
@@ -48,6 +57,14 @@ _HOME = {
     "orders.null": ("FootruleDistribution", "footrule_distribution"),
     "orders.significance": ("OrderTest", "order_test"),
     "pairs": ("PairClasses", "classify_pairs"),
+    "reversal_law": (
+        "ReversalLimit",
+        "ReversalShare",
+        "end_reversals",
+        "freezing_scale",
+        "reversal_limit",
+        "scale_reversals",
+    ),
     "selection": ("SelectionPath", "selection_path"),
     "threshold": ("ThresholdPath", "threshold_path"),
 }
@@ -59,16 +76,20 @@ __all__ = [
     "GapStatistics",
     "OrderTest",
     "PairClasses",
+    "ReversalLimit",
+    "ReversalShare",
     "SelectionPath",
     "ThresholdPath",
     "__version__",
     "classify_pairs",
     "crossings",
+    "end_reversals",
     "factor_range",
     "footrule_distribution",
     "footrule_max",
     "footrule_mean",
     "footrule_variance",
+    "freezing_scale",
     "gap_statistics",
     "gaps",
     "generation_order_deviation",
@@ -82,7 +103,9 @@ __all__ = [
     "order_test",
     "output_law",
     "parallel_distances",
+    "reversal_limit",
     "reward_factor",
+    "scale_reversals",
     "selection_path",
     "threshold_path",
 ]
