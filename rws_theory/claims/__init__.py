@@ -1,14 +1,14 @@
 """The ledger: the statements of the paper that can be checked, each with a verdict that is computed when asked.
 
 One function checks one statement; its docstring says how, and docs/theory.md holds the proofs. `CHECKS` lists them: the
-method, Theorem 1, its example, rewards, tables.
+method, Theorem 1, its example, rewards, tables, and results of our own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rws_theory.claims import example, method, reversal, reward, tables
+from rws_theory.claims import example, method, own_results, reversal, reward, tables
 from rws_theory.claims.claim import Check, Claim, Verdict
 
 __all__ = ["CHECKS", "Check", "Claim", "Verdict", "claims"]
@@ -19,6 +19,7 @@ CHECKS: dict[str, Check] = {
     **example.CHECKS,
     **reward.CHECKS,
     **tables.CHECKS,
+    **own_results.CHECKS,
 }
 
 

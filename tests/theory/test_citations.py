@@ -43,5 +43,5 @@ def test_the_page_cites_only_its_own_equations_and_claims_of_the_ledger() -> Non
     from rws_theory.claims import CHECKS
 
     assert cited(PAGE) <= set(EQUATIONS)
-    ids = set(re.findall(r"`((?:AB|S\d|S52|T\d[abc]?|GOD|A|D|C1|TAB)-[a-z0-9-]+)`", PAGE))
+    ids = set(re.findall(r"`((?:AB|S\d|S52|T\d[abc]?|GOD|A|D|C1|TAB|N)-[a-z0-9-]+)`", PAGE))
     assert ids and ids <= set(CHECKS)
