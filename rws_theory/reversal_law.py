@@ -16,7 +16,6 @@ from flint import acb, arb, ctx
 from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.confidence import check_logits, log_odds
-from rws_theory.worlds.tally import clopper_pearson
 
 __all__ = [
     "Domain",
@@ -69,6 +68,8 @@ class ReversalShare:
         >>> [round(x, 3) for x in ReversalShare(30, 100).interval()]
         [0.212, 0.4]
         """
+        from rws_theory.worlds.tally import clopper_pearson  # here, as it waits for SciPy
+
         return clopper_pearson(self.reversed, self.pairs, confidence)
 
 
