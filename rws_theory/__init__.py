@@ -8,12 +8,13 @@ every position's best token and changes which positions are most confident.
   positions over a range of scales, and :mod:`~rws_theory.threshold` those that reach a threshold.
 - :mod:`~rws_theory.majorisation` says whether a position is ahead at every scale, :mod:`~rws_theory.stability` how far
   the scale may move before the chosen set changes.
+- :mod:`~rws_theory.reversal_law` says how often the order of random positions reverses.
 - :mod:`~rws_theory.gain` is the factor that a reward produces. :mod:`~rws_theory.tilting` compares tilting by a reward
   with scaling.
 - :mod:`~rws_theory.theorem1` and :mod:`~rws_theory.parity` state what is true of the paper's Theorem 1.
   :mod:`~rws_theory.claims` is the ledger of all its statements, :mod:`~rws_theory.printed` its printed numbers.
-- :mod:`~rws_theory.orders` measures how far a generation order is from left to right. :mod:`~rws_theory.worlds` has
-  masked models with exact conditionals, and decodes them.
+- :mod:`~rws_theory.orders` measures how far a generation order is from left to right, and what an order can change.
+  :mod:`~rws_theory.worlds` has masked models with exact conditionals, and decodes them.
 
 All proofs are in docs/theory.md.
 """
@@ -31,9 +32,18 @@ if TYPE_CHECKING:
     from rws_theory.majorisation import Majorisation, majorises
     from rws_theory.orders.arness import global_arness, kendall_tau, local_arness
     from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+    from rws_theory.orders.invariance import output_law, parallel_distances
     from rws_theory.orders.null import FootruleDistribution, footrule_distribution
     from rws_theory.orders.significance import OrderTest, order_test
     from rws_theory.pairs import PairClasses, classify_pairs
+    from rws_theory.reversal_law import (
+        ReversalLimit,
+        ReversalShare,
+        end_reversals,
+        freezing_scale,
+        reversal_limit,
+        scale_reversals,
+    )
     from rws_theory.selection import SelectionPath, selection_path
     from rws_theory.stability import StabilityRadius, stability_radius
     from rws_theory.threshold import ThresholdPath, threshold_path
@@ -49,9 +59,18 @@ _HOME = {
     "majorisation": ("Majorisation", "majorises"),
     "orders.arness": ("global_arness", "kendall_tau", "local_arness"),
     "orders.deviation": ("footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"),
+    "orders.invariance": ("output_law", "parallel_distances"),
     "orders.null": ("FootruleDistribution", "footrule_distribution"),
     "orders.significance": ("OrderTest", "order_test"),
     "pairs": ("PairClasses", "classify_pairs"),
+    "reversal_law": (
+        "ReversalLimit",
+        "ReversalShare",
+        "end_reversals",
+        "freezing_scale",
+        "reversal_limit",
+        "scale_reversals",
+    ),
     "selection": ("SelectionPath", "selection_path"),
     "stability": ("StabilityRadius", "stability_radius"),
     "threshold": ("ThresholdPath", "threshold_path"),
@@ -66,6 +85,8 @@ __all__ = [
     "Majorisation",
     "OrderTest",
     "PairClasses",
+    "ReversalLimit",
+    "ReversalShare",
     "ScalingReward",
     "SelectionPath",
     "StabilityRadius",
@@ -73,11 +94,13 @@ __all__ = [
     "__version__",
     "classify_pairs",
     "crossings",
+    "end_reversals",
     "factor_range",
     "footrule_distribution",
     "footrule_max",
     "footrule_mean",
     "footrule_variance",
+    "freezing_scale",
     "gap_statistics",
     "gaps",
     "generation_order_deviation",
@@ -90,7 +113,11 @@ __all__ = [
     "max_probability",
     "normalise",
     "order_test",
+    "output_law",
+    "parallel_distances",
+    "reversal_limit",
     "reward_factor",
+    "scale_reversals",
     "scaling_raises_reward",
     "selection_path",
     "stability_radius",

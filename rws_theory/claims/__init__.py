@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rws_theory.claims import example, method, reversal, reward, scales, tables
+from rws_theory.claims import example, method, own_results, reversal, reward, scales, tables
 from rws_theory.claims.claim import Check, Claim, Verdict
 from rws_theory.claims.machine_checked import marked
 
@@ -20,6 +20,7 @@ CHECKS: dict[str, Check] = {
     **example.CHECKS,
     **reward.CHECKS,
     **tables.CHECKS,
+    **own_results.CHECKS,
     **scales.CHECKS,
 }
 

@@ -9,7 +9,7 @@ from scipy.special import betainccinv, betaincinv
 
 from rws_theory.show import one_line
 
-__all__ = ["RewardTally"]
+__all__ = ["RewardTally", "clopper_pearson"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RewardTally:
         >>> [round(x, 3) for x in RewardTally("confidence", more=30, equal=50, less=20).interval("more")]
         [0.212, 0.4]
         """
-        return _clopper_pearson(getattr(self, outcome), self.models, confidence)
+        return clopper_pearson(getattr(self, outcome), self.models, confidence)
 
     def more_if_different(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return the Clopper-Pearson interval of P(more | not equal): (0, 1) where all are equal.
@@ -47,10 +47,15 @@ class RewardTally:
         >>> [round(x, 3) for x in RewardTally("confidence", more=30, equal=50, less=20).more_if_different()]
         [0.452, 0.736]
         """
-        return _clopper_pearson(self.more, self.more + self.less, confidence)
+        return clopper_pearson(self.more, self.more + self.less, confidence)
 
 
-def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a probability from `successes` in `trials`: coverage >= `confidence`.
+
+    >>> [round(x, 3) for x in clopper_pearson(30, 100)]
+    [0.212, 0.4]
+    """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
     tail, failures = (1 - confidence) / 2, trials - successes

@@ -8,7 +8,7 @@ import re
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,11 +22,25 @@ from scipy.special import expit
 
 from rws_theory import StabilityRadius, majorises, scaling_raises_reward, stability_radius, threshold_path
 from rws_theory.__main__ import main
-from rws_theory.claims import CHECKS, Claim, claims, example, intuition, method, reversal, reward, scales, tables
+from rws_theory.claims import (
+    CHECKS,
+    Claim,
+    claims,
+    example,
+    intuition,
+    method,
+    own_results,
+    reversal,
+    reward,
+    scales,
+    tables,
+)
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
 from rws_theory.crossings import Crossing, crossings
+from rws_theory.orders.invariance import output_law
 from rws_theory.printed import printed_in
+from rws_theory.reversal_law import end_reversals, freezing_scale, reversal_limit
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.less_reward import rws_less_reward_example
 
@@ -42,7 +56,7 @@ TRUE = """
 S3-argmax S3-factor-range GOD-footrule T1a-existence T1-dimension S52-high D-gaps D-r1 T2-inequality T2-strict C1-tilted
 TAB-winrate-mean TAB-winrate-range TAB-quintile-monotone TAB-judge-mean TAB-humaneval-gain TAB-diversity TAB-god-double
 TAB-overhead TAB-frequency TAB-frequency-tradeoff TAB-winrate-chance S4-nearest-gap
-N-majorisation N-stability-radius N-scaling-reward N-threshold-monotone
+N-order-invariance N-quarter-law N-freezing N-majorisation N-stability-radius N-scaling-reward N-threshold-monotone
 """.split()
 MENDED = """
 S3-gaps S3-reinforce T1b-mended T1-step2 T1-step3 T1-increasing A-forward S4-most-likely S4-gap-sum C1-premise
@@ -843,6 +857,33 @@ def test_claims_on_rewards_follow_what_is_computed(
     for attribute, value in changes.items():
         monkeypatch.setattr(reward, attribute, value)
     assert reward.CHECKS[name]().verdict == verdict
+
+
+# What a check of our own results computes with: with each of these it confirms nothing.
+OWN: list[tuple[str, dict[str, Any]]] = [
+    ("N-order-invariance", {"output_law": partial(output_law, per_step=2)}),
+    ("N-order-invariance", {"WEIGHTS": (1,)}),  # independent tokens: several a step cost nothing
+    ("N-order-invariance", {"EQUAL": [[[1, 1], [1, 1]], [[1, 1], [1, 1]]]}),
+    ("N-order-invariance", {"TORN": [[4, 0], [0, 3]]}),
+    (
+        "N-order-invariance",
+        {"COPYING": {c: {i: own_results.HALF for i in (0, 1) if c[i] < 0} for c in own_results.COPYING}},
+    ),
+    ("N-order-invariance", {"INDEPENDENT": [[1, 1], [1, 1]]}),
+    ("N-quarter-law", {"end_reversals": lambda a, b: end_reversals(a**-1, b**-1)}),  # heavy tails
+    ("N-quarter-law", {"reversal_limit": lambda domain, alpha=None: reversal_limit("frechet", alpha or 30.0)}),
+    ("N-freezing", {"freezing_scale": lambda d: 16.0 * freezing_scale(d)}),
+    ("N-freezing", {"freezing_scale": lambda d: freezing_scale(d) / 4}),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), OWN, ids=[f"{row[0]}-{i}" for i, row in enumerate(OWN)])
+def test_our_own_results_follow_what_is_computed(
+    monkeypatch: pytest.MonkeyPatch, name: str, changes: dict[str, Any]
+) -> None:
+    for attribute, value in changes.items():
+        monkeypatch.setattr(own_results, attribute, value)
+    assert own_results.CHECKS[name]().verdict == "not confirmed"
 
 
 def test_unknown_ids_are_named() -> None:

@@ -1,0 +1,294 @@
+"""The exact law of decoding: the model's own under every order of sampled tokens, and where it is not."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rws_theory.orders.invariance import (
+    Canvas,
+    Law,
+    Order,
+    Rows,
+    by_confidence,
+    drawn_first_law,
+    exchange_distance,
+    output_law,
+    parallel_distances,
+    table_conditionals,
+    table_law,
+    total_variation,
+)
+from rws_theory.testing import canvases
+from rws_theory.worlds import JointTable, constant_rule, decode_masked
+
+SHAPES = [(1, 2), (2, 2), (2, 3), (3, 2), (3, 3), (4, 2)]
+
+
+@st.composite
+def tables(draw: st.DrawFn, least: int = 0) -> np.ndarray:
+    """Whole weights of a joint table; with `least` 0 some sequences are impossible."""
+    length, words = draw(st.sampled_from(SHAPES))
+    count = words**length
+    weights = draw(st.lists(st.integers(least, 9), min_size=count, max_size=count).filter(any))
+    return np.array(weights).reshape((words,) * length)
+
+
+def scrambled(seed: int) -> Order:
+    """An adaptive order that nothing in the model explains: the ranking is drawn anew for each canvas."""
+
+    def order(canvas: Canvas, rows: Rows) -> list[int]:
+        return random.Random(f"{seed} {canvas}").sample(list(rows), len(rows))
+
+    return order
+
+
+ORDERS = st.one_of(st.integers(0, 10**6).map(scrambled), st.sampled_from([0.1, 1.0, 7.0]).map(by_confidence))
+
+
+def share(table: np.ndarray, canvas: Canvas) -> Fraction:
+    """The weight of what a canvas reveals."""
+    return Fraction(int(np.sum(table[tuple(slice(None) if token < 0 else token for token in canvas)])))
+
+
+def replayed(table: np.ndarray, order: Order, per_step: int, tokens: Canvas) -> tuple[Fraction, float]:
+    """Follow the one path that can write `tokens`: its probability, and its conditional total correlations, nats."""
+    canvas, probability, correlation = (-1,) * table.ndim, Fraction(1), 0.0
+    rows = table_conditionals(table)
+    while -1 in canvas and share(table, canvas):
+        chosen = list(order(canvas, rows(canvas) or {}))[:per_step]
+        shown = tuple(tokens[i] if i in chosen else token for i, token in enumerate(canvas))
+        alone = Fraction(1)
+        for i in chosen:
+            alone *= share(table, (*canvas[:i], tokens[i], *canvas[i + 1 :])) / share(table, canvas)
+        together = share(table, shown) / share(table, canvas)
+        correlation += math.log(together / alone) if together else 0.0
+        probability, canvas = probability * alone, shown
+    return probability, correlation
+
+
+@given(tables(), ORDERS)
+def test_every_order_of_sampled_tokens_gives_the_model_s_own_law(table: np.ndarray, order: Order) -> None:
+    assert output_law(table_conditionals(table), table.ndim, order) == table_law(table)
+
+
+@given(tables(least=1), ORDERS, st.integers(1, 4))
+def test_the_law_is_that_of_the_one_path_to_each_text(table: np.ndarray, order: Order, per_step: int) -> None:
+    law = output_law(table_conditionals(table), table.ndim, order, per_step=per_step)
+    assert law == {x: replayed(table, order, per_step, x)[0] for x in itertools.product(*map(range, table.shape))}
+
+
+@given(tables(), ORDERS, st.integers(1, 4))
+def test_impossible_canvases_hold_the_rest(table: np.ndarray, order: Order, per_step: int) -> None:
+    law = output_law(table_conditionals(table), table.ndim, order, per_step=per_step)
+    assert sum(law.values()) == 1
+    for canvas, probability in law.items():
+        assert probability > 0 and (-1 not in canvas or share(table, canvas) == 0)
+    p = table_law(table)
+    assert all(law.get(x, 0) == replayed(table, order, per_step, x)[0] for x in p)
+    assert total_variation(law, p) == sum((max(p[x] - law.get(x, 0), Fraction(0)) for x in p), Fraction(0))
+
+
+@given(tables(), ORDERS, st.integers(2, 4))
+def test_divergence_of_parallel_commits_is_the_total_correlation_of_the_steps(
+    table: np.ndarray, order: Order, per_step: int
+) -> None:
+    law, p = output_law(table_conditionals(table), table.ndim, order, per_step=per_step), table_law(table)
+    divergence = sum(float(p[x]) * math.log(p[x] / law[x]) for x in p)
+    correlation = sum(float(p[x]) * replayed(table, order, per_step, x)[1] for x in p)
+    assert divergence == pytest.approx(correlation, abs=1e-12)
+    assert float(total_variation(law, p)) ** 2 <= divergence / 2 + 1e-12  # Pinsker
+
+
+@given(tables(), ORDERS)
+def test_argmax_writes_one_text(table: np.ndarray, order: Order) -> None:
+    law = output_law(table_conditionals(table), table.ndim, order, commit="argmax")
+    ((tokens, probability),) = law.items()
+    assert probability == 1 and total_variation(law, table_law(table)) == 1 - table_law(table).get(tokens, 0)
+
+
+@given(tables(least=1), st.sampled_from([0.5, 1.0, 4.0]), st.integers(1, 3))
+def test_argmax_by_confidence_is_the_reference_decoder(table: np.ndarray, scale: float, per_step: int) -> None:
+    # The decoder computes in float64, where two confidences that tie may differ: such tables are left out by weights.
+    table = table * 1000 + np.arange(table.size).reshape(table.shape) ** 2
+    law = output_law(table_conditionals(table), table.ndim, by_confidence(scale), per_step=per_step, commit="argmax")
+    decode = decode_masked(JointTable(np.log(table)), constant_rule(scale), per_step=per_step)
+    assert law == {tuple(decode.tokens.tolist()): 1}
+
+
+@given(st.data())
+def test_conditionals_are_those_of_the_joint_table(data: st.DataObject) -> None:
+    table = data.draw(tables(least=1))
+    canvas = data.draw(canvases(table.shape[0], table.ndim))
+    rows = table_conditionals(table)(tuple(canvas))
+    expected = np.exp(JointTable(np.log(table)).conditionals(canvas))
+    assert rows is not None and list(rows) == [i for i, token in enumerate(canvas) if token == -1]
+    for i, row in rows.items():
+        assert [float(p) for p in row] == pytest.approx(expected[i], abs=1e-12)
+
+
+def test_the_order_decides_which_text_argmax_writes() -> None:
+    # p(0, 0) = 4/10, p(0, 1) = 0, p(1, 0) = p(1, 1) = 3/10: the first token alone is 1, the second alone is 0.
+    rows = table_conditionals([[4, 0], [3, 3]])
+    left = output_law(rows, 2, lambda canvas, rows: sorted(rows), commit="argmax")
+    right = output_law(rows, 2, lambda canvas, rows: sorted(rows, reverse=True), commit="argmax")
+    assert left == {(1, 0): 1} and right == {(0, 0): 1}
+
+
+def test_equal_tokens_drawn_together_are_the_worst_case() -> None:
+    for length, words in ((2, 2), (3, 2), (3, 3), (4, 2)):
+        table = np.zeros((words,) * length, dtype=int)
+        for word in range(words):
+            table[(word,) * length] = 1
+        assert parallel_distances(table, by_confidence()) == [
+            1 - Fraction(1, words ** (k - 1)) for k in range(1, length + 1)
+        ]
+
+
+def test_more_tokens_a_step_may_cost_less() -> None:
+    # Four tokens of which the first and the last are equal: pairs 01|23 are independent, the triple 0, 3, 1 is not.
+    table = np.zeros((2, 2, 2, 2), dtype=int)
+    table[0, :, :, 0] = table[1, :, :, 1] = 1
+    ranking = {0: 0, 3: 1, 1: 2, 2: 3}
+    distances = parallel_distances(table, lambda canvas, rows: sorted(rows, key=ranking.__getitem__))
+    assert distances == [0, Fraction(1, 2), Fraction(1, 2), Fraction(1, 2)]
+    ranking = {1: 0, 0: 1, 3: 2, 2: 3}
+    distances = parallel_distances(table, lambda canvas, rows: sorted(rows, key=ranking.__getitem__))
+    assert distances == [0, 0, Fraction(1, 2), Fraction(1, 2)]
+
+
+@given(tables(least=1))
+def test_ranking_by_the_draw_keeps_likely_tokens_too_often(table: np.ndarray) -> None:
+    law, p = drawn_first_law(table_conditionals(table), table.ndim), table_law(table)
+    assert sum(law.values()) == 1
+    if table.ndim == 1:
+        assert law == p
+    if len({*p.values()}) == 1:
+        assert law == p  # independent uniform tokens: all draws are equally likely, so the leftmost goes
+    if table.ndim == 2:
+        assert law == two_drawn_first(p, table)
+
+
+def two_drawn_first(p: Law, table: np.ndarray) -> Law:
+    """By hand for two positions: both draw; the likelier draw stays; the other is drawn again given it."""
+    rows = table_conditionals(table)((-1, -1)) or {}
+    law = dict.fromkeys(p, Fraction(0))
+    for a, b in itertools.product(range(table.shape[0]), repeat=2):
+        drawn = rows[0][a] * rows[1][b]
+        for x in p:
+            if rows[0][a] >= rows[1][b]:
+                law[x] += drawn * p[x] / rows[0][a] if x[0] == a else 0
+            else:
+                law[x] += drawn * p[x] / rows[1][b] if x[1] == b else 0
+    return law
+
+
+@st.composite
+def free_rows(draw: st.DrawFn) -> tuple[int, int, dict[Canvas, Rows]]:
+    """Positive rows for every canvas, that fit no joint law but by accident."""
+    length, words = draw(st.sampled_from([(2, 2), (2, 3), (3, 2)]))
+    parts = st.lists(st.integers(1, 4), min_size=words, max_size=words)
+    rows: dict[Canvas, Rows] = {}
+    for canvas in itertools.product(range(-1, words), repeat=length):
+        drawn = {i: draw(parts) for i, token in enumerate(canvas) if token < 0}
+        rows[canvas] = {i: tuple(Fraction(n, sum(row)) for n in row) for i, row in drawn.items()}
+    return length, words, rows
+
+
+def fixed_orders(length: int) -> list[Order]:
+    ranks = itertools.permutations(range(length))
+    return [lambda canvas, rows, rank=rank: sorted(rows, key=rank.__getitem__) for rank in ranks]
+
+
+def exchanges(length: int, rows: dict[Canvas, Rows]) -> list[Fraction]:
+    return [
+        exchange_distance(rows.get, canvas, i, j)
+        for canvas in rows
+        for i, j in itertools.combinations([i for i in range(length) if canvas[i] < 0], 2)
+    ]
+
+
+@settings(max_examples=examples(300))
+@given(free_rows())
+def test_orders_agree_exactly_where_every_exchange_does(case: tuple[int, int, dict[Canvas, Rows]]) -> None:
+    length, _, rows = case
+    laws = [output_law(rows.get, length, order) for order in fixed_orders(length)]
+    assert (max(exchanges(length, rows)) == 0) == all(law == laws[0] for law in laws)
+
+
+@given(tables(least=1))
+def test_rows_of_a_joint_law_exchange(table: np.ndarray) -> None:
+    conditionals = table_conditionals(table)
+    rows = {c: conditionals(c) or {} for c in itertools.product(range(-1, table.shape[0]), repeat=table.ndim)}
+    assert not any(exchanges(table.ndim, rows))
+
+
+@given(tables(least=1), free_rows(), ORDERS)
+def test_rows_near_a_joint_law_lose_no_more_than_the_divergence_of_their_steps(
+    table: np.ndarray, case: tuple[int, int, dict[Canvas, Rows]], order: Order
+) -> None:
+    length, words, rows = case
+    if table.shape != (words,) * length:
+        table = np.arange(1, words**length + 1).reshape((words,) * length)
+    exact, p = table_conditionals(table), table_law(table)
+
+    def mixed(canvas: Canvas) -> Rows:
+        pairs = {i: zip(row, rows[canvas][i], strict=True) for i, row in (exact(canvas) or {}).items()}
+        return {i: tuple((9 * x + y) / 10 for x, y in pair) for i, pair in pairs.items()}
+
+    law = output_law(mixed, length, order)
+    divergence = sum(float(p[x]) * math.log(p[x] / law[x]) for x in p)
+    steps = 0.0
+    for x in p:  # the mean, under p, of the divergence of each row that is used
+        canvas = (-1,) * length
+        while -1 in canvas:
+            i = next(iter(order(canvas, mixed(canvas))))
+            pairs: Any = zip((exact(canvas) or {})[i], mixed(canvas)[i], strict=True)
+            steps += float(p[x]) * sum(float(a) * math.log(a / b) for a, b in pairs)
+            canvas = (*canvas[:i], x[i], *canvas[i + 1 :])
+    assert divergence == pytest.approx(steps, abs=1e-12)
+
+
+def test_the_smallest_rows_that_fit_no_joint_law_carry_a_reward() -> None:
+    half = (Fraction(1, 2), Fraction(1, 2))
+    rows: dict[Canvas, Rows] = {
+        (-1, -1): {0: half, 1: half},
+        **{(a, -1): {1: (Fraction(a == 0), Fraction(a == 1))} for a in (0, 1)},  # the second copies the first
+        **{(-1, b): {0: half} for b in (0, 1)},  # the first ignores the second
+    }
+    left, right = (output_law(rows.get, 2, order) for order in fixed_orders(2))
+    equal = [sum(p for x, p in law.items() if x[0] == x[1]) for law in (left, right)]
+    assert equal == [1, Fraction(1, 2)] and total_variation(left, right) == Fraction(1, 2)
+    assert exchange_distance(rows.get, (-1, -1), 0, 1) == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: table_law([[1, 2, 3], [1, 2, 3]]), r"shape \(vocabulary,\) \* length, got \(2, 3\)"),
+        (lambda: table_law([1, -1]), "got a least of -1"),
+        (lambda: table_law([0, 0]), "not all 0"),
+        (lambda: output_law(table_conditionals([1, 2]), 1, by_confidence(), per_step=0), "got 1 and 0"),
+        (lambda: output_law(table_conditionals([1, 2]), 1, by_confidence(), commit="drawn"), "got 'drawn'"),  # type: ignore[arg-type]
+        (lambda: output_law(table_conditionals([[1, 2], [3, 4]]), 2, lambda c, r: [1, 1], per_step=2), r"got \[1, 1\]"),
+        (lambda: output_law(table_conditionals([[1, 2], [3, 4]]), 2, lambda c, r: [1, 2], per_step=2), r"got \[1, 2\]"),
+        (lambda: drawn_first_law(table_conditionals([1, 2]), 0), "length must be at least 1, got 0"),
+        (
+            lambda: exchange_distance(table_conditionals([[1, 2], [3, 4]]), (0, -1), 0, 1),
+            r"masked positions of \(0, -1",
+        ),
+        (lambda: exchange_distance(dict[Canvas, Rows]().get, (-1, -1), 0, 1), "impossible"),
+    ],
+)
+def test_misuse_is_named(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
