@@ -96,8 +96,8 @@ def order_invariance() -> Claim:
         f" a step by confidence: TV up to {parallel[1]} and {parallel[2]} on these tables, {equal[1]} and {equal[2]}"
         " for three tokens that are always equal. Rows of no joint law: if the second of two tokens copies the first,"
         f" and the first ignores the second, two orders differ by TV {copied}. Ranking by the drawn token: of two"
-        f" independent tokens, with 0 at 2/3 and 3/5, the first is 0 in {sum(p for x, p in seen.items() if x[0] == 0)} of"
-        " the outputs.",
+        f" independent tokens, with 0 at 2/3 and 3/5, the first is 0 in {sum(p for x, p in seen.items() if x[0] == 0)}"
+        " of the outputs.",
     )
 
 
