@@ -16,6 +16,7 @@ THEOREMS: dict[str, tuple[str, ...]] = {
     "T1c-otherwise": ("GoldenRatio.printed_c_is_false", "Counterexamples.otherwise_is_false"),
     "T1-step4": ("Counterexamples.otherwise_is_false",),
     "T1-dimension": ("Theorem1.theorem_1_mended_to_three", "Counterexamples.theorem_1_mended_fails_from_four"),
+    "N-order-invariance": ("OrderInvariance.order_invariance",),
     "D-crossing": ("GoldenRatio.golden_crossing",),
 }
 
