@@ -110,11 +110,11 @@ def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
 
 
 def test_regret_is_how_far_a_text_lies_below_the_frontier(tmp_path: Path) -> None:
-    size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "5", "--steps", "5", "--block", "5"]
+    size = ["--model", "english", "--reward", "era", "--prompts", "1", "--length", "4", "--steps", "4", "--block", "4"]
     assert run(tmp_path, [*size, "--strategies", "best-of:2", "--regret"]) == 0
     frame, predictor, guide = read_results(tmp_path), load_predictor("english"), load_reward("era")
     assert isinstance(predictor, WorldPredictor) and isinstance(guide, WorldReward)
     for row in frame.itertuples():
-        context, canvas = context_and_canvas(predictor, row.prompt, 5)
+        context, canvas = context_and_canvas(predictor, row.prompt, 4)
         curve = frontier(predictor.world, guide.world_reward, canvas, context, beta=4.0)
         assert row.regret == pytest.approx(curve.regret(row.log_prob, row.final_reward), abs=1e-3) and row.regret >= 0
