@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rws_decode.common.arguments import check_count, check_weight
+from rws_decode.common.arguments import check_weight
+from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, log_mean
@@ -15,28 +16,14 @@ __all__ = ["BestOf", "SoftBestOf"]
 
 
 @dataclass(frozen=True)
-class BestOf:
+class BestOf(Copies):
     """Draw N answers and keep the one of most reward, the first among equals (Stiennon et al. 2020, 2009.01325).
 
     Its law is at most ln N - (N - 1) / N nats from that of one draw (KL divergence; Beirami et al. 2024, 2401.01879).
     Each answer costs a decode and a reward call. n: N, at least 1. ValueError for another.
     """
 
-    n: int
     name = "best-of"
-    draws = True
-
-    def __post_init__(self) -> None:
-        check_count("n", self.n, "BestOf(8)")
-
-    @property
-    def copies(self) -> int:
-        """How many answers are drawn."""
-        return self.n
-
-    def forwards(self, steps: int) -> int:
-        """Return the most forwards of a prompt: the first canvas is the same for all answers."""
-        return 1 + self.n * (steps - 1)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; take the largest reward."""
@@ -46,30 +33,19 @@ class BestOf:
 
 
 @dataclass(frozen=True)
-class SoftBestOf:
+class SoftBestOf(Copies):
     """Draw N answers and keep one with probability proportional to exp(beta R) (Verdun et al. 2025, 2505.03156).
 
     As N grows its law tends to the tilt p exp(beta R) / Z, p the law of one draw. Each answer costs a decode and a
     reward call. n: N, at least 1; beta: per unit of the raw reward, finite. ValueError for others.
     """
 
-    n: int
     beta: float = 1.0
     name = "soft-best-of"
-    draws = True
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, "SoftBestOf(8)")
+        super().__post_init__()
         check_weight("beta", self.beta)
-
-    @property
-    def copies(self) -> int:
-        """How many answers are drawn."""
-        return self.n
-
-    def forwards(self, steps: int) -> int:
-        """Return the most forwards of a prompt: the first canvas is the same for all answers."""
-        return 1 + self.n * (steps - 1)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""

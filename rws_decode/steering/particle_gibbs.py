@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from rws_decode.common.arguments import check_count, check_weight
+from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble, Path
 from rws_decode.steering.particles import check_uneven, weigh_along
 from rws_decode.steering.protocol import Choice
@@ -18,7 +19,7 @@ __all__ = ["ParticleGibbs"]
 
 
 @dataclass(frozen=True)
-class ParticleGibbs:
+class ParticleGibbs(Copies):
     r"""Repeat conditional sequential Monte Carlo: copy 0 follows the path of the last answer, the others are free.
 
     Each sweep is a step of a Markov chain over whole paths whose law, for any number of copies from 2 on, has the tilt
@@ -29,29 +30,22 @@ class ParticleGibbs:
     of effective copies below which a step resamples. ValueError for others.
     """
 
-    n: int
     sweeps: int = 4
     beta: float = 1.0
     uneven: float = 0.5
     name = "particle-gibbs"
-    draws = True
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, "ParticleGibbs(8)")
+        super().__post_init__()
         if self.n < 2:
             raise ValueError(f"n is {self.n}: copy 0 repeats a path, at least 2 are needed, as in ParticleGibbs(8)")
         check_count("sweeps", self.sweeps, "ParticleGibbs(8, sweeps=4)")
         check_weight("beta", self.beta)
         check_uneven(self.uneven)
 
-    @property
-    def copies(self) -> int:
-        """How many copies are decoded in lock-step."""
-        return self.n
-
     def forwards(self, steps: int) -> int:
         """Return the most forwards of a prompt, those of all sweeps."""
-        return self.sweeps * (1 + self.n * (steps - 1))
+        return self.sweeps * super().forwards(steps)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Run the sweeps; the answer is that of the last."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.common.arguments import check_count, check_weight
+from rws_decode.common.arguments import check_weight
+from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, effective_size, log_mean, systematic
@@ -21,7 +22,7 @@ _ALONG = "Particles(8, beta=1.0, uneven=0.5)"
 
 
 @dataclass(frozen=True)
-class Particles:
+class Particles(Copies):
     r"""Sequential Monte Carlo with N copies: each step weighs them by the growth of their value, and resamples.
 
     The weight of a step is exp(beta (V_t - V_{t-1})), the paper's difference potential; V is the raw reward of the
@@ -34,25 +35,14 @@ class Particles:
     n: N, at least 1; beta: per unit of the raw reward, finite; uneven: from 0 to 1. ValueError for others.
     """
 
-    n: int
     beta: float = 1.0
     uneven: float = 0.5
     name = "particles"
-    draws = True
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, "Particles(8)")
+        super().__post_init__()
         check_weight("beta", self.beta)
         check_uneven(self.uneven)
-
-    @property
-    def copies(self) -> int:
-        """How many copies are decoded in lock-step."""
-        return self.n
-
-    def forwards(self, steps: int) -> int:
-        """Return the most forwards of a prompt: a value's logits are those of the next step."""
-        return 1 + self.n * (steps - 1)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""

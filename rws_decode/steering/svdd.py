@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rws_decode.common.arguments import check_count, check_weight
+from rws_decode.common.arguments import check_weight
+from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, tilting
@@ -15,7 +16,7 @@ __all__ = ["SVDD"]
 
 
 @dataclass(frozen=True)
-class SVDD:
+class SVDD(Copies):
     r"""Draw each step N times from one state; go on from one draw, taken with probability proportional to exp(beta V).
 
     V is the raw reward of the greedy completion after the step, the posterior-mean value of the paper (SVDD-PM), whose
@@ -25,23 +26,12 @@ class SVDD:
     n: N, at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
-    n: int
     beta: float = 1.0
     name = "svdd"
-    draws = True
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, "SVDD(8)")
+        super().__post_init__()
         check_weight("beta", self.beta, infinite=True)
-
-    @property
-    def copies(self) -> int:
-        """How many draws a step has."""
-        return self.n
-
-    def forwards(self, steps: int) -> int:
-        """Return the most forwards of a prompt: the chosen draw's logits are those of the next step."""
-        return 1 + self.n * (steps - 1)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, all copies from one state in each step."""

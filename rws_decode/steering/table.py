@@ -152,7 +152,7 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
         if option not in known:
             raise ValueError(f"{option} is {value!r}: {name} has {', '.join(known)}")
         if option in given and given[option] != value:
-            raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]:g}, leave one out")
+            raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]!r}, leave one out")
     return rule(**(given | numbers))
 
 

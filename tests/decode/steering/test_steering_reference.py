@@ -16,6 +16,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.settings import Options, Shape
+from rws_decode.steering.best_of import BestOf, SoftBestOf
+from rws_decode.steering.particle_gibbs import ParticleGibbs
 from rws_decode.steering.particles import Particles
 from rws_decode.steering.reward_lookahead import RewardLookahead
 from rws_decode.steering.steer import steer
@@ -95,6 +97,61 @@ def slow_svdd(n: int, beta: float) -> list[int]:
         for slot in slots:
             slot.answer = answer
     return answer
+
+
+def slow_best_of(n: int, beta: float) -> list[int]:
+    """Return the best of n answers where beta is infinite, else one drawn by exp(beta R)."""
+    rng, slots = np.random.default_rng([7, 0, 1]), copies(n)
+    for slot in slots:
+        for _ in range(N):
+            slot.step()
+    if math.isinf(beta):
+        return max(slots, key=Copy.value).answer
+    return slots[int(rng.choice(n, p=share([beta * slot.value() for slot in slots])))].answer
+
+
+def slow_gibbs(n: int, sweeps: int, beta: float) -> list[int]:
+    """Resample at every step with unequal weights; copy 0 repeats the last answer, token by token."""
+    rng, slots = np.random.default_rng([7, 0, 1]), copies(n)
+    last: list[int] = []
+    for _ in range(sweeps):
+        for slot in slots:
+            slot.answer = []
+        weights, values = [0.0] * n, [beta * slot.value() for slot in slots]
+        for step in range(N):
+            for slot in slots:
+                slot.step()
+            if last:
+                slots[0].answer = last[: step + 1]
+            now = [beta * slot.value() for slot in slots]
+            weights = [weight + new - old for weight, new, old in zip(weights, now, values, strict=True)]
+            values = now
+            shares = share(weights)
+            if step < N - 1 and 1 / sum(part**2 for part in shares) < n - 1e-9:
+                parents = rng.choice(n, n, p=shares).tolist()
+                parents = [0, *parents[1:]] if last else parents
+                answers = [slots[parent].answer for parent in parents]
+                for slot, answer in zip(slots, answers, strict=True):
+                    slot.answer = answer
+                values, weights = [values[parent] for parent in parents], [0.0] * n
+        last = slots[int(rng.choice(n, p=share(weights)))].answer
+    return last
+
+
+@settings(max_examples=10, deadline=None)
+@given(n=st.integers(1, 6), beta=st.floats(-2, 4) | st.just(math.inf))
+def test_the_best_of_n_is_the_slow_one(n: int, beta: float) -> None:
+    method = BestOf(n) if math.isinf(beta) else SoftBestOf(n, beta)
+    run = steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
+    assert run[0].tokens.tolist() == slow_best_of(n, beta)
+
+
+@settings(max_examples=10, deadline=None)
+@given(n=st.integers(2, 5), sweeps=st.integers(1, 4), beta=st.floats(-2, 4))
+def test_particle_gibbs_is_the_slow_one(n: int, sweeps: int, beta: float) -> None:
+    method = ParticleGibbs(n, sweeps, beta, 1.0)
+    run = steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
+    assert run[0].tokens.tolist() == slow_gibbs(n, sweeps, beta)
 
 
 @settings(max_examples=15, deadline=None)
@@ -195,6 +252,10 @@ def test_a_budget_holds_and_one_more_copy_breaks_it(name: str, budget: int, step
         ({"method": "particles:4", "beta": math.inf}, "beta is inf: a finite number is needed"),
         ({"method": "particles:4", "uneven": 2.0}, "uneven is 2.0: a share of the copies, from 0 to 1"),
         ({"method": "best-of:4", "beta": 1.0}, "beta is 1.0: best-of has n"),
+        (
+            {"method": "gradient-guidance:3+mix:soft", "mix": "hard"},
+            "mix is 'hard': method .* says 'soft', leave one out",
+        ),
         ({"method": "best-of:4", "options": Options()}, "sampling_temperature is 0.0: the copies of best-of would all"),
         ({"method": "reward-lookahead:4", "strategy": "rws:8"}, "strategy is 'rws:8': reward-lookahead chooses"),
         ({"method": "best-of:4", "strategy": "threshold:0.9"}, "strategy is .*: copies stay in step"),
