@@ -6,7 +6,7 @@ from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, locate, shipped, split_revision
 
-__all__ = ["checkpoint_of", "examples_of", "refuse_no_world", "shipped_examples"]
+__all__ = ["checkpoint_of", "examples_of", "further_prompts", "refuse_no_world", "shipped_examples"]
 
 
 def checkpoint_of(model: str) -> Checkpoint:
@@ -26,8 +26,17 @@ def shipped_examples(model: str) -> list[dict[str, Any]]:
 
     ValueError for an unknown model.
     """
-    stored = checkpoint_of(model).read_json("examples.json")
-    whole = isinstance(stored, list) and all(isinstance(example, dict) and "prompt" in example for example in stored)
+    return _rows(model, "examples.json")
+
+
+def further_prompts(model: str) -> list[dict[str, Any]]:
+    """Return the model's held-out prompts that are no examples, none if it ships none; ValueError as above."""
+    return _rows(model, "openings.json")
+
+
+def _rows(model: str, name: str) -> list[dict[str, Any]]:
+    stored = checkpoint_of(model).read_json(name)
+    whole = isinstance(stored, list) and all(isinstance(row, dict) and "prompt" in row for row in stored)
     return stored if stored and whole else []
 
 

@@ -66,6 +66,10 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     arrays = pack(NGram.fit(sequences, vocabulary=len(words), **options).chain)
     world = world_of(arrays)  # as the file holds it
     examples = [*openings_of(held_out, words, recipe.openings), *_gaps_of(held_out, words, recipe.gaps)]
+    shown = {example["prompt"] for example in examples}
+    # What is left of the held-out addresses: studies that need hundreds of prompts ask it.
+    others = (row for row in openings_of(held_out, words, 10_000) if row["prompt"] not in shown)
+    openings = [{name: row[name] for name in ("kind", "prompt", "address")} for row in others]
     score, split = _era(fitted, words)
     prompts = [words.ids(example["prompt"]) for example in examples if example["kind"] == "opening"]
     mean, std = _statistics(world, score, prompts, recipe)
@@ -84,9 +88,9 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     stream = io.BytesIO()
     np.savez_compressed(stream, allow_pickle=False, **arrays)  # its entries are all dated 1980
     write_bytes(directory / "world.npz", stream.getvalue())
-    named = {"config": config, "words": words.words, "examples": examples, "rewards": rewards}
+    named = {"config": config, "words": words.words, "examples": examples, "openings": openings, "rewards": rewards}
     for name, value in named.items():
-        indent = 1 if name in ("config", "examples") else None
+        indent = 1 if name in ("config", "examples", "openings") else None
         write_text(directory / f"{name}.json", json.dumps(value, indent=indent) + "\n")
     perplexity, count, known = _perplexity(world, held_out, words)
     return {

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.arguments import check_positive, check_seeds, per_row
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.show import one_line
 
@@ -74,10 +74,12 @@ class Entropy:
 
 @dataclass(frozen=True)
 class RandomOrder:
-    """A uniformly random order within each block: position p goes by the p-th number of default_rng(seed).random.
+    """A uniformly random order within each block: position p goes by u, the p-th number of default_rng(seed).random.
 
     seed: one number or a tuple with one per row. With one number all rows share one order, so that a prompt's answer
-    does not depend on its batch; the same seed gives the same output.
+    does not depend on its batch; the same seed gives the same output. window: positions go by p + window u instead, so
+    that no position goes before another that is `window` or more to its left. ValueError for a window that is not
+    positive and finite.
 
     >>> view = MaskedPositions(0, 1, 3, torch.tensor([0, 0]), torch.tensor([0, 2]), torch.zeros(2, 4), None, None)
     >>> RandomOrder(1).order(view).tolist() == np.random.default_rng(1).random(3)[[0, 2]].tolist()
@@ -85,6 +87,7 @@ class RandomOrder:
     """
 
     seed: int | tuple[int, ...] = 0
+    window: float | None = None
     name = "random-order"
     needs_reward = False
     sensitivity = 0.0
@@ -94,11 +97,15 @@ class RandomOrder:
 
     def __post_init__(self) -> None:
         check_seeds("seed", self.seed)
+        if self.window is not None:
+            check_positive("window", self.window)
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return a number for each position, uniform in [0, 1), the same at every step; float64 [N]."""
+        """Return a number for each position, the same at every step, in [0, 1) without a window; float64 [N]."""
         seeds = per_row("seed", self.seed, view.rows).tolist()
         drawn = {seed: np.random.default_rng(seed).random(view.length) for seed in set(seeds)}
+        if self.window is not None:
+            drawn = {seed: -np.arange(view.length) - self.window * each for seed, each in drawn.items()}
         table = torch.from_numpy(np.stack([drawn[seed] for seed in seeds]))
         return table.to(view.position.device)[view.row, view.position]
 

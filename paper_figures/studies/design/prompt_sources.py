@@ -28,6 +28,7 @@ SOURCES = {
     "dialogues": "dialogues, of two turns, of the mini models' language",
     "puzzles": "puzzles of that language, each with one right answer",
     "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
+    "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
     "keywords": "keywords:FILE, a keyword set, by default the project's 100",
     "reward-bench": "reward-bench:FILE",
     "mt-bench": "mt-bench:FILE",
@@ -99,6 +100,17 @@ def _examples(kind: str | None, model: str) -> list[Prompt]:
         for number, example in enumerate(_held_out(model))
         if kind in (None, "all", example.get("kind"))
     ]
+
+
+def _openings(detail: str | None, model: str) -> list[Prompt]:
+    from paper_figures.data.examples import further_prompts
+
+    if detail:
+        raise ValueError(f"data is 'openings:{detail}': openings have no detail")
+    rows = further_prompts(model)
+    if not rows:
+        raise ValueError(f"model is {model}: it ships no further openings (openings.json beside its weights)")
+    return [Prompt(f"opening-{number}", (row["prompt"],), {"kind": "opening"}) for number, row in enumerate(rows)]
 
 
 def _held_out(model: str) -> list[dict[str, Any]]:
@@ -203,6 +215,7 @@ DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
 # What loads prompts: file or detail, and mask predictor -> prompts.
 LOADED: dict[str, Callable[[str | None, str], list[Prompt]]] = {
     "examples": _examples,
+    "openings": _openings,
     "keywords": _keywords,
     "reward-bench": _benchmark("load_reward_bench"),
     "mt-bench": _benchmark("load_mt_bench"),
