@@ -54,6 +54,10 @@ STUDIES: dict[str, Study] = {
     "humaneval": Study(
         "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"
     ),
+    "evidence": Study(
+        "paper_figures.studies.evidence",
+        "what the reward does in RWS: every control, 400 prompts a world, the frontier",
+    ),
     "rivals": Study(
         "paper_figures.studies.rivals", "samplers of other papers beside the default and RWS: reward, order, cost"
     ),

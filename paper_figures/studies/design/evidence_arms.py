@@ -1,0 +1,266 @@
+"""Hold the worlds and the arms of the evidence study, and make the unit of each answer.
+
+An arm is a method with its number, decoded greedily or with drawn tokens. Every arm answers the same prompts. Its
+`number` is s_R of RWS and of its controls, c of a temperature, N of the methods that keep N copies, the weight
+beta of a tilt, or the window of a random order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.methods import seed_of
+from paper_figures.studies.design.prompts import Prompt
+from rws_theory.gain import reward_factor
+
+__all__ = [
+    "FROM_RUN",
+    "GRID",
+    "METHODS",
+    "WORLDS",
+    "Arm",
+    "Line",
+    "World",
+    "base_unit",
+    "from_run",
+    "frontier_units",
+    "independent",
+    "numbers_of_runs",
+    "unit_of",
+    "validation_arms",
+]
+
+GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # s_R in the paper, and c here
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class World:
+    """A mask predictor with its guide, and what is asked of them.
+
+    - `data` is the source of the prompts; `length`, `steps` and `block` are the shape of an answer.
+    - `judges` are further reward models; `causal` is the model of perplexity; None where log p is exact.
+    - `tilts` are the weights beta of the exact tilt; none where the world is not exact.
+    """
+
+    model: str
+    reward: str
+    data: str
+    length: int
+    steps: int
+    block: int
+    judges: tuple[str, ...] = ()
+    causal: str | None = None
+    tilts: tuple[float, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return model and reward as the command line has them."""
+        return f"{self.model}:{self.reward}"
+
+    @property
+    def exact(self) -> bool:
+        """Return whether the world knows log p and its tilts."""
+        return bool(self.tilts)
+
+
+# Shapes as in the paper: two tokens a step, blocks of 32.
+WORLDS: dict[str, World] = {
+    "english:era": World("english", "era", "openings", 32, 16, 32, tilts=(0.3, 1.0)),
+    "mini:mini": World("mini", "mini", "stories:keywords", 64, 32, 32, ("mini-judge", "exact"), "mini-causal"),
+}
+
+
+class Line(NamedTuple):
+    """A method's line: its title in tables, and what kind of method it is.
+
+    - "rws": RWS itself;
+    - "factor": a control that scales logits as RWS does, without the reward of its own text;
+    - "order": another order, without a reward;
+    - "compute": it spends forwards or samples, and reads the reward at most at the end;
+    - "reward": it uses the reward while it decodes, or the exact tilt.
+    """
+
+    title: str
+    kind: str
+
+
+METHODS: dict[str, Line] = {
+    "default": Line("confidence (default)", "order"),
+    "rws": Line("RWS", "rws"),
+    "constant": Line("constant of equal mean", "factor"),
+    "schedule": Line("mean schedule by step", "factor"),
+    "swapped": Line("another prompt's rewards", "factor"),
+    "shuffled": Line("own rewards, shuffled", "factor"),
+    "flipped": Line("reward's sign turned", "factor"),
+    "random": Line("random rewards", "factor"),
+    "temperature": Line("temperature", "factor"),
+    "margin": Line("margin order", "order"),
+    "left-to-right": Line("left to right", "order"),
+    "window": Line("random within a window", "order"),
+    "random-order": Line("random order", "order"),
+    "better-scale": Line("better of two scales", "compute"),
+    "best-of": Line("best of N", "compute"),
+    "particles": Line("N particles", "reward"),
+    "lookahead": Line("reward lookahead", "reward"),
+    "tilt-decode": Line("decoding the exact tilt", "reward"),
+    "tilt-sample": Line("drawing the exact tilt", "reward"),
+}
+# Controls whose numbers follow from the rws runs of the same world, scale and sampling temperature.
+FROM_RUN = ("constant", "schedule", "swapped", "shuffled")
+_TEMPERATURES = (0.1, 0.5, 2.0, 8.0, 32.0)
+_WINDOWS = (4.0, 12.0)
+
+
+class Arm(NamedTuple):
+    """A method, its number, the temperature at which tokens are drawn, 0 for none, and how many steps it takes.
+
+    `one_by_one`: it commits one token a step, in as many steps as the answer has tokens.
+    """
+
+    method: str
+    number: float | None = None
+    sampling_temperature: float = 0.0
+    one_by_one: bool = False
+
+
+def validation_arms() -> tuple[Arm, ...]:
+    """Return RWS and temperature on the paper's grid; the best of each on validation prompts is its tuned one."""
+    return tuple(Arm(method, scale) for method in ("rws", "temperature") for scale in GRID)
+
+
+def independent(world: World, scales: Sequence[float], tuned: float, drawn: float) -> tuple[Arm, ...]:
+    """Return the arms that need no run of another.
+
+    scales: s_R of the greedy runs; tuned: c of the temperature that was chosen; drawn: s_R of the runs that draw
+    tokens, one of `scales`.
+    """
+    temperatures = sorted({*_TEMPERATURES, tuned} - {1.0})  # c = 1 is the default
+    orders = [Arm("left-to-right"), *(Arm("window", width) for width in _WINDOWS), Arm("random-order")]
+    arms = [Arm("default"), *(Arm("temperature", scale) for scale in temperatures)]
+    arms += [Arm("rws", scale) for scale in scales]
+    arms += [Arm("flipped", drawn), Arm("random", drawn), Arm("margin"), *orders, Arm("lookahead", 4.0)]
+    arms += [arm._replace(one_by_one=True) for arm in (Arm("default"), *orders)]
+    arms += [Arm("tilt-decode", beta) for beta in world.tilts]
+    arms += [Arm("default", None, 1.0), Arm("rws", drawn, 1.0)]
+    arms += [Arm("best-of", 2.0, 1.0), Arm("best-of", 4.0, 1.0), Arm("particles", 4.0, 1.0)]
+    return (*arms, *(Arm("tilt-sample", beta, 1.0, True) for beta in (0.0, *world.tilts) if world.exact))
+
+
+def from_run(scales: Sequence[float], drawn: float) -> tuple[Arm, ...]:
+    """Return the controls that are made from the rws runs."""
+    usual = ("constant", "schedule", "swapped")
+    greedy = (Arm(method, scale) for method in usual for scale in scales)
+    return (*greedy, Arm("shuffled", drawn), *(Arm(method, drawn, 1.0) for method in usual))
+
+
+def base_unit(world: World, seed: int) -> Unit:
+    """Return what all answers of a world share."""
+    return Unit(
+        experiment="evidence",
+        prompt="",
+        strategy={"name": "default"},
+        predictor=world.model,
+        reward=world.reward,
+        judges=world.judges,
+        causal=world.causal,
+        seed=seed,
+        length=world.length,
+        steps=world.steps,
+        block=world.block,
+    )
+
+
+def unit_of(
+    world: World, arm: Arm, prompt: Prompt, split: str, seed: int = _SEED, run: Mapping[str, Any] | None = None
+) -> Unit:
+    """Return the unit of one answer. `run`: numbers of the strategy that follow from rws runs (`numbers_of_runs`)."""
+    base = base_unit(world, seed)
+    strategy, settings = _strategy(arm, base, prompt.name, run), {}
+    if arm.method in ("best-of", "particles", "lookahead"):
+        kind = "reward-lookahead" if arm.method == "lookahead" else arm.method
+        settings["steer"] = f"{kind}:{arm.number:g}"
+    if arm.method.startswith("tilt"):
+        settings["tilt"] = arm.number
+    labels = {"world": world.name, "method": arm.method, "number": arm.number, "split": split}
+    return replace(
+        base,
+        prompt=prompt.text,
+        example=prompt.name,
+        strategy=strategy,
+        steps=world.length if arm.one_by_one else world.steps,
+        sampling_temperature=arm.sampling_temperature,
+        seed=seed_of(base, prompt.name, "tokens") if arm.sampling_temperature else seed,
+        settings=settings,
+        labels=labels,
+    )
+
+
+def _strategy(arm: Arm, base: Unit, name: str, run: Mapping[str, Any] | None) -> dict[str, Any]:
+    method, scale = arm.method, arm.number
+    if method in FROM_RUN:
+        if run is None:
+            raise ValueError(f"run is None: {method} is made from rws runs, see numbers_of_runs")
+        return dict(run)
+    if method == "temperature":
+        return {"name": "temperature", "scale": scale}
+    if method in ("rws", "flipped"):
+        return {"name": "rws" if method == "rws" else "rws-flipped", "reward_scale": scale}
+    if method == "random":
+        return {"name": "rws-random", "reward_scale": scale, "seed": seed_of(base, name, "noise")}
+    if method in ("margin", "left-to-right"):
+        return {"name": method}
+    if method in ("random-order", "window"):
+        window = {"window": scale} if method == "window" else {}
+        return {"name": "random-order", "seed": seed_of(base, name, "order"), **window}
+    return {"name": "tilt-sample" if method == "tilt-sample" else "default"}
+
+
+def numbers_of_runs(
+    method: str, scale: float, rewards: Mapping[str, Sequence[float]], seed: int = _SEED
+) -> dict[str, dict[str, Any]]:
+    """Return the strategy of each prompt's control, made from the normalised rewards of the rws runs by prompt.
+
+    - "constant": the mean factor of the prompt's own run;
+    - "schedule": the mean factor of all runs, step by step, the same for every prompt;
+    - "swapped": the rewards of another prompt's run; each run is used once;
+    - "shuffled": the prompt's own rewards, in another order of steps.
+
+    >>> runs = {"a": [0.0, 1.0], "b": [1.0, 2.0]}
+    >>> numbers_of_runs("swapped", 8.0, runs)["a"]
+    {'name': 'reward-replay', 'reward_scale': 8.0, 'rewards': [1.0, 2.0]}
+    >>> numbers_of_runs("schedule", 8.0, runs)["a"] == numbers_of_runs("schedule", 8.0, runs)["b"]
+    True
+    """
+    names = sorted(rewards)
+    factors = {name: reward_factor(np.asarray(rewards[name]), scale) for name in names}
+    if method == "constant":
+        return {name: {"name": "temperature", "scale": float(factors[name].mean())} for name in names}
+    if method == "schedule":
+        mean = np.mean([factors[name] for name in names], axis=0).tolist()
+        return {name: {"name": "schedule", "factors": mean} for name in names}
+    if method == "swapped":
+        if len(names) < 2:
+            raise ValueError(f"rewards is of {len(names)} prompts: another prompt's rewards need at least 2")
+        around = np.random.default_rng([seed, len(names)]).permutation(len(names))
+        donor = {names[i]: names[j] for i, j in zip(around, np.roll(around, 1), strict=True)}
+        given = {name: list(rewards[donor[name]]) for name in names}
+    else:
+        given = {
+            name: np.random.default_rng([seed, *name.encode()]).permutation(list(rewards[name])).tolist()
+            for name in names
+        }
+    return {name: {"name": "reward-replay", "reward_scale": scale, "rewards": given[name]} for name in names}
+
+
+def frontier_units(world: World, prompts: Sequence[Prompt], seed: int = _SEED) -> Iterator[Unit]:
+    """Yield the units that search the frontier of log p and reward after each prompt."""
+    base = replace(base_unit(world, seed), judges=(), causal=None, strategy={"name": "frontier"})
+    for prompt in prompts:
+        labels = {"world": world.name, "method": "frontier", "number": None, "split": "test"}
+        yield replace(base, prompt=prompt.text, example=prompt.name, labels=labels)

