@@ -6,6 +6,7 @@ A mean gets a bootstrap interval. A share gets Wilson's interval, an exact one, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import expm1, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "bootstrap_interval",
     "clustered_share",
     "exact_share",
+    "none_of_n",
     "paired_bootstrap_interval",
     "percentile_interval",
     "share_interval",
@@ -104,6 +106,20 @@ def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
     """
     ends = stats.binomtest(successes, total).proportion_ci(level, method="exact")
     return Interval(successes / total, float(ends.low), float(ends.high))
+
+
+def none_of_n(n: int, level: float = 0.95) -> float:
+    """Return the largest share that is still plausible if none of n independent draws showed what was looked for.
+
+    It is the exact one-sided upper bound 1 - (1 - level)^(1/n). At level 0.95 it is about 3 / n, the rule of three
+    (Hanley and Lippman-Hand 1983), which is never less than it. ValueError is raised unless n >= 1 and 0 < level < 1.
+
+    >>> round(none_of_n(400), 4), 3 / 400
+    (0.0075, 0.0075)
+    """
+    if n < 1 or not 0 < level < 1:
+        raise ValueError(f"n is {n} and level {level}: n >= 1 draws and a level in (0, 1) are needed")
+    return -expm1(log1p(-level) / n)
 
 
 def clustered_share(

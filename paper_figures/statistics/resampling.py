@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["batch_sizes", "check_resampling", "exchange_test", "finite_arrays"]
+__all__ = ["batch_sizes", "check_resampling", "exchange_test", "exchange_tests", "finite_arrays"]
 
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
@@ -67,14 +67,32 @@ def exchange_test(
     >>> exchange_test(3, lambda exchanged: int(exchanged.all(axis=1).sum()), np.random.default_rng(0), 99)
     0.125
     """
+    return float(exchange_tests(pairs, lambda exchanged: np.array([as_far(exchanged)]), rng, resamples, batch=batch)[0])
+
+
+def exchange_tests(
+    pairs: int,
+    as_far: Callable[[NDArray[np.bool_]], NDArray[np.int64]],
+    rng: np.random.Generator,
+    resamples: int,
+    *,
+    batch: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the p-values of several permutation tests of the same pairs: `exchange_test` with a count for each.
+
+    >>> both = lambda exchanged: np.array([exchanged.all(axis=1).sum(), exchanged.any(axis=1).sum()])
+    >>> exchange_tests(3, both, np.random.default_rng(0), 99)
+    array([0.125, 0.875])
+    """
     exact = pairs < 63 and 2**pairs <= resamples
     total = 2**pairs if exact else resamples
-    count = start = 0
+    count: NDArray[np.int64] | int = 0
+    start = 0
     for size in batch_sizes(total, max(1, pairs)) if batch is None else batch_sizes(total, 1, batch):
         if exact:
             bits = np.arange(start, start + size)[:, None] >> np.arange(pairs) & 1
         else:
             bits = np.unpackbits(rng.integers(256, size=(size, -(-pairs // 8)), dtype=np.uint8), axis=1)[:, :pairs]
-        count += as_far(bits.astype(bool))
+        count = count + as_far(bits.astype(bool))
         start += size
-    return count / total if exact else (count + 1) / (total + 1)
+    return np.asarray(count / total if exact else (count + 1) / (total + 1))

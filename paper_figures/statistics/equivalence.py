@@ -1,0 +1,232 @@
+"""Test whether two methods are equivalent, and compute the least difference that a number of prompts can find.
+
+A large p-value is no proof of "no difference". Equivalence within a margin is a claim with its own test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+from scipy.optimize import brentq
+
+from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.means import equal_values_interval, nearly_equal
+from paper_figures.statistics.paired_proportions import net_score, net_share_of_counts
+from paper_figures.statistics.resampling import finite_arrays
+from paper_figures.statistics.sample_size import sign_test_power
+
+__all__ = ["Equivalence", "least_difference", "least_net_rate", "prompts_for", "t_test_power", "tost", "tost_net"]
+
+Verdict = Literal["equivalent", "different", "both", "undecided"]
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """What two one-sided tests of a difference within +-margin say (TOST; Schuirmann 1987).
+
+    - `mean` is the difference, and `low` to `high` its interval of level 1 - 2 alpha.
+    - `p` is the greater p of the two tests. At most alpha means that the difference lies within the margin.
+    - `p_different` is the two-sided p of a difference of 0.
+    - `verdict` is "equivalent" if p <= alpha and "different" if p_different <= alpha. It is "both" for a difference
+      that is real and too small to matter, and "undecided" if neither holds: more prompts are needed.
+    """
+
+    mean: float
+    low: float
+    high: float
+    margin: float
+    p: float
+    p_different: float
+    verdict: Verdict
+
+
+def tost(
+    differences: ArrayLike, margin: float, alpha: float = 0.05, *, bounds: tuple[float, float] | None = None
+) -> Equivalence:
+    """Return whether the mean of paired differences lies within +-margin, by two one-sided t tests.
+
+    `differences` are finite, shape (n,), n >= 1, and `margin` > 0 is in their unit. The tests are
+    `scipy.stats.ttest_1samp`. If all differences are equal but for rounding, there is no t. Then the interval is
+    `equal_values_interval`'s, with `bounds` on a difference, such as (-1, 1) for scores in [0, 1]. Without bounds the
+    verdict is never "equivalent". ValueError is raised for other values, a margin that is not positive and finite, or
+    alpha outside (0, 1 / 2).
+
+    >>> even = tost([0.1, -0.1, 0.2, -0.2, 0.0, 0.1, -0.1, 0.0], margin=0.2)
+    >>> even.verdict, round(even.high, 3), round(even.p, 4)
+    ('equivalent', 0.088, 0.0017)
+    """
+    (array,) = finite_arrays(differences=differences)
+    _check_margin(margin, inf, alpha)
+    mean = float(array.mean())
+    if nearly_equal(array):
+        return _of_equal_values(mean, array.size, margin, alpha, bounds)
+    above: Any = stats.ttest_1samp(array, -margin, alternative="greater")
+    below: Any = stats.ttest_1samp(array, margin, alternative="less")
+    zero: Any = stats.ttest_1samp(array, 0.0)
+    ends = zero.confidence_interval(1 - 2 * alpha)
+    interval = Interval(mean, float(ends.low), float(ends.high))
+    return _equivalence(interval, margin, max(float(above.pvalue), float(below.pvalue)), float(zero.pvalue), alpha)
+
+
+def tost_net(wins: int, losses: int, n: int, margin: float, alpha: float = 0.05) -> Equivalence:
+    """Return whether a net win rate (wins - losses) / n lies within +-margin, by two one-sided score tests.
+
+    The interval is `net_share_of_counts` at level 1 - 2 alpha, 90 % as set, and the tests are its own, by `net_score`.
+    `p_different` is the exact sign test, as elsewhere, and 1.0 without wins and losses. ValueError is raised for counts
+    that do not fit, a margin outside (0, 1), or alpha outside (0, 1 / 2).
+
+    >>> tost_net(20, 18, 400, margin=0.05).verdict, tost_net(2, 1, 16, margin=0.05).verdict
+    ('equivalent', 'undecided')
+    """
+    _check_margin(margin, 1.0, alpha)
+    interval = net_share_of_counts(wins, losses, n, 1 - 2 * alpha)
+    below, above = net_score(wins, losses, n, margin), net_score(wins, losses, n, -margin)
+    p = float(max(stats.norm.cdf(below), stats.norm.sf(above)))
+    decided = wins + losses
+    p_different = float(stats.binomtest(wins, decided).pvalue) if decided else 1.0
+    return _equivalence(interval, margin, p, p_different, alpha)
+
+
+def t_test_power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
+    """Return the probability that the two-sided t test of n paired differences gives p <= alpha.
+
+    The differences are normal with this mean and standard deviation. Then t has a noncentral t distribution with n - 1
+    degrees of freedom and noncentrality sqrt(n) difference / sd (`scipy.stats.nct`), which is exact. ValueError is
+    raised unless sd > 0, n >= 2 and alpha lies in (0, 1).
+
+    >>> round(t_test_power(0.5, 1.0, 34), 3)
+    0.808
+    """
+    if not 0 < sd < inf or n < 2 or not 0 < alpha < 1:
+        raise ValueError(f"sd, n, alpha are {(sd, n, alpha)}: sd > 0, n >= 2 and alpha in (0, 1) are needed")
+    return _power_at(sqrt(n) * abs(difference) / sd, n, alpha)
+
+
+def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """Return the least true mean difference that a two-sided paired t test of n prompts finds with this probability.
+
+    `spread` is the standard deviation of the differences, or the differences themselves, shape (m,), m >= 2, of which
+    it is taken. Print it beside every "no difference". The result is None for differences that are all equal, as they
+    tell no standard deviation. ValueError is raised for a standard deviation that is not positive, n < 2, alpha outside
+    (0, 1), or a power outside (alpha, 1).
+
+    >>> round(least_difference(1.0, 16), 3), round(least_difference(1.0, 400), 3)
+    (0.749, 0.14)
+    """
+    _check_power(power, alpha)
+    if np.ndim(spread) == 0:
+        sd = float(np.asarray(spread, dtype=np.float64))
+    else:
+        (array,) = finite_arrays(spread=spread)
+        if array.size < 2:
+            raise ValueError(f"spread has {array.size} value: give at least 2 differences, or their standard deviation")
+        if nearly_equal(array):
+            return None
+        sd = float(array.std(ddof=1))
+    t_test_power(0.0, sd, n, alpha)  # checks
+    high = 1.0
+    while _power_at(high, n, alpha) < power:
+        high *= 2
+    center: Any = brentq(lambda center: _power_at(center, n, alpha) - power, 0.0, high)
+    return float(center) * sd / sqrt(n)
+
+
+def prompts_for(
+    difference: float, sd: float, power: float = 0.8, alpha: float = 0.05, largest: int = 10**7
+) -> int | None:
+    """Return the least number of prompts whose paired t test finds a mean difference with at least this probability.
+
+    It inverts :func:`least_difference`; None means that `largest` prompts are not enough. ValueError is raised for a
+    difference of 0, and as there.
+
+    >>> prompts_for(0.5, 1.0), prompts_for(0.1, 1.0)
+    (34, 787)
+    """
+    _check_power(power, alpha)
+    if not 0 < abs(difference) < inf:
+        raise ValueError(f"difference is {difference}: give the finite difference that shall be found, not 0")
+    low, high = 1, 2
+    while t_test_power(difference, sd, high, alpha) < power:
+        if high >= largest:
+            return None
+        low, high = high, min(2 * high, largest)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if t_test_power(difference, sd, middle, alpha) < power else (low, middle)
+    return high
+
+
+def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """Return the least true net win rate that the exact sign test of n prompts finds with this probability.
+
+    `discordant_share` is the share of prompts that are won or lost, in (0, 1]: the net rate lies between 0 and it. None
+    means that even a win on all of them is found less often. It is by `sign_test_power`. ValueError is raised
+    for a share outside (0, 1], n < 1, alpha outside (0, 1), or a power outside (alpha, 1).
+
+    >>> round(least_net_rate(1.0, 16), 3), round(least_net_rate(0.5, 400), 3), least_net_rate(0.1, 16)
+    (0.706, 0.101, None)
+    """
+    _check_power(power, alpha)
+    if not 0 < discordant_share <= 1:
+        raise ValueError(f"discordant_share is {discordant_share}: a share in (0, 1] is needed")
+
+    def lacking(net: float) -> float:
+        win, loss = (discordant_share + net) / 2, max(0.0, (discordant_share - net) / 2)
+        return sign_test_power(win, loss, n, alpha) - power
+
+    if lacking(discordant_share) < 0:
+        return None
+    net: Any = brentq(lacking, 0.0, discordant_share, xtol=1e-9)
+    return float(net)
+
+
+def _power_at(center: float, n: int, alpha: float) -> float:
+    """Return the power of the two-sided t test at a noncentrality.
+
+    The far tail is the upper one of the mirrored distribution: SciPy's lower one can be NaN there.
+    """
+    cut = stats.t.isf(alpha / 2, n - 1)
+    return float(stats.nct.sf(cut, n - 1, center) + stats.nct.sf(cut, n - 1, -center))
+
+
+def _of_equal_values(
+    value: float, n: int, margin: float, alpha: float, bounds: tuple[float, float] | None
+) -> Equivalence:
+    interval = equal_values_interval(value, n, 1 - 2 * alpha, bounds)
+    p = 1.0
+    if bounds is not None and abs(value) < margin:
+        # The least share of other values that could bring the mean to a margin: p is how likely none was drawn then.
+        least = min(
+            (margin - end * value) / (end * (bound - value)) if end * (bound - value) > 0 else inf
+            for end, bound in ((-1, bounds[0]), (1, bounds[1]))
+        )
+        p = (1 - least) ** n if least < 1 else 0.0
+    return _equivalence(interval, margin, p, 1.0 if value == 0 else 2.0 ** (1 - n), alpha)
+
+
+def _equivalence(interval: Interval, margin: float, p: float, p_different: float, alpha: float) -> Equivalence:
+    verdicts: dict[tuple[bool, bool], Verdict] = {
+        (True, False): "equivalent",
+        (False, True): "different",
+        (True, True): "both",
+        (False, False): "undecided",
+    }
+    verdict = verdicts[p <= alpha, p_different <= alpha]
+    return Equivalence(interval.mean, interval.low, interval.high, margin, p, p_different, verdict)
+
+
+def _check_margin(margin: float, most: float, alpha: float) -> None:
+    if not 0 < margin < most:
+        raise ValueError(f"margin is {margin}: it must lie strictly between 0 and {most}")
+    if not 0 < alpha < 0.5:
+        raise ValueError(f"alpha is {alpha}: it must lie strictly between 0 and 0.5, such as 0.05")
+
+
+def _check_power(power: float, alpha: float) -> None:
+    if not 0 < alpha < power < 1:
+        raise ValueError(f"power is {power} and alpha {alpha}: 0 < alpha < power < 1 is needed, such as 0.8 and 0.05")

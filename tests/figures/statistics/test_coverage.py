@@ -1,0 +1,86 @@
+"""How often the intervals cover the truth on data like ours, at the sizes that the studies use."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from examples import examples
+
+from paper_figures.statistics.coverage import DISTRIBUTIONS, METHODS, coverage, coverage_table
+
+BY_NAME = {distribution.name: distribution for distribution in DISTRIBUTIONS}
+SIMULATIONS = examples(8000)
+
+
+def _coverage(method: str, name: str, n: int) -> float:
+    return coverage(METHODS[method], BY_NAME[name], n, np.random.default_rng(0), SIMULATIONS)
+
+
+def _noise(share: float) -> float:
+    """Return three standard errors of a simulated share."""
+    return 3 * sqrt(share * (1 - share) / SIMULATIONS)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=BY_NAME)
+def test_the_stated_mean_is_the_mean_of_the_draws(distribution) -> None:
+    draws = distribution.draw(np.random.default_rng(0), 10**6)
+    assert distribution.mean == pytest.approx(draws.mean(), abs=5 * draws.std() / 1000)
+    assert distribution.outcomes == set(draws).issubset({-1.0, 0.0, 1.0})
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "n", "measured"),
+    [
+        ("Tango's score", "2 % discordant pairs", 400, 0.94),
+        ("Tango's score", "10 % discordant pairs", 64, 0.955),
+        ("Tango's score", "10 % discordant pairs", 400, 0.951),
+        ("BCa", "lognormal, sigma 0.7", 64, 0.927),
+        ("BCa", "lognormal, sigma 0.7", 400, 0.944),
+        ("BCa", "lognormal, sigma 1", 400, 0.935),
+        ("BCa", "80 % zeros, else normal", 400, 0.945),
+        ("BCa", "80 % zeros, else lognormal less 1", 400, 0.924),
+        ("studentised", "lognormal, sigma 0.7", 16, 0.931),
+        ("studentised", "lognormal, sigma 1", 64, 0.935),
+    ],
+)
+def test_coverage_is_near_the_level_at_the_sizes_used(method: str, name: str, n: int, measured: float) -> None:
+    """The coverages measured by 7,000 simulations (Tango's: summed over all counts) are met but for noise."""
+    assert _coverage(method, name, n) >= measured - _noise(measured)
+
+
+@pytest.mark.parametrize(
+    ("name", "measured"),
+    [
+        ("2 % discordant pairs", 0.222),
+        ("10 % discordant pairs", 0.675),
+        ("lognormal, sigma 0.7", 0.878),
+        ("80 % zeros, else normal", 0.79),
+    ],
+)
+def test_the_percentile_bootstrap_covers_too_seldom_at_sixteen(name: str, measured: float) -> None:
+    share = _coverage("percentile bootstrap", name, 16)
+    assert share == pytest.approx(measured, abs=_noise(measured)) and share < 0.95 - 0.03
+    better = "Tango's score" if BY_NAME[name].outcomes else "studentised"
+    assert _coverage(better, name, 16) > share + 0.03
+
+
+def test_the_table_has_each_method_where_it_fits_and_one_seed_gives_one_table() -> None:
+    rows = coverage_table(np.random.default_rng(3), 4, sizes=[5, 16], resamples=19)
+    assert rows == coverage_table(np.random.default_rng(3), 4, sizes=[5, 16], resamples=19)
+    for distribution in DISTRIBUTIONS:
+        methods = [row["method"] for row in rows if (row["distribution"], row["n"]) == (distribution.name, 16)]
+        wanted = ["Tango's score"] if distribution.outcomes else ["BCa", "studentised", "t"]
+        assert methods == ["percentile bootstrap", *wanted]
+    assert all(0 <= row["coverage"] <= 1 for row in rows)
+
+
+def test_misuse_is_named() -> None:
+    for call, words in (
+        (lambda: coverage_table(np.random.default_rng(0), 0), "simulations is 0 and n 16"),
+        (lambda: coverage_table(np.random.default_rng(0), 5, sizes=[0]), "simulations is 5 and n 0"),
+        (lambda: coverage_table(np.random.default_rng(0), 5, level=95), "level is 95"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -1,0 +1,182 @@
+"""Equivalence tests and least differences: against intervals, integrals, enumeration and simulation."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from paper_figures.statistics.equivalence import (
+    least_difference,
+    least_net_rate,
+    prompts_for,
+    t_test_power,
+    tost,
+    tost_net,
+)
+from paper_figures.statistics.paired_proportions import net_share_of_counts
+from paper_figures.statistics.sample_size import sign_test_power
+
+DIFFERENCES = st.lists(st.integers(-8, 8).map(lambda quarters: quarters / 4), min_size=2, max_size=30)
+COUNTS = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 60)).filter(any)
+MARGINS = st.floats(0.01, 0.99)
+ALPHAS = st.sampled_from([0.01, 0.05, 0.2])
+
+
+def _verdict(low: float, high: float, margin: float, differs: bool) -> str:
+    within = -margin < low and high < margin
+    return {(1, 0): "equivalent", (0, 1): "different", (1, 1): "both", (0, 0): "undecided"}[within, differs]
+
+
+@given(DIFFERENCES.filter(lambda values: np.ptp(values) > 0), MARGINS, ALPHAS)
+def test_equivalent_is_the_interval_within_the_margin(values: list[float], margin: float, alpha: float) -> None:
+    result = tost(values, margin, alpha)
+    n, mean, error = len(values), np.mean(values), np.std(values, ddof=1) / sqrt(len(values))
+    quantile = stats.t.ppf(1 - alpha, n - 1)
+    assert (result.mean, result.low, result.high) == pytest.approx(
+        (mean, mean - quantile * error, mean + quantile * error)
+    )
+    assert result.p == pytest.approx(stats.t.sf((margin - abs(mean)) / error, n - 1))
+    assert result.p_different == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+    assert result.verdict == _verdict(result.low, result.high, margin, result.p_different <= alpha)
+
+
+@given(COUNTS, MARGINS, ALPHAS)
+def test_net_rates_are_equivalent_where_their_score_interval_lies_within(
+    counts: tuple[int, int, int], margin: float, alpha: float
+) -> None:
+    wins, losses, draws = counts
+    n = wins + losses + draws
+    result = tost_net(wins, losses, n, margin, alpha)
+    assert (result.mean, result.low, result.high) == net_share_of_counts(wins, losses, n, 1 - 2 * alpha)
+    if abs(result.p - alpha) > 1e-9:
+        assert result.verdict == _verdict(result.low, result.high, margin, result.p_different <= alpha)
+    assert tost_net(losses, wins, n, margin, alpha).p == pytest.approx(result.p)
+
+
+def test_the_four_verdicts() -> None:
+    noise = stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    assert tost(noise, 0.2).verdict == "equivalent"
+    assert tost(noise + 0.5, 0.2).verdict == "different"
+    assert tost(noise + 0.11, 0.2).verdict == "undecided" or tost(noise + 0.11, 0.2).verdict == "both"
+    assert tost(0.1 * noise + 0.11, 0.2).verdict == "both"
+    assert tost(noise[::40], 0.2).verdict == "undecided"
+    assert tost_net(0, 0, 400, 0.05).verdict == "equivalent" and tost_net(0, 0, 16, 0.05).verdict == "undecided"
+    assert tost_net(60, 20, 400, 0.05).verdict == "different" and tost_net(30, 10, 4000, 0.05).verdict == "both"
+
+
+@given(st.integers(1, 500), st.sampled_from([0.0, 0.02, -0.1]), MARGINS, ALPHAS)
+def test_equal_differences_are_judged_by_how_many_prompts_may_differ(
+    n: int, value: float, margin: float, alpha: float
+) -> None:
+    unknown = tost([value] * n, margin, alpha)
+    assert (unknown.low, unknown.high, unknown.p) == (-inf, inf, 1.0)
+    result = tost([value] * n, margin, alpha, bounds=(-1, 1))
+    if abs(value) < margin:
+        # The share s of draws at the end of the range that brings the mean to the margin.
+        share = (margin - abs(value)) / (1 - abs(value))
+        assert result.p == pytest.approx((1 - share) ** n, abs=1e-12)
+    else:
+        assert result.p == 1.0
+    if -margin < result.low and result.high < margin:
+        assert result.p <= alpha  # the interval is two-sided: a little wider than the test needs
+    assert result.p_different == (1.0 if value == 0 else 2.0 ** (1 - n))
+    assert result == tost([value] * n, margin, alpha, bounds=(-1, 1))
+
+
+def test_a_difference_at_the_margin_is_called_equivalent_at_most_alpha_often() -> None:
+    draws, simulations = np.random.default_rng(0), examples(10_000)
+    found = sum(tost(draws.normal(0.2, 1.0, 400), 0.2).p <= 0.05 for _ in range(simulations))
+    assert found / simulations == pytest.approx(0.05, abs=3 * sqrt(0.05 * 0.95 / simulations))
+    counts = draws.multinomial(400, [0.1, 0.05, 0.85], size=simulations)
+    found = sum(tost_net(int(wins), int(losses), 400, 0.05).p <= 0.05 for wins, losses, _ in counts)
+    assert found / simulations <= 0.05 + 3 * sqrt(0.05 * 0.95 / simulations)
+
+
+def _slow_power(difference: float, sd: float, n: int, alpha: float) -> float:
+    """Integrate over the sample's standard deviation: given it, the mean alone decides, and it is normal."""
+    cut = stats.t.isf(alpha / 2, n - 1)
+
+    def rejects(ratio: float) -> float:
+        center = difference * sqrt(n) / sd
+        both = stats.norm.sf(cut * ratio - center) + stats.norm.cdf(-cut * ratio - center)
+        return both * 2 * (n - 1) * ratio * stats.chi2.pdf((n - 1) * ratio**2, n - 1)
+
+    ends = np.sqrt(stats.chi2.ppf([1e-12, 1 - 1e-12], n - 1) / (n - 1))
+    return integrate.quad(rejects, *ends, limit=200)[0]
+
+
+@pytest.mark.parametrize("n", [2, 5, 16, 64, 400])
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.99])
+def test_the_least_difference_is_found_with_the_power(n: int, power: float) -> None:
+    least = least_difference(3.0, n, power)
+    assert least is not None
+    assert t_test_power(least, 3.0, n) == pytest.approx(power, abs=1e-6)
+    assert _slow_power(least, 3.0, n, 0.05) == pytest.approx(power, abs=1e-5)
+    if n > 2:
+        assert prompts_for(least * 1.0001, 3.0, power) == n
+
+
+@given(st.integers(3, 2000), st.floats(0.3, 0.99), st.sampled_from([0.01, 0.05]))
+def test_more_prompts_find_less_and_the_unit_is_that_of_the_spread(n: int, power: float, alpha: float) -> None:
+    least = least_difference(1.0, n, power, alpha)
+    more = least_difference(1.0, n + 1, power, alpha)
+    scaled = least_difference(5.0, n, power, alpha)
+    assert least is not None and more is not None
+    assert more < least and scaled == pytest.approx(5 * least)
+    needed = prompts_for(least, 1.0, power, alpha)
+    assert needed is not None and abs(needed - n) <= 1  # n itself, but for rounding
+
+
+def test_differences_stand_for_their_standard_deviation() -> None:
+    values = np.random.default_rng(0).normal(size=50)
+    assert least_difference(values, 400) == least_difference(values.std(ddof=1), 400)
+    assert least_difference(np.zeros(50), 400) is None
+    assert prompts_for(1e-9, 1.0) is None
+
+
+@given(st.floats(0.02, 1), st.sampled_from([16, 64, 400]), st.sampled_from([0.5, 0.8]))
+def test_the_least_net_rate_is_found_with_the_power(discordant: float, n: int, power: float) -> None:
+    net = least_net_rate(discordant, n, power)
+    if net is None:
+        assert sign_test_power(discordant, 0.0, n) < power
+    else:
+        win, loss = (discordant + net) / 2, (discordant - net) / 2
+        assert sign_test_power(win, max(0.0, loss), n) == pytest.approx(power, abs=1e-4)
+        assert sign_test_power((win + loss) / 2 + 0.49 * net, (win + loss) / 2 - 0.49 * net, n) < power
+
+
+def test_sixteen_prompts_find_only_what_is_huge() -> None:
+    """With 16 prompts, four in ten of them decided, no net win rate can be found."""
+    rates = [least_net_rate(discordant, 16) for discordant in (0.4, 0.6, 1.0)]
+    assert rates[0] is None and all(0.5 < rate < 0.8 for rate in rates[1:] if rate)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tost([0.1, 0.2], 0.0), "margin is 0.0"),
+        (lambda: tost([0.1, 0.2], 0.1, alpha=0.95), "alpha is 0.95: .*0.05"),
+        (lambda: tost([0.1, np.inf], 0.1), "differences holds values that are not finite"),
+        (lambda: tost([0.5, 0.5], 0.1, bounds=(0, 0.1)), "bounds is"),
+        (lambda: tost_net(1, 2, 16, 5.0), "margin is 5.0: .* 0 and 1.0"),
+        (lambda: tost_net(9, 9, 16, 0.1), r"wins, losses, n are \(9, 9, 16\)"),
+        (lambda: t_test_power(0.1, 0.0, 16), r"sd, n, alpha are \(0.0, 16, 0.05\)"),
+        (lambda: least_difference(0.0, 16), "sd, n, alpha are"),
+        (lambda: least_difference(1.0, 1), "sd, n, alpha are"),
+        (lambda: least_difference([1.0], 16), "spread has 1 value"),
+        (lambda: least_difference(1.0, 16, power=0.01), "power is 0.01 and alpha 0.05"),
+        (lambda: prompts_for(0.0, 1.0), "difference is 0.0"),
+        (lambda: least_net_rate(0.0, 16), "discordant_share is 0.0"),
+        (lambda: least_net_rate(0.5, 0), "n is 0"),
+    ],
+    ids="margin alpha nan bounds net counts power spread few one low zero share none".split(),
+)
+def test_misuse_is_named(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()

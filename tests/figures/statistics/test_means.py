@@ -1,0 +1,128 @@
+"""Means with BCa and studentised intervals, equal values, and the bound for none of n."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from paper_figures.statistics.intervals import exact_share, none_of_n
+from paper_figures.statistics.means import equal_values_interval, mean_interval, paired_mean_interval
+
+VALUES = st.lists(st.integers(-8, 40).map(lambda quarters: quarters / 4), min_size=2, max_size=20)
+METHODS = pytest.mark.parametrize("method", ["BCa", "studentised"])
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _slow_bca(values: np.ndarray, level: float, resamples: int) -> tuple[float, float]:
+    """Efron's formula with loops: bias from the resamples below the mean, acceleration from leaving each value out."""
+    draws = rng(1)
+    means = np.array([np.mean(draws.choice(values, len(values))) for _ in range(resamples)])
+    below = np.mean(means < values.mean()) / 2 + np.mean(means <= values.mean()) / 2
+    left_out = np.array([np.mean(np.delete(values, i)) for i in range(len(values))])
+    distance = left_out.mean() - left_out
+    acceleration = (distance**3).sum() / (6 * (distance**2).sum() ** 1.5)
+    bias = stats.norm.ppf(below)
+    shifted = bias + stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(means, stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)))
+    return low, high
+
+
+def _slow_studentised(values: np.ndarray, level: float, resamples: int) -> tuple[float, float]:
+    draws, ratios = rng(1), []
+    for _ in range(resamples):
+        drawn = draws.choice(values, len(values))
+        ratios.append((drawn.mean() - values.mean()) / drawn.std(ddof=1))
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return values.mean() - high * values.std(ddof=1), values.mean() - low * values.std(ddof=1)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+def test_both_methods_are_those_of_the_loops(sigma: float, level: float) -> None:
+    values = rng(2).lognormal(0.0, sigma, 40)
+    scale = values.std() / np.sqrt(len(values))
+    for method, slow in (("BCa", _slow_bca), ("studentised", _slow_studentised)):
+        mean, low, high = mean_interval(values, rng(), level, 20_000, method=method)
+        assert mean == pytest.approx(values.mean())
+        assert (low, high) == pytest.approx(slow(values, level, 5000), abs=0.15 * scale)
+
+
+@METHODS
+@given(VALUES)
+def test_interval_holds_the_mean_and_moves_with_the_values(method, values: list[float]) -> None:
+    mean, low, high = mean_interval(values, rng(), resamples=199, method=method)
+    assert low <= mean <= high and mean == pytest.approx(np.mean(values))
+    moved = mean_interval(np.multiply(values, 2.0) + 3.0, rng(), resamples=199, method=method)
+    if np.ptp(values):
+        assert moved == pytest.approx((2 * mean + 3, 2 * low + 3, 2 * high + 3), abs=1e-9)
+        if method == "BCa":
+            assert min(values) <= low < high <= max(values)
+    else:
+        assert (low, high) == (-inf, inf)
+
+
+@METHODS
+def test_the_same_seed_gives_the_same_interval_and_pairs_are_differences(method) -> None:
+    first, second = rng(1).normal(size=30), rng(2).normal(size=30)
+    once = paired_mean_interval(first, second, rng(5), resamples=99, method=method)
+    assert once == paired_mean_interval(first, second, rng(5), resamples=99, method=method)
+    assert once == mean_interval(first - second, rng(5), resamples=99, method=method)
+
+
+@given(st.integers(1, 500), st.floats(-1, 1), st.sampled_from([0.8, 0.95]))
+def test_equal_values_claim_no_width_of_zero(n: int, value: float, level: float) -> None:
+    interval = mean_interval([value] * n, rng(), level, bounds=(-1, 1))
+    share = exact_share(0, n, level).high
+    # The most that a mean can be, if a share of the draws is at the end of the range and the rest at the value.
+    wanted = ((1 - share) * value - share, (1 - share) * value + share)
+    assert interval[1:] == pytest.approx(wanted, abs=1e-9)
+    assert interval.high - interval.low == pytest.approx(2 * share, abs=1e-9)
+    assert mean_interval([value] * n, rng(), level)[1:] == (-inf, inf)
+
+
+def test_rounding_is_no_difference() -> None:
+    first, second = np.full(16, 0.1) + 0.2, np.full(16, 0.3)
+    second[3] = first[3]
+    assert paired_mean_interval(first, second, rng())[1:] == (-inf, inf)
+    first[5] = 0.4
+    assert paired_mean_interval(first, second, rng()).low == 0.0
+    values = [0.3, 0.1 + 0.2, 0.3]
+    assert mean_interval(values, rng(), bounds=(0, 1)) == pytest.approx(equal_values_interval(0.3, 3, bounds=(0, 1)))
+
+
+@given(st.integers(1, 10**6), st.floats(0.5, 0.999))
+def test_none_of_n_is_the_share_that_shows_none_with_what_is_left_of_the_level(n: int, level: float) -> None:
+    bound = none_of_n(n, level)
+    assert stats.binom.pmf(0, n, bound) == pytest.approx(1 - level, rel=1e-6)
+    exact = stats.binomtest(0, n, alternative="less").proportion_ci(level, method="exact").high
+    assert bound == pytest.approx(exact, rel=1e-6)
+    assert none_of_n(n) <= 3 / n and (n < 50 or none_of_n(n) == pytest.approx(3 / n, rel=0.05))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: mean_interval([], rng()), r"values has shape \(0,\)"),
+        (lambda: mean_interval([1, np.nan], rng()), "values holds values that are not finite"),
+        (lambda: mean_interval([1, 2], rng(), level=95), "level is 95"),
+        (lambda: mean_interval([1, 2], rng(), resamples=1), "resamples is 1: .*9999"),
+        (lambda: mean_interval([1, 2], rng(), method="percentile"), "method is 'percentile'"),  # type: ignore[arg-type]
+        (lambda: mean_interval([1, 2], rng(), bounds=(0, 1)), r"bounds is \(0, 1\): the values reach from 1.0 to 2.0"),
+        (lambda: mean_interval([2, 2], rng(), bounds=(0, 1)), r"bounds is \(0, 1\)"),
+        (lambda: paired_mean_interval([1, 2], [1], rng()), "second has 1 values: first has 2"),
+        (lambda: none_of_n(0), "n is 0 and level 0.95"),
+        (lambda: none_of_n(5, 1.0), "level 1.0"),
+    ],
+    ids=["empty", "nan", "level", "resamples", "method", "bounds", "equal", "pairs", "none", "certain"],
+)
+def test_misuse_is_named(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()

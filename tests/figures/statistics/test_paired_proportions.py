@@ -1,0 +1,148 @@
+"""Tango's interval of paired shares: against a grid of score tests whose likelihood is maximised numerically."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom, norm
+
+from paper_figures.statistics.paired_proportions import (
+    net_score,
+    net_share,
+    net_share_of_counts,
+    paired_share_difference,
+    restricted_loss,
+)
+
+COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 60)).filter(any)
+LEVELS = st.sampled_from([0.8, 0.95, 0.99])
+
+
+def _slow_loss(wins: int, losses: int, n: int, difference: float) -> float:
+    """Maximise the likelihood of the share of losses, with the difference fixed, by golden section."""
+
+    def unlikely(loss: float) -> float:
+        shares = np.array([loss + difference, loss, 1 - difference - 2 * loss])
+        counts = np.array([wins, losses, n - wins - losses])
+        with np.errstate(divide="ignore"):
+            return -float(counts[counts > 0] @ np.log(np.maximum(shares, 0.0)[counts > 0]))
+
+    least, most = max(0.0, -difference), (1 - difference) / 2
+    inner = minimize_scalar(unlikely, bounds=(least, most), method="bounded", options={"xatol": 1e-12}).x
+    return min((inner, least, most), key=unlikely)
+
+
+def _slow_interval(wins: int, losses: int, n: int, level: float, grid: np.ndarray) -> tuple[float, float]:
+    """Return the least and the greatest difference of the grid that the score test does not reject."""
+    z = norm.ppf((1 + level) / 2)
+    kept = []
+    for difference in grid:
+        loss = _slow_loss(wins, losses, n, difference)
+        variance = n * (2 * loss + difference - difference**2)
+        if abs(wins - losses - n * difference) <= z * np.sqrt(max(variance, 0.0)):
+            kept.append(difference)
+    return min(kept), max(kept)
+
+
+@given(COUNTS, st.floats(-0.999, 0.999))
+def test_the_closed_form_is_the_most_likely_share(counts: tuple[int, int, int], difference: float) -> None:
+    wins, losses, draws = counts
+    n = wins + losses + draws
+    wanted = _slow_loss(wins, losses, n, difference)
+    assert restricted_loss(wins, losses, n, difference) == pytest.approx(wanted, abs=1e-5)
+
+
+@given(COUNTS, LEVELS)
+@settings(max_examples=examples(100))
+def test_interval_is_what_the_score_test_does_not_reject(counts: tuple[int, int, int], level: float) -> None:
+    wins, losses, draws = counts
+    n = wins + losses + draws
+    net, low, high = net_share_of_counts(wins, losses, n, level)
+    step = 1 / 256
+    slow = _slow_interval(wins, losses, n, level, np.union1d(np.arange(-1 + step, 1, step), net))
+    assert slow == pytest.approx((low, high), abs=1.01 * step)
+    assert low <= slow[0] + 1e-6 and slow[1] <= high + 1e-6
+    z = norm.ppf((1 + level) / 2)
+    if low > -1 and high < 1:
+        assert [net_score(wins, losses, n, end) for end in (low, high)] == pytest.approx([z, -z], abs=1e-5)
+
+
+@given(COUNTS, LEVELS)
+def test_interval_mirrors_and_holds_the_net_rate(counts: tuple[int, int, int], level: float) -> None:
+    wins, losses, draws = counts
+    n = wins + losses + draws
+    net, low, high = net_share_of_counts(wins, losses, n, level)
+    assert -1 <= low <= net <= high <= 1 and high - low > 0.01
+    mirrored = net_share_of_counts(losses, wins, n, level)
+    assert mirrored == pytest.approx((-net, -high, -low), abs=1e-9)
+    narrower = net_share_of_counts(10 * wins, 10 * losses, 10 * n, level)
+    assert narrower.high - narrower.low < high - low
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_pairs_outcomes_and_counts_give_one_interval(pairs: list[tuple[bool, bool]]) -> None:
+    first, second = np.array(pairs).T
+    outcomes = first.astype(int) - second
+    wanted = net_share_of_counts(int((outcomes > 0).sum()), int((outcomes < 0).sum()), len(pairs))
+    assert paired_share_difference(first, second) == net_share(outcomes) == wanted
+    assert wanted.mean == pytest.approx(first.mean() - second.mean())
+
+
+def test_no_discordant_pair_and_only_wins_have_a_width() -> None:
+    z = norm.ppf(0.975)
+    assert net_share_of_counts(0, 0, 16) == pytest.approx((0, -(z**2) / (16 + z**2), z**2 / (16 + z**2)))
+    assert net_share_of_counts(16, 0, 16) == pytest.approx((1, (16 - z**2) / (16 + z**2), 1))
+    # A pair more changes little: the ends do not jump.
+    assert net_share_of_counts(1, 0, 10**4)[1:] == pytest.approx(net_share_of_counts(0, 0, 10**4)[1:], abs=3e-4)
+    assert net_share_of_counts(9999, 0, 10**4)[1:] == pytest.approx(net_share_of_counts(10**4, 0, 10**4)[1:], abs=3e-4)
+
+
+def test_a_published_interval_is_met() -> None:
+    """1 and 7 discordant of 21 pairs: -0.517 to -0.026 (Fagerland, Lydersen and Laake 2014, airway reactivity)."""
+    assert net_share_of_counts(1, 7, 21) == pytest.approx((-6 / 21, -0.517, -0.026), abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("n", "win", "loss", "least"),
+    [
+        (64, 0.015, 0.005, 0.99),
+        (400, 0.015, 0.005, 0.935),
+        (400, 0.01, 0.01, 0.945),
+        (64, 0.07, 0.03, 0.945),
+        (400, 0.07, 0.03, 0.945),
+        (16, 0.3, 0.2, 0.93),
+    ],
+)
+def test_exact_coverage_is_near_the_level(n: int, win: float, loss: float, least: float) -> None:
+    """Add up the probabilities of all counts whose interval holds the true net rate: no simulation."""
+    shares = binom.pmf(np.arange(n + 1), n, win + loss)
+    covered = 0.0
+    for decided in np.nonzero(shares > 1e-7)[0]:
+        for wins in range(decided + 1):
+            _, low, high = net_share_of_counts(wins, int(decided) - wins, n)
+            if low <= win - loss <= high:
+                covered += shares[decided] * binom.pmf(wins, decided, win / (win + loss))
+    assert least <= covered
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: net_share_of_counts(3, 2, 4), r"wins, losses, n are \(3, 2, 4\)"),
+        (lambda: net_share_of_counts(-1, 2, 4), "counts >= 0"),
+        (lambda: net_share_of_counts(1, 2, 4, level=95), "level is 95"),
+        (lambda: net_score(1, 2, 4, 1.0), "difference is 1.0"),
+        (lambda: net_share([0.5]), "outcome holds 0.5"),
+        (lambda: paired_share_difference([1, 0.5], [1, 0]), "first holds 0.5.*mean_interval"),
+        (lambda: paired_share_difference([1, 0], [1]), "second has 1 values: first has 2"),
+        (lambda: paired_share_difference([1, np.nan], [1, 0]), "first holds values that are not finite"),
+    ],
+    ids=["sum", "negative", "level", "difference", "outcome", "share", "pairs", "nan"],
+)
+def test_misuse_is_named(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
