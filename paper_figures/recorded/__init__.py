@@ -1,0 +1,54 @@
+"""Read the recorded results of the full evidence study, which ship with the package.
+
+`answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
+says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;
+`commands.record` writes them from a run; `commands.verify` computes a sample of the answers again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["FOLDER", "Recorded", "read_recorded", "recorded"]
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The recorded results of a study: its answers, its frontiers, and how they were made."""
+
+    answers: pandas.DataFrame
+    frontiers: pandas.DataFrame
+    about: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Recorded({len(self.answers)} answers, {len(self.frontiers)} frontiers, of {self.about['date']})"
+
+
+def read_recorded(folder: Path) -> Recorded:
+    """Return the record in a folder; ValueError in one line where there is none, or it cannot be read."""
+    import pandas as pd
+
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        frames = [pd.read_parquet(folder / f"{name}.parquet") for name in ("answers", "frontiers")]
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder}: no record of the evidence study ({' '.join(str(error).split())})") from error
+    return Recorded(*frames, about)
+
+
+@lru_cache(maxsize=1)
+def recorded() -> Recorded:
+    """Return the record that ships with the package: answers with their regrets, and the better of two scales."""
+    from paper_figures.studies.summaries.evidence import with_better_scale, with_regret
+
+    raw = read_recorded(FOLDER)
+    return Recorded(with_regret(with_better_scale(raw.answers), raw.frontiers), raw.frontiers, raw.about)

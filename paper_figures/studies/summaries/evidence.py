@@ -1,0 +1,99 @@
+"""Make the answers of the evidence study tidy: one row an answer, with its regret, and with the better of two scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["ANSWER_COLUMNS", "KEY", "answers_of", "arm_title", "frontiers_of", "with_better_scale", "with_regret"]
+
+# What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
+KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
+ANSWER_COLUMNS = (
+    *KEY,
+    *("text", "tokens", "reward", "log_prob", "rules_broken", "judge_scores", "nll", "causal_tokens"),
+    *("god_tokens", "god_steps", "mean_factor", "rewards", "forwards", "reward_calls"),
+    *("near_ties", "near_tokens", "seconds"),
+)
+_NAMES = {"example": "prompt", "final_reward": "reward"}
+
+
+def answers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the answers among a study's rows, with the columns `ANSWER_COLUMNS`.
+
+    reward: raw, of the guide; log_prob: nats, None where the world is not exact; rules_broken: None where it has no
+    rules; judge_scores: those of the world's judges in their order, in their own deviations.
+    """
+    answers = rows[rows["method"] != "frontier"].rename(columns=_NAMES)
+    answers = answers.assign(drawn=answers["sampling_temperature"] > 0)
+    return answers.reindex(columns=list(ANSWER_COLUMNS)).reset_index(drop=True)
+
+
+def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value), complete.
+
+    No text has log p + beta reward above the value of a line.
+    """
+    frontiers = rows[rows["method"] == "frontier"].rename(columns=_NAMES)
+    return frontiers.reindex(columns=["world", "prompt", "points", "lines", "complete"]).reset_index(drop=True)
+
+
+def with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the answers with `regret`: nats below the frontier of their prompt, NaN where there is none.
+
+    The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
+    """
+    lines = {(row["world"], row["prompt"]): np.asarray(list(map(list, row["lines"]))) for row in _rows(frontiers)}
+    regret = np.full(len(answers), np.nan)
+    columns = ("world", "prompt", "reward", "log_prob")
+    for index, (world, prompt, reward, log_prob) in enumerate(zip(*(answers[name] for name in columns), strict=True)):
+        if (world, prompt) in lines and log_prob is not None and reward is not None:
+            beta, value = lines[world, prompt].T
+            regret[index] = (value - beta * reward).min() - log_prob
+    return answers.assign(regret=regret)
+
+
+def with_better_scale(answers: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the answers and, as method "better-scale", the better of the default's and temperature 2's by the guide.
+
+    It costs both decodes and a reward call for each. Of equal rewards the default's answer stays.
+    """
+    import pandas as pd
+
+    greedy = answers[~answers["drawn"] & (answers["split"] == "test")]
+    usual = greedy.groupby("world")["steps"].transform("min")
+    greedy = greedy[greedy["steps"] == usual]
+    first = greedy[greedy["method"] == "default"]
+    second = greedy[(greedy["method"] == "temperature") & (greedy["number"] == 2.0)]
+    both = first.merge(second, on=["world", "prompt"], suffixes=("", "_2"))
+    better = both["reward_2"] > both["reward"]
+    picked = {name: both[f"{name}_2"].where(better, both[name]) for name in ANSWER_COLUMNS if f"{name}_2" in both}
+    picked |= {"world": both["world"], "prompt": both["prompt"]}
+    costs = {"forwards": both["forwards"] + both["forwards_2"], "reward_calls": 2}
+    rows = pd.DataFrame(picked).assign(method="better-scale", number=2.0, drawn=False, split="test", **costs)
+    return pd.concat([answers, rows.reindex(columns=list(ANSWER_COLUMNS))], ignore_index=True)
+
+
+def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool = False) -> str:
+    """Return an arm's name in tables and figures.
+
+    >>> arm_title("rws", 8.0, False), arm_title("default", None, True), arm_title("default", None, False, True)
+    ('RWS 8', 'confidence (default), drawn', 'confidence (default), one token a step')
+    """
+    from paper_figures.studies.design.evidence_arms import METHODS
+
+    title = METHODS[method].title
+    if number is not None and number == number:
+        title = title.replace(" of N", f" of {number:g}") if " of N" in title else f"{title} {number:g}"
+        title = title.replace("N particles", "").strip() + " particles" if title.startswith("N particles") else title
+    if drawn and METHODS[method].kind in ("rws", "factor", "order"):
+        title += ", drawn"
+    return title + (", one token a step" if one_by_one and method != "tilt-sample" else "")
+
+
+def _rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
+    return frame.to_dict("records")
