@@ -1,0 +1,209 @@
+"""Compare RWS with every other arm of the evidence study on the same prompts, each with its power and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
+from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.max_t import max_t
+from paper_figures.statistics.means import mean_interval
+from paper_figures.statistics.paired_proportions import net_share
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.summaries.evidence import arm_title
+from paper_figures.studies.summaries.evidence_measures import (
+    MEASURES,
+    Measure,
+    arms_of,
+    differences_of,
+    measures_of,
+    scores_of,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.recorded import Recorded
+
+__all__ = ["ALPHA", "Comparison", "chosen_scales", "compare", "comparisons_of", "rivals_of"]
+
+ALPHA = 0.05
+RESAMPLES = 1999
+_OF_SCALE = ("constant", "schedule", "swapped", "shuffled", "flipped", "random")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """RWS minus another arm on the same prompts, by one measure.
+
+    - `difference` has a 95 % interval from `low` to `high`: BCa of a mean, Tango's score interval of a share.
+    - `p_alone` is by the t test or the exact sign test; `p` is max-T over all rows of the same world, measure and
+      sampling. `p_equivalent` is by two one-sided tests against `margin`.
+    - `least` is the least true difference that this test, alone, finds in 80 % of studies of n prompts, None if
+      no prompt differs. `same` is the number of prompts whose texts are equal. `wins` and `losses` are of shares only.
+    """
+
+    world: str
+    scale: float
+    arm: Arm
+    drawn: bool
+    measure: str
+    n: int
+    same: int
+    difference: float
+    low: float
+    high: float
+    wins: int | None
+    losses: int | None
+    p_alone: float
+    p: float
+    margin: float
+    p_equivalent: float
+    least: float | None
+
+    @property
+    def verdict(self) -> str:
+        """Return "RWS more" or "RWS less" where the difference is real, else "equivalent" or "undecided"."""
+        if self.p <= ALPHA and (self.low > 0 or self.high < 0):
+            return "RWS more" if self.difference > 0 else "RWS less"
+        return "equivalent" if self.within else "undecided"
+
+    @property
+    def within(self) -> bool:
+        """Return whether the difference lies within the margin by the test of equivalence, even if it is real."""
+        return self.p_equivalent <= ALPHA
+
+    @property
+    def title(self) -> str:
+        """Return what RWS is compared with."""
+        shown = None if self.arm.method in _OF_SCALE else self.arm.number
+        return arm_title(self.arm.method, shown, self.arm.sampling_temperature > 0, self.arm.one_by_one)
+
+    @property
+    def factor_control(self) -> bool:
+        """Return whether the other arm is made from RWS at the same s_R, without its reward."""
+        return self.arm.method in _OF_SCALE
+
+    def text(self) -> str:
+        """Return difference, interval and unit: "+1.2 [-3.0, +5.4] points"."""
+        measure = MEASURES[self.measure]
+        ends = (measure.text(self.difference), measure.text(self.low), measure.text(self.high))
+        return "{} [{}, {}] {}".format(*ends, measure.unit)
+
+
+def chosen_scales(answers: pandas.DataFrame, world: str) -> dict[str, float]:
+    """Return the scale of the greatest mean reward on validation prompts, for rws and for temperature."""
+    rows = answers[(answers["world"] == world) & (answers["split"] == "validation")]
+    means = rows.groupby(["method", "number"])["reward"].mean()
+    methods = ("rws", "temperature")
+    return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}
+
+
+def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
+    """Return the arms that an arm of RWS is compared with, in the order of tables; `tuned` is c of the temperature.
+
+    Drawn tokens are compared with drawn tokens. A method that keeps N copies always draws, and is compared with both.
+    """
+    drawn = rws.sampling_temperature
+    copies = [Arm("best-of", 2.0, 1.0), Arm("best-of", 4.0, 1.0), Arm("particles", 4.0, 1.0)]
+    listed = [Arm(method, rws.number, drawn) for method in _OF_SCALE]
+    listed += [Arm("default", None, drawn)]
+    if not drawn:
+        listed += [Arm("temperature", tuned), Arm("default", None, 0.0, True), Arm("better-scale", 2.0)]
+        listed += [Arm("left-to-right"), Arm("random-order")]
+    listed += copies
+    if not drawn:
+        listed += [arm for arm in arms if arm.method in ("lookahead", "tilt-decode")]
+    return [arm for arm in listed if arm in arms]
+
+
+def compare(
+    answers: pandas.DataFrame, tuned: Mapping[str, float | None], *, seed: int = 0, resamples: int = RESAMPLES
+) -> list[Comparison]:
+    """Return RWS minus each other arm, for every world, sampling, measure and s_R.
+
+    answers: as `summaries.evidence.answers_of` has them, with the better of two scales. tuned: world -> c chosen on
+    validation prompts. The same seed gives the same numbers.
+    """
+    return [
+        row
+        for world in tuned
+        for drawn in (False, True)
+        for measure in measures_of(world)
+        for row in _family(arms_of(answers, world), world, drawn, measure, tuned[world], seed, resamples)
+    ]
+
+
+@lru_cache(maxsize=2)
+def comparisons_of(record: Recorded) -> tuple[Comparison, ...]:
+    """Return the comparisons of a record, computed once for all exhibits that show them."""
+    tuned = {world: chosen["temperature"] for world, chosen in record.about["chosen"].items()}
+    return tuple(compare(record.answers, tuned))
+
+
+def _family(
+    arms: Mapping[Arm, pandas.DataFrame],
+    world: str,
+    drawn: bool,
+    measure: str,
+    tuned: float | None,
+    seed: int,
+    resamples: int,
+) -> Iterator[Comparison]:
+    """Yield the rows that one correction of p covers: all s_R and controls of a world, measure and sampling."""
+    rws = sorted(arm for arm in arms if arm.method == "rws" and (arm.sampling_temperature > 0) == drawn)
+    pairs = [(arm, rival) for arm in rws for rival in rivals_of(list(arms), arm, tuned)]
+    if not pairs:
+        return
+    scores = {arm: scores_of(arms[arm], world, measure) for pair in pairs for arm in pair}
+    measured = np.isfinite(list(scores.values())).all(axis=0)
+    if not measured.any():
+        return
+    table = [differences_of(measure, scores[arm][measured], scores[rival][measured]) for arm, rival in pairs]
+    rng = np.random.default_rng([seed, int(drawn), *f"{world} {measure}".encode()])
+    corrected = max_t(np.array(table), rng)
+    for (arm, rival), values, p in zip(pairs, table, corrected, strict=True):
+        texts = (arms[arm]["tokens"].to_numpy()[measured], arms[rival]["tokens"].to_numpy()[measured])
+        labels = (world, float(arm.number or 0), rival, drawn, measure, values.size, int((texts[0] == texts[1]).sum()))
+        yield _row(labels, values, MEASURES[measure], p, rng, resamples)
+
+
+def _row(
+    labels: tuple[str, float, Arm, bool, str, int, int],
+    values: NDArray[np.float64],
+    measure: Measure,
+    p: float,
+    rng: np.random.Generator,
+    resamples: int,
+) -> Comparison:
+    n = values.size
+    if measure.kind == "share":
+        wins, losses = int((values > 0).sum()), int((values < 0).sum())
+        interval, test = net_share(values), tost_net(wins, losses, n, measure.margin)
+        least = least_net_rate((wins + losses) / n, n) if wins + losses else None
+        counts: tuple[int | None, int | None] = (wins, losses)
+    else:
+        interval, test = mean_interval(values, rng, resamples=resamples), tost(values, measure.margin)
+        least, counts = least_difference(values, n), (None, None)
+    ends = Interval(*(float(end) for end in interval))
+    return Comparison(*labels, *ends, *counts, test.p_different, p, measure.margin, test.p, least)
+
+
+def kind_of(comparison: Comparison) -> str:
+    """Return the kind of the other arm, as `design.evidence_arms.Line` has it."""
+    return METHODS[comparison.arm.method].kind
+
+
+def main_measures(world: str) -> tuple[str, str]:
+    """Return the two measures that figures and answers use.
+
+    >>> main_measures("english:era"), main_measures("mini:mini")
+    (('reward', 'log_prob'), ('net mini-judge', 'coherent'))
+    """
+    return ("reward", "log_prob") if WORLDS[world].exact else ("net mini-judge", "coherent")

@@ -1,0 +1,141 @@
+"""What the evidence study measures of an answer, and from which difference on a measure matters: the margins.
+
+A margin is fixed here, before the results are read. "Equivalent" means within it, by a test of equivalence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["MEASURES", "Measure", "arms_of", "measures_of", "scores_of", "world_words"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of answers: how two answers of a prompt are compared, and the margin of equivalence.
+
+    - kind "mean": their difference. kind "share": who has the greater score, +1, 0 or -1, as in a net win rate.
+    - `margin` is in the unit of the measure; `reason` says why it is that. `factor` makes points of shares for reading.
+    """
+
+    name: str
+    title: str
+    unit: str
+    kind: Literal["mean", "share"]
+    margin: float
+    reason: str
+    factor: float = 1.0
+
+    def text(self, value: float, sign: bool = True) -> str:
+        """Return a value for reading, with its sign and without its unit.
+
+        >>> MEASURES["coherent"].text(0.123), MEASURES["log_prob"].text(-0.0004), MEASURES["god"].text(2, sign=False)
+        ('+12.3', '0.000', '2.00')
+        """
+        digits = 1 if self.factor > 1 else 3 if self.margin < 0.1 else 2
+        rounded = round(self.factor * value, digits) + 0.0  # no minus zero
+        return f"{rounded:{'+' if sign and rounded else ''}.{digits}f}"
+
+
+_RATE = "half of the 21.9 points that the paper's Table 1 has between RWS and its default, on average"
+_NATS = "a perplexity that is 5.8 % higher, about half of the 12 % of the paper's Section 5.4"
+# The only place where margins are chosen.
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("reward", "reward", "deviations", "mean", 0.1, "half of what is called a small effect, 0.2 deviations"),
+        Measure("net", "net win rate by the guide", "points", "share", 0.11, _RATE, 100.0),
+        Measure("net mini-judge", "net win rate by the other judge", "points", "share", 0.11, _RATE, 100.0),
+        Measure("net exact", "net win rate by the exact rules", "points", "share", 0.11, _RATE, 100.0),
+        Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
+        Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
+        Measure(
+            "coherent", "coherent answers", "points", "share", 0.05, "one answer in 20, the least that one cares for", 100.0
+        ),
+        Measure("god", "GOD", "tokens", "mean", 0.5, "about half of the rise in the paper's Table 1, from 1.4 to 2.6"),
+    )
+}
+_TIE = 1e-9  # raw reward; scores that differ by less are equal
+
+
+def measures_of(world: str) -> tuple[str, ...]:
+    """Return the measures of a world, those that matter most first.
+
+    >>> measures_of("english:era")
+    ('log_prob', 'reward', 'net', 'god')
+    """
+    if WORLDS[world].exact:
+        return ("log_prob", "reward", "net", "god")
+    judges = tuple(f"net {judge}" for judge in WORLDS[world].judges)
+    return (*judges, "coherent", "nll", "reward", "net", "god")
+
+
+def arms_of(answers: pandas.DataFrame, world: str) -> dict[Arm, pandas.DataFrame]:
+    """Return the test answers of a world by arm, each sorted by prompt; arms that lack a prompt are left out."""
+    rows = answers[(answers["world"] == world) & (answers["split"] == "test")]
+    arms = {}
+    for (method, number, drawn, steps), group in rows.groupby(["method", "number", "drawn", "steps"], dropna=False):
+        one_by_one = int(steps) == WORLDS[world].length
+        arm = Arm(method, None if number != number else float(number), float(drawn), one_by_one)
+        arms[arm] = group.sort_values("prompt").reset_index(drop=True)
+    most = max((len(group) for group in arms.values()), default=0)
+    return {arm: group for arm, group in arms.items() if len(group) == most}
+
+
+def scores_of(answers: pandas.DataFrame, world: str, measure: str) -> NDArray[np.float64]:
+    """Return the scores of one arm's answers, shape (n,), in the measure's unit; NaN where an answer has none."""
+    place, shape = WORLDS[world], answers
+    if measure == "log_prob":
+        return _floats(shape["log_prob"]) / place.length
+    if measure in ("reward", "net"):
+        return _floats(shape["reward"]) / _deviation(place.reward)
+    if measure.startswith("net "):
+        judge = place.judges.index(measure.removeprefix("net "))
+        return np.array([scores[judge] for scores in shape["judge_scores"]], dtype=np.float64)
+    if measure == "coherent":
+        broken = _floats(shape["rules_broken"])
+        return np.where(np.isnan(broken), np.nan, broken == 0)
+    if measure == "nll":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _floats(shape["nll"]) / _floats(shape["causal_tokens"])
+    return _floats(shape["god_tokens"])
+
+
+def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return first - second of a mean, or +1, 0, -1 of a share; 0 where they differ by rounding alone."""
+    from paper_figures.statistics.means import paired_differences
+    from paper_figures.statistics.win_rates import paired_outcomes
+
+    if MEASURES[measure].kind == "share":
+        return paired_outcomes(first, second, tolerance=_TIE).astype(np.float64)
+    return paired_differences(first, second)
+
+
+def world_words(world: str) -> str:
+    """Return what a world is called in sentences.
+
+    >>> world_words("mini:mini")
+    'mini'
+    """
+    return WORLDS[world].model
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+
+
+@lru_cache(maxsize=8)
+def _deviation(reward: str) -> float:
+    from rws_decode.rewards import load_reward
+
+    return float(load_reward(reward).std)
