@@ -15,7 +15,7 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.max_t import max_t
 from paper_figures.statistics.means import mean_interval
 from paper_figures.statistics.paired_proportions import net_share
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
@@ -24,6 +24,7 @@ from paper_figures.studies.summaries.evidence_measures import (
     differences_of,
     measures_of,
     scores_of,
+    worlds_of,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,17 @@ if TYPE_CHECKING:
 
     from paper_figures.recorded import Recorded
 
-__all__ = ["ALPHA", "Comparison", "chosen_scales", "compare", "comparisons_of", "rivals_of"]
+__all__ = [
+    "ALPHA",
+    "Comparison",
+    "chosen_scales",
+    "compare",
+    "comparisons_of",
+    "difference_interval",
+    "main_measures",
+    "rivals_of",
+    "tuned_of",
+]
 
 ALPHA = 0.05
 RESAMPLES = 1999
@@ -82,7 +93,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """Return what RWS is compared with."""
-        shown = None if self.arm.method in _OF_SCALE else self.arm.number
+        shown = None if self.arm.method in (*_OF_SCALE, "better-scale") else self.arm.number
         return arm_title(self.arm.method, shown, self.arm.sampling_temperature > 0, self.arm.one_by_one)
 
     @property
@@ -103,6 +114,11 @@ def chosen_scales(answers: pandas.DataFrame, world: str) -> dict[str, float]:
     means = rows.groupby(["method", "number"])["reward"].mean()
     methods = ("rws", "temperature")
     return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}
+
+
+def tuned_of(answers: pandas.DataFrame, world: str) -> float | None:
+    """Return the c of temperature that was chosen as s_R is; None without validation answers."""
+    return chosen_scales(answers, world).get("temperature")
 
 
 def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
@@ -143,8 +159,20 @@ def compare(
 @lru_cache(maxsize=2)
 def comparisons_of(record: Recorded) -> tuple[Comparison, ...]:
     """Return the comparisons of a record, computed once for all exhibits that show them."""
-    tuned = {world: chosen["temperature"] for world, chosen in record.about["chosen"].items()}
-    return tuple(compare(record.answers, tuned))
+    return tuple(compare(record.answers, {world: tuned_of(record.answers, world) for world in worlds_of(record.answers)}))
+
+
+def difference_interval(
+    answers: Sequence[pandas.DataFrame], world: str, measure: str, resamples: int = RESAMPLES
+) -> Interval | None:
+    """Return the first arm's answers less the second's with a 95 % interval; None where a measure is missing."""
+    first, second = (scores_of(frame, world, measure) for frame in answers)
+    if not np.isfinite([first, second]).all():
+        return None
+    values = differences_of(measure, first, second)
+    if MEASURES[measure].kind == "share":
+        return net_share(values)
+    return mean_interval(values, np.random.default_rng(0), resamples=resamples)
 
 
 def _family(
@@ -193,11 +221,6 @@ def _row(
         least, counts = least_difference(values, n), (None, None)
     ends = Interval(*(float(end) for end in interval))
     return Comparison(*labels, *ends, *counts, test.p_different, p, measure.margin, test.p, least)
-
-
-def kind_of(comparison: Comparison) -> str:
-    """Return the kind of the other arm, as `design.evidence_arms.Line` has it."""
-    return METHODS[comparison.arm.method].kind
 
 
 def main_measures(world: str) -> tuple[str, str]:

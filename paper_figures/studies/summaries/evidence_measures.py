@@ -17,7 +17,7 @@ from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["MEASURES", "Measure", "arms_of", "measures_of", "scores_of", "world_words"]
+__all__ = ["MEASURES", "Measure", "arms_of", "deviation_of", "differences_of", "measures_of", "scores_of", "worlds_of"]
 
 
 @dataclass(frozen=True)
@@ -94,21 +94,22 @@ def arms_of(answers: pandas.DataFrame, world: str) -> dict[Arm, pandas.DataFrame
 
 def scores_of(answers: pandas.DataFrame, world: str, measure: str) -> NDArray[np.float64]:
     """Return the scores of one arm's answers, shape (n,), in the measure's unit; NaN where an answer has none."""
-    place, shape = WORLDS[world], answers
+    setting = WORLDS[world]
     if measure == "log_prob":
-        return _floats(shape["log_prob"]) / place.length
+        return _floats(answers["log_prob"]) / setting.length
     if measure in ("reward", "net"):
-        return _floats(shape["reward"]) / _deviation(place.reward)
+        mean, deviation = _guide(setting.reward)
+        return (_floats(answers["reward"]) - mean) / deviation
     if measure.startswith("net "):
-        judge = place.judges.index(measure.removeprefix("net "))
-        return np.array([scores[judge] for scores in shape["judge_scores"]], dtype=np.float64)
+        judge = setting.judges.index(measure.removeprefix("net "))
+        return np.array([scores[judge] for scores in answers["judge_scores"]], dtype=np.float64)
     if measure == "coherent":
-        broken = _floats(shape["rules_broken"])
+        broken = _floats(answers["rules_broken"])
         return np.where(np.isnan(broken), np.nan, broken == 0)
     if measure == "nll":
         with np.errstate(divide="ignore", invalid="ignore"):
-            return _floats(shape["nll"]) / _floats(shape["causal_tokens"])
-    return _floats(shape["god_tokens"])
+            return _floats(answers["nll"]) / _floats(answers["causal_tokens"])
+    return _floats(answers["god_tokens"])
 
 
 def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -121,21 +122,25 @@ def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.
     return paired_differences(first, second)
 
 
-def world_words(world: str) -> str:
-    """Return what a world is called in sentences.
-
-    >>> world_words("mini:mini")
-    'mini'
-    """
-    return WORLDS[world].model
+def worlds_of(answers: pandas.DataFrame) -> list[str]:
+    """Return the worlds with test answers, in the order of the study."""
+    present = set(answers.loc[answers["split"] == "test", "world"])
+    return [world for world in WORLDS if world in present]
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
     return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
 
 
+def deviation_of(reward: str) -> float:
+    """Return the standard deviation of a reward model over texts, its unit in figures."""
+    return _guide(reward)[1]
+
+
 @lru_cache(maxsize=8)
-def _deviation(reward: str) -> float:
+def _guide(reward: str) -> tuple[float, float]:
+    """Return mean and deviation of a reward model over texts."""
     from rws_decode.rewards import load_reward
 
-    return float(load_reward(reward).std)
+    model = load_reward(reward)
+    return float(model.mean), float(model.std)

@@ -1,0 +1,117 @@
+"""Make the evidence study's table of arms: what each method reaches, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paper_figures.statistics.intervals import Interval, exact_share
+from paper_figures.statistics.means import mean_interval
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.summaries.evidence import arm_title
+from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES, difference_interval
+from paper_figures.studies.summaries.evidence_measures import MEASURES, arms_of, measures_of, scores_of, worlds_of
+from paper_figures.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["arm_tables", "in_order"]
+
+_DRAWS = 0  # seed of the bootstrap's draws, the same for every cell
+
+
+def arm_tables(answers: pandas.DataFrame) -> list[Table]:
+    """Return a table for each world: a row for each arm with means and 95 % intervals over the test prompts.
+
+    Rewards are in the guide's deviations from its own mean. Net win rates are against the greedy default, in points.
+    """
+    return [_table(answers, world) for world in worlds_of(answers)]
+
+
+def in_order(arms: Mapping[Arm, Any]) -> list[Arm]:
+    """Return arms in the order of METHODS: greedy ones first, then drawn ones, by rising number."""
+    methods = list(METHODS)
+    return sorted(
+        arms, key=lambda arm: (arm.sampling_temperature, arm.one_by_one, methods.index(arm.method), arm.number or 0)
+    )
+
+
+def _table(answers: pandas.DataFrame, world: str) -> Table:
+    arms = arms_of(answers, world)
+    default = arms.get(Arm("default"))
+    rows, shown = [], []
+    for arm in in_order(arms):
+        frame = arms[arm]
+        number = None if arm.method == "better-scale" else arm.number  # both scales are fixed
+        title = arm_title(arm.method, number, arm.sampling_temperature > 0, arm.one_by_one)
+        cells = _means(frame, world) | _nets(frame, default, world)
+        costs = {name: float(frame[name].mean()) for name in ("forwards", "reward_calls")}
+        numbers: dict[str, Any] = {"method": title, "prompts": len(frame)}
+        for name, (interval, _) in cells.items():
+            ends = interval or Interval(np.nan, np.nan, np.nan)
+            numbers |= {f"{name}{end}": _or_none(value) for end, value in zip(("", " low", " high"), ends, strict=True)}
+        rows.append(numbers | costs)
+        texts = {name: _text(interval, digits) for name, (interval, digits) in cells.items()}
+        shown.append({"method": title, **texts, **{n.replace("_", " "): f"{c:.3g}" for n, c in costs.items()}})
+    count = max(map(len, arms.values()), default=0)
+    caption = (
+        f"{world}: every arm on the same {count} prompts, mean with 95 % interval (BCa of means, exact of shares, "
+        "Tango's score interval of net win rates). Reward: in the guide's deviations from its mean text. Net win "
+        "rates: against the greedy default, in points. GOD: tokens. "
+        + ("Regret: nats below the best text of at least the same reward. " if WORLDS[world].exact else "")
+        + "Forwards and reward calls: of an answer, all copies counted."
+    )
+    return Table(f"evidence_{WORLDS[world].model}", rows, shown, caption)
+
+
+def _means(frame: pandas.DataFrame, world: str) -> dict[str, tuple[Interval | None, int]]:
+    names = [name for name in measures_of(world) if not name.startswith("net")]
+    cells: dict[str, tuple[Interval | None, int]] = {}
+    for name in names:
+        values = scores_of(frame, world, name)
+        measure = MEASURES[name]
+        label = f"{measure.title}, {'%' if measure.kind == 'share' else measure.unit}"
+        if not np.isfinite(values).all():
+            cells[label] = (None, 2)
+        elif measure.kind == "share":
+            share = exact_share(int(values.sum()), values.size)
+            cells[label] = (Interval(*(measure.factor * end for end in share)), 1)
+        else:
+            cells[label] = (_mean(values), 2)
+    if WORLDS[world].exact:
+        regret = frame["regret"].to_numpy(dtype=float)
+        cells["regret, nats"] = (_mean(regret) if np.isfinite(regret).all() else None, 1)
+    return cells
+
+
+def _nets(
+    frame: pandas.DataFrame, default: pandas.DataFrame | None, world: str
+) -> dict[str, tuple[Interval | None, int]]:
+    names = [name for name in measures_of(world) if name.startswith("net")]
+    cells: dict[str, tuple[Interval | None, int]] = {}
+    for name in names:
+        net = None
+        if default is not None and frame is not default:
+            net = difference_interval((frame, default), world, name)
+        cells[MEASURES[name].title] = (net and Interval(*(100 * end for end in net)), 0)
+    return cells
+
+
+def _mean(values: Any) -> Interval:
+    return mean_interval(values, np.random.default_rng(_DRAWS), resamples=RESAMPLES)
+
+
+def _text(interval: Interval | None, digits: int) -> str | None:
+    if interval is None:
+        return None
+    if not np.isfinite([interval.low, interval.high]).all():  # all are equal, and nothing bounds another's
+        return f"{interval.mean:.{digits}f} in all"
+    mean, low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in interval)
+    return f"{mean} [{low}, {high}]"
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
