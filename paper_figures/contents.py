@@ -20,6 +20,7 @@ class Entry(NamedTuple):
 
 _FIGURES, _TABLES = "Figures of the paper", "Tables of the paper"
 _FURTHER, _LEDGER = "What the paper does not show", "What of the paper holds"
+_REWARD = "Does the reward matter?"
 
 CONTENTS: dict[str, Entry] = {
     "fig1_commit_order": Entry(_FIGURES, "paper_figures.figures.fig1_commit_order"),
@@ -51,6 +52,8 @@ CONTENTS: dict[str, Entry] = {
     "calls_saved": Entry(_FURTHER, "paper_figures.figures.calls_saved"),
     "locality": Entry(_FURTHER, "paper_figures.figures.locality"),
     "device_cost": Entry(_FURTHER, "paper_figures.figures.device_cost"),
+    "reward_controls": Entry(_REWARD, "paper_figures.figures.reward_controls"),
+    "evidence": Entry(_REWARD, "paper_figures.tables.evidence"),
     "ledger": Entry(_LEDGER, "paper_figures.tables.ledger"),
 }
 NAMES: tuple[str, ...] = tuple(CONTENTS)

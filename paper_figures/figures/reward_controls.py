@@ -1,7 +1,7 @@
 """RWS minus every control and every other method, on the same prompts: a forest plot for each world.
 
-Shows: differences with 95 % intervals, the band of equivalence, and the least difference that the prompts can find. Top:
-controls made from RWS at the same s_R. Middle: other methods, against RWS at the chosen s_R. Bottom: tokens drawn.
+Shows: differences with 95 % intervals, the band of equivalence, and the least difference that the prompts can find.
+Top: controls made from RWS at the same s_R. Middle: other methods, against RWS at the chosen s_R. Bottom: tokens drawn.
 Inputs: RUNS/evidence, made by `python -m paper_figures experiment evidence --out RUNS`, else the record that ships.
 Run time: half a minute.
 """
@@ -39,6 +39,7 @@ __all__ = ["Forest", "compute", "draw", "exhibit"]
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _BAND = "#d9e6f2"
+_ALONE = 2.5  # a difference so many times as far as the next lies beyond the axis, as a number
 
 
 @dataclass(frozen=True)
@@ -113,18 +114,52 @@ def _panel(axes: Axes, names: Sequence[str], rows: Sequence[Comparison], measure
     factor, margin = MEASURES[measure].factor, MEASURES[measure].factor * MEASURES[measure].margin
     axes.axvspan(-margin, margin, color=_BAND, zorder=0, linewidth=0)
     axes.axvline(0, color=GREY, linewidth=1.0)
+    limits = _limits(rows, measure)
     for row in rows:
         height, middle = names.index(_name(row)), factor * row.difference
         ends = np.array([[middle - factor * row.low], [factor * row.high - middle]])
         spread = np.maximum(ends, 0) if np.isfinite(ends).all() else None
+        if not limits[0] <= middle <= limits[1]:
+            _beyond(axes, row, height, limits)
+            continue
         axes.errorbar(middle, height, xerr=spread, elinewidth=1.1, capsize=2, **_style(row.p <= ALPHA))
         if row.least is not None:
             ticks = (-factor * row.least, factor * row.least)
             axes.plot(ticks, (height, height), linestyle="none", marker="|", color=GREY, markersize=6, zorder=1)
+    axes.set_xlim(*limits)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(5))
+
+
+def _limits(rows: Sequence[Comparison], measure: str) -> tuple[float, float]:
+    """Return the ends of an axis. A difference alone far out stays outside, or it would flatten all others."""
+    factor = MEASURES[measure].factor
+    reach = 1.25 * factor * MEASURES[measure].margin
+    far = sorted(factor * max(abs(row.low), abs(row.high)) for row in rows if np.isfinite([row.low, row.high]).all())
+    most = far[-1] if far else 0.0
+    if len(far) > 1 and most > _ALONE * max(far[-2], reach):
+        most = far[-2]
+    inside = [row for row in rows if np.isfinite([row.low, row.high]).all() and factor * abs(row.difference) <= most]
+    low = min([-reach, *(1.08 * factor * row.low for row in inside)])
+    high = max([reach, *(1.08 * factor * row.high for row in inside)])
+    return low, high
+
+
+def _beyond(axes: Axes, row: Comparison, height: float, limits: tuple[float, float]) -> None:
+    """Write a difference that lies beyond the axis at its end, with an arrow."""
+    right = row.difference > 0
+    text = MEASURES[row.measure].text(row.difference)
+    axes.text(
+        limits[1] if right else limits[0],
+        height,
+        f"{text} \N{RIGHTWARDS ARROW}" if right else f"\N{LEFTWARDS ARROW} {text}",
+        ha="right" if right else "left",
+        va="center",
+        fontsize=8.5,
+        color=_style(row.p <= ALPHA)["color"],
+    )
 
 
 def _style(real: bool) -> dict[str, object]:
@@ -150,8 +185,11 @@ def exhibit(runs: Path) -> Exhibit:
         for data in forests
     )
     said = answers_to(record)
-    lines = [f"{answer.question} {sentence}" if not index else sentence
-             for answer in said for index, sentence in enumerate(answer.sentences)]
+    lines = [
+        f"{answer.question} {sentence}" if not index else sentence
+        for answer in said
+        for index, sentence in enumerate(answer.sentences)
+    ]
     return Exhibit(
         "Does the reward matter? RWS against every control",
         pictures,
@@ -171,7 +209,8 @@ def _caption(data: Forest, record: Recorded) -> str:
         "s_R. Red: the difference is real by max-T over all s_R and methods of the same measure and sampling. A method "
         f"without s_R is set against RWS at the s_R chosen on validation prompts, {data.chosen:g}. The band is the "
         f"margin of equivalence: {margins}. Grey ticks: a true difference of that size is found in 80 % of such "
-        "studies by one test alone. A mark without a bar: the two texts have equal scores in every prompt. "
+        "studies by one test alone. A number with an arrow lies beyond the axis. A mark without a bar: equal in every "
+        "prompt. "
         f"{source_line(record)}"
     )
 

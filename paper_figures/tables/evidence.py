@@ -19,14 +19,17 @@ from paper_figures.exhibits.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, prompts_for
-from paper_figures.statistics.sample_size import sign_test_power
-from paper_figures.studies.design.evidence_arms import WORLDS
+from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.sample_size import prompts_needed
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure
+from paper_figures.studies.summaries.evidence_frontier import best_table
+from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure, arms_of, worlds_of
 from paper_figures.studies.summaries.evidence_table import arm_tables
+from paper_figures.studies.summaries.evidence_table8 import table8_rows
 from paper_figures.table import Table
 
-__all__ = ["comparison_table", "exhibit", "power_table", "prompts_for_net"]
+__all__ = ["comparison_table", "exhibit", "power_table", "table8"]
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _PROMPTS = 400
@@ -38,7 +41,10 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the tables of the evidence study below `runs`, or of the record; MissingRun where there is neither."""
     record = evidence_of(runs)
     rows = comparisons_of(record)
+    arms = {world: arms_of(record.answers, world) for world in worlds_of(record.answers)}
     made = [*arm_tables(record.answers), *([comparison_table(rows), power_table(rows)] if rows else [])]
+    made += [best_table(arms[world], record.frontiers, world) for world in arms]
+    made.append(table8([row for world in arms for row in table8_rows(rows, arms[world], world)]))
     return Exhibit(
         "Does the reward matter? Every arm, every comparison, and the power",
         tables=tuple(made),
@@ -86,6 +92,40 @@ def _unit(name: str) -> str:
     return "share" if MEASURES[name].kind == "share" else MEASURES[name].unit
 
 
+def table8(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return GOD and perplexity against the default, of RWS and of its controls, as a table."""
+    data, shown = [], []
+    for row in rows:
+        quality, direct = MEASURES[row["name"]], row["direct"]
+        title = METHODS[row["method"]].title
+        key = {"world": row["world"], "s_R": row["s_R"], "method": title}
+        parts = (("GOD", row["god"]), (quality.title, row["quality"]))
+        ends = ("", " low", " high")
+        data.append(
+            key
+            | {f"{n}{end}": float(value) for n, i in zip(("GOD", "quality"), (row["god"], row["quality"]), strict=True)
+               for end, value in zip(ends, i, strict=True)}
+            | {"quality is": row["name"], "pattern": row["pattern"]}
+        )  # fmt: skip
+        texts = [_interval_text(MEASURES[n], i) for n, (_, i) in zip(("god", row["name"]), parts, strict=True)]
+        shown.append(
+            key
+            | {"GOD, tokens": texts[0], "log p or log perplexity": f"{quality.title} {texts[1]}"}
+            | {"Table 8's pattern": "yes" if row["pattern"] else "no"}
+            | {"RWS minus it": None if direct is None else f"{direct.text()}, {direct.verdict}"}
+        )
+    caption = (
+        "Table 8's pattern, GOD up and perplexity down against the default, greedy: means with 95 % intervals. It is "
+        "there where both intervals exclude 0. RWS minus it: in log p (nats a word) or log perplexity (nats a token)."
+    )
+    return Table("evidence_table8", data, shown, caption)
+
+
+def _interval_text(measure: Measure, interval: Interval) -> str:
+    mean, low, high = map(measure.text, interval)
+    return f"{mean} [{low}, {high}]"
+
+
 def power_table(rows: Sequence[Comparison]) -> Table:
     """Return how many prompts find a difference of each margin, by the spreads measured between RWS and its controls.
 
@@ -112,7 +152,8 @@ def power_table(rows: Sequence[Comparison]) -> Table:
     caption = (
         "Power: the prompts that find a true difference of the margin with 80 % power at 5 %, by the spread that was "
         f"measured, and the least difference that {_PROMPTS} prompts find. Spread: of means the standard deviation of "
-        "paired differences, of shares the points of prompts that differ; over all greedy comparisons."
+        "paired differences, of shares the points of prompts that differ; over all greedy comparisons. Counts "
+        "are whole, so that of shares a few prompts fewer may do."
     )
     return Table("evidence_power", data, shown, caption)
 
@@ -127,34 +168,12 @@ def _spread(row: Comparison) -> float | None:
 def _needed(measure: Measure, spread: float) -> int | None:
     if measure.kind == "mean":
         return prompts_for(measure.margin, spread, largest=_LARGEST)
-    return prompts_for_net(min(measure.margin, spread), spread)
+    net = min(measure.margin, spread)
+    return prompts_needed((spread + net) / 2, (spread - net) / 2)
 
 
 def _least(measure: Measure, spread: float) -> float | None:
     return least_difference(spread, _PROMPTS) if measure.kind == "mean" else least_net_rate(spread, _PROMPTS)
-
-
-def prompts_for_net(net: float, discordant: float, power: float = 0.8, largest: int = 10**5) -> int | None:
-    """Return a number of prompts whose exact sign test finds a net win rate with this power, None above `largest`.
-
-    The power has a saw's teeth as n grows: it is found by halving, so a few prompts fewer may do. ValueError is raised
-    unless 0 < net <= discordant <= 1.
-
-    >>> prompts_for_net(0.219, 0.962)
-    162
-    """
-    if not 0 < net <= discordant <= 1:
-        raise ValueError(f"net is {net}: a rate above 0 and at most discordant, {discordant}, is needed")
-    win, loss = (discordant + net) / 2, (discordant - net) / 2
-    low, high = 1, 2
-    while sign_test_power(win, loss, high) < power:
-        if high >= largest:
-            return None
-        low, high = high, min(2 * high, largest)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if sign_test_power(win, loss, middle) < power else (low, middle)
-    return high
 
 
 def _ends(values: Sequence[float], measure: Measure) -> str | None:

@@ -56,8 +56,8 @@ class Comparison:
     - `difference` has a 95 % interval from `low` to `high`: BCa of a mean, Tango's score interval of a share.
     - `p_alone` is by the t test or the exact sign test; `p` is max-T over all rows of the same world, measure and
       sampling. `p_equivalent` is by two one-sided tests against `margin`.
-    - `least` is the least true difference that this test, alone, finds in 80 % of studies of n prompts, None if
-      no prompt differs. `same` is the number of prompts whose texts are equal. `wins` and `losses` are of shares only.
+    - `least` is the least true difference that this test, alone, finds in 80 % of studies of n prompts, None if too few
+      prompts differ. `same` is the number of prompts whose texts are equal. `wins` and `losses` are of shares only.
     """
 
     world: str
@@ -101,9 +101,16 @@ class Comparison:
         """Return whether the other arm is made from RWS at the same s_R, without its reward."""
         return self.arm.method in _OF_SCALE
 
+    @property
+    def alike(self) -> bool:
+        """Return whether no prompt differs at all."""
+        return self.wins == self.losses == 0 if self.wins is not None else not self.difference and self.least is None
+
     def text(self) -> str:
-        """Return difference, interval and unit: "+1.2 [-3.0, +5.4] points"."""
+        """Return difference, interval and unit, as "+1.2 [-3.0, +5.4] points"."""
         measure = MEASURES[self.measure]
+        if not np.isfinite([self.low, self.high]).all():  # all equal, and nothing bounds another prompt's
+            return f"{measure.text(self.difference)} {measure.unit} in every prompt"
         ends = (measure.text(self.difference), measure.text(self.low), measure.text(self.high))
         return "{} [{}, {}] {}".format(*ends, measure.unit)
 
@@ -159,7 +166,9 @@ def compare(
 @lru_cache(maxsize=2)
 def comparisons_of(record: Recorded) -> tuple[Comparison, ...]:
     """Return the comparisons of a record, computed once for all exhibits that show them."""
-    return tuple(compare(record.answers, {world: tuned_of(record.answers, world) for world in worlds_of(record.answers)}))
+    return tuple(
+        compare(record.answers, {world: tuned_of(record.answers, world) for world in worlds_of(record.answers)})
+    )
 
 
 def difference_interval(

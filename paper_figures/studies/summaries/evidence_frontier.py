@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.means import mean_interval
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
-from paper_figures.studies.summaries.evidence_measures import arms_of, deviation_of
+from paper_figures.studies.summaries.evidence_measures import deviation_of
+from paper_figures.table import Table
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Distance", "best_lines", "distance_of", "missing_reward"]
+__all__ = ["Distance", "best_lines", "best_table", "distance_of", "distances_of", "missing_reward"]
 
 _SHOWN = ("default", "rws", "lookahead", "tilt-decode", "particles", "best-of")
 _SLACK = 1e-9  # nats
@@ -71,28 +72,61 @@ def distance_of(answers: pandas.DataFrame, frontiers: pandas.DataFrame, world: s
     return Distance(*(mean_interval(values, draws, resamples=1999) for values in (regret, least, most)))
 
 
-def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> list[str]:
-    """Return a sentence for RWS at each s_R and for each method that it is compared with, and one for the whole."""
-    if not WORLDS[world].exact:
-        return []
-    told, regrets = [], {}
+def distances_of(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> dict[Arm, Distance]:
+    """Return the distances of RWS and of the methods that it is compared with, in the order of tables."""
     order = {method: index for index, method in enumerate(_SHOWN)}
     kept = [arm for arm in arms if arm.method in order and not arm.one_by_one]
-    for arm in sorted(kept, key=lambda arm: (arm.sampling_temperature, order[arm.method], arm.number or 0)):
-        distance = distance_of(arms[arm], frontiers, world)
-        if distance is None:
-            continue
-        title = arm_title(arm.method, arm.number, arm.sampling_temperature > 0)
-        regrets[title] = distance.log_prob.mean
-        told.append(
-            f"{title}: log p at equal reward is {_span(distance.log_prob, 1)} nats below the best. At equal log p, a "
-            f"text has {_span(distance.least, 2)} deviations more reward, and none more than {_span(distance.most, 2)}."
-        )
-    if not told:
+    kept.sort(key=lambda arm: (arm.sampling_temperature, order[arm.method], arm.number or 0))
+    distances = {arm: distance_of(arms[arm], frontiers, world) for arm in kept}
+    return {arm: distance for arm, distance in distances.items() if distance is not None}
+
+
+def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> list[str]:
+    """Return which method is nearest, and two sentences for RWS at each s_R and for each method that uses a reward."""
+    distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
+    if not distances:
         return []
-    nearest = min(regrets, key=lambda title: regrets[title])
-    first = f"In {WORLDS[world].model}, {nearest} is nearest to the frontier: {regrets[nearest]:.1f} nats an answer."
-    return [first, *told]
+    nearest = min(distances, key=lambda arm: distances[arm].log_prob.mean)
+    lines = [
+        f"In {WORLDS[world].model}, {_title(nearest)} is nearest to the frontier of log p and reward: "
+        f"{_span(distances[nearest].log_prob, 1)} nats below it."
+    ]
+    for arm, distance in distances.items():
+        if METHODS[arm.method].kind in ("rws", "reward"):
+            lines += [
+                f"{_title(arm)}: at equal reward, its log p is {_span(distance.log_prob, 1)} nats below the best.",
+                f"At equal log p there is a text with {_span(distance.least, 2)} deviations more reward, and none with "
+                f"over {_span(distance.most, 2)} more.",
+            ]
+    return lines
+
+
+def best_table(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> Table:
+    """Return the distances as a table."""
+    distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
+    names = ("log p below the best at equal reward, nats", "more reward at equal log p, at least, deviations")
+    names = (*names, "at most, deviations")
+    rows = [
+        {"method": _title(arm)}
+        | {f"{name}{end}": value for name, interval in zip(names, distance, strict=True)
+           for end, value in zip(("", " low", " high"), interval, strict=True)}
+        for arm, distance in distances.items()
+    ]  # fmt: skip
+    shown = [
+        {"method": _title(arm)}
+        | {name: _span(interval, 1 if name == names[0] else 2) for name, interval in zip(names, distance, strict=True)}
+        for arm, distance in distances.items()
+    ]
+    caption = (
+        f"{world}: how far texts are from the best that the reward allows, means with 95 % BCa intervals over prompts. "
+        "At equal reward: the log p that no text of at least that reward exceeds, less the text's own. At equal log p: "
+        "a text that is no less likely has this much more reward, and none has more than the last column."
+    )
+    return Table(f"evidence_best_{WORLDS[world].model}", rows, shown, caption)
+
+
+def _title(arm: Arm) -> str:
+    return arm_title(arm.method, arm.number, arm.sampling_temperature > 0)
 
 
 def _span(interval: Interval, digits: int) -> str:

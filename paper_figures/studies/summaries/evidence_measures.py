@@ -48,6 +48,8 @@ class Measure:
 
 
 _RATE = "half of the 21.9 points that the paper's Table 1 has between RWS and its default, on average"
+# One token a step made 26 points more answers coherent among 160 prompts.
+_COHERENT = "one answer in 20, a fifth of what twice the steps gave in an earlier study"
 _NATS = "a perplexity that is 5.8 % higher, about half of the 12 % of the paper's Section 5.4"
 # The only place where margins are chosen.
 MEASURES: dict[str, Measure] = {
@@ -60,7 +62,13 @@ MEASURES: dict[str, Measure] = {
         Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
         Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
         Measure(
-            "coherent", "coherent answers", "points", "share", 0.05, "one answer in 20, the least that one cares for", 100.0
+            "coherent",
+            "coherent answers",
+            "points",
+            "share",
+            0.05,
+            "one answer in 20: fewer would not be cared for",
+            100.0,
         ),
         Measure("god", "GOD", "tokens", "mean", 0.5, "about half of the rise in the paper's Table 1, from 1.4 to 2.6"),
     )

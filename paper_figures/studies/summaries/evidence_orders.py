@@ -45,8 +45,8 @@ def rank_correlation(
     """Return Spearman's rank correlation of two measures' means over arms, with its 95 % interval over prompts.
 
     `first` and `second` have shape (arms, prompts). Each resample draws prompts, the same of all arms (percentile
-    bootstrap). The interval is of these arms; it does not say what other arms would do. NaN never comes out: equal means
-    throughout count as 0.
+    bootstrap). The interval is of these arms; it does not say what other arms would do. Arms that are all equal have a
+    correlation of 0.
     """
     n = first.shape[1]
     weights = rng.multinomial(n, np.full(n, 1 / n), size=resamples) / n
@@ -93,7 +93,7 @@ def _equal_god(
     god: NDArray[np.float64],
     quality: NDArray[np.float64],
 ) -> list[str]:
-    """Return the pair of the greatest difference in quality among those whose GOD is equivalent, and how many differ."""
+    """Return how many pairs of equivalent GOD differ in quality, and the pair that differs most."""
     margin = MEASURES["god"].margin
     pairs = [
         (i, j)
@@ -121,7 +121,8 @@ def _equal_god(
     names = [arm_title(orders[k].method, orders[k].number, False) for k in (i, j)]
     return [
         line,
-        f"The widest apart are {names[0]} and {names[1]}: their difference is {ends[0]} [{ends[1]}, {ends[2]}] {measure.unit}, with GOD "
+        f"The widest apart are {names[0]} and {names[1]}: {ends[0]} [{ends[1]}, {ends[2]}] "
+        f"{measure.unit}, with GOD "
         f"{god[i].mean():.1f} and {god[j].mean():.1f}.",
     ]
 
