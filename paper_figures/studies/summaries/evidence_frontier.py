@@ -130,5 +130,7 @@ def _title(arm: Arm) -> str:
 
 
 def _span(interval: Interval, digits: int) -> str:
+    if not np.isfinite(interval).all():  # all are equal, and nothing bounds another's
+        return f"{interval.mean:.{digits}f} (in every prompt)"
     mean, low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in interval)
     return f"{mean} [{low}, {high}]"

@@ -1,0 +1,203 @@
+"""RWS minus each arm of the evidence study: against loops, with verdicts that follow, and answers in sentences."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from evidence_records import PROMPTS, SCALES, evidence_record
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.max_t import max_t
+from paper_figures.statistics.means import mean_interval
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence_answers import answers_to, headline
+from paper_figures.studies.summaries.evidence_comparisons import (
+    Comparison,
+    chosen_scales,
+    compare,
+    comparisons_of,
+    rivals_of,
+)
+from paper_figures.studies.summaries.evidence_frontier import distance_of, missing_reward
+from paper_figures.studies.summaries.evidence_measures import MEASURES, arms_of, measures_of
+from paper_figures.studies.summaries.evidence_orders import order_arms, rank_correlation
+from paper_figures.studies.summaries.evidence_words import short_text, verdict_sentence
+from rws_decode.rewards import load_reward
+
+
+@lru_cache(maxsize=1)
+def record() -> Recorded:
+    return evidence_record()
+
+
+def row_of(world: str, measure: str, arm: Arm, scale: float = 8.0, drawn: bool = False) -> Comparison:
+    key = (world, measure, arm, scale, drawn)
+    (row,) = (r for r in comparisons_of(record()) if (r.world, r.measure, r.arm, r.scale, r.drawn) == key)
+    return row
+
+
+def raw(world: str, method: str, number: float | None, column: str) -> dict[str, float]:
+    """Return an arm's greedy values by prompt at the usual steps, read row by row."""
+    values = {}
+    for row in record().answers.to_dict("records"):
+        if (row["world"], row["split"], row["method"], row["drawn"]) != (world, "test", method, False):
+            continue
+        if row["steps"] == WORLDS[world].steps and (number is None or row["number"] == number):
+            values[row["prompt"]] = row[column]
+    return values
+
+
+def test_a_difference_of_rewards_is_what_loops_give() -> None:
+    row = row_of("english:era", "reward", Arm("constant", 8.0))
+    first, second = (raw("english:era", method, 8.0, "reward") for method in ("rws", "constant"))
+    deviation = load_reward("era").std
+    differences = [(first[prompt] - second[prompt]) / deviation for prompt in sorted(first)]
+    mean = sum(differences) / len(differences)
+    spread = (sum((d - mean) ** 2 for d in differences) / (len(differences) - 1)) ** 0.5
+    assert row.n == PROMPTS == len(differences)
+    assert row.difference == pytest.approx(mean)
+    t = mean / (spread / PROMPTS**0.5)
+    assert row.p_alone == pytest.approx(2 * stats.t.sf(abs(t), PROMPTS - 1))
+    below = stats.t.cdf((mean - row.margin) / (spread / PROMPTS**0.5), PROMPTS - 1)
+    above = stats.t.sf((mean + row.margin) / (spread / PROMPTS**0.5), PROMPTS - 1)
+    assert row.p_equivalent == pytest.approx(max(below, above))
+    assert row.least is not None
+    cut = stats.t.isf(0.025, PROMPTS - 1)
+    assert stats.nct.sf(cut, PROMPTS - 1, row.least / spread * PROMPTS**0.5) == pytest.approx(0.8, abs=1e-6)
+    ends = mean_interval(differences, np.random.default_rng(1), resamples=9999)
+    assert (row.low, row.high) == pytest.approx((ends.low, ends.high), abs=0.05)
+
+
+def test_a_net_win_rate_counts_who_scores_more() -> None:
+    row = row_of("mini:mini", "net mini-judge", Arm("schedule", 2.0), scale=2.0)
+    first, second = (raw("mini:mini", method, 2.0, "judge_scores") for method in ("rws", "schedule"))
+    wins = sum(first[p][0] > second[p][0] for p in first)  # type: ignore[index]
+    losses = sum(first[p][0] < second[p][0] for p in first)  # type: ignore[index]
+    assert (row.wins, row.losses) == (wins, losses)
+    assert row.difference == pytest.approx((wins - losses) / PROMPTS)
+    assert row.p_alone == pytest.approx(stats.binomtest(wins, wins + losses).pvalue)
+
+
+def test_coherent_answers_are_those_that_break_no_rule() -> None:
+    row = row_of("mini:mini", "coherent", Arm("default"))
+    first, second = raw("mini:mini", "rws", 8.0, "rules_broken"), raw("mini:mini", "default", None, "rules_broken")
+    shares = [sum(values[p] == 0 for p in values) / PROMPTS for values in (first, second)]
+    assert row.difference == pytest.approx(shares[0] - shares[1])
+
+
+def test_p_is_corrected_over_all_scales_and_controls_of_the_measure() -> None:
+    rows = [r for r in comparisons_of(record()) if (r.world, r.drawn, r.measure) == ("english:era", False, "reward")]
+    answers = arms_of(record().answers, "english:era")
+    deviation = load_reward("era").std
+    table = [
+        (answers[Arm("rws", row.scale)]["reward"] - answers[row.arm]["reward"]).to_numpy(dtype=float) / deviation
+        for row in rows
+    ]
+    alone = [max_t(values[None], np.random.default_rng(0))[0] for values in table]
+    assert {row.scale for row in rows} == set(SCALES)
+    assert [row.p for row in rows] == pytest.approx(max_t(table, np.random.default_rng(2)), abs=0.02)
+    assert all(row.p >= p - 0.02 for row, p in zip(rows, alone, strict=True))
+
+
+def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
+    arms = list(arms_of(record().answers, "english:era"))
+    greedy = rivals_of(arms, Arm("rws", 8.0), 0.5)
+    assert {arm.method for arm in greedy} == {
+        *("constant", "schedule", "swapped", "default", "temperature", "better-scale", "left-to-right"),
+        *("random-order", "best-of", "particles", "lookahead", "tilt-decode"),
+    }
+    assert Arm("default", None, 0.0, True) in greedy and Arm("temperature", 0.5) in greedy
+    assert Arm("temperature", 2.0) not in greedy
+    assert all(arm.sampling_temperature for arm in rivals_of(arms, Arm("rws", 8.0, 1.0), 0.5))
+
+
+def test_scales_are_chosen_on_validation_prompts() -> None:
+    assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
+    assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
+
+
+def test_verdicts_follow_from_the_numbers() -> None:
+    assert row_of("english:era", "reward", Arm("constant", 8.0)).verdict == "RWS more"
+    swapped = row_of("mini:mini", "net mini-judge", Arm("swapped", 8.0))
+    assert swapped.alike and swapped.same == PROMPTS and swapped.p == 1.0
+    assert "same in every prompt" in short_text(swapped)
+    same_reward = row_of("english:era", "reward", Arm("swapped", 8.0))
+    assert (same_reward.verdict, same_reward.least) == ("undecided", None)
+    assert "inf" not in short_text(same_reward) + verdict_sentence(same_reward)
+
+
+def test_the_same_seed_gives_the_same_rows() -> None:
+    answers = record().answers
+    first, second = (compare(answers, {"english:era": 0.5}, seed=3, resamples=199) for _ in range(2))
+    assert first == second
+    assert {row.measure for row in first} == set(measures_of("english:era"))
+
+
+def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:
+    answers = record().answers
+    first = answers[(answers["method"] == "constant") & (answers["prompt"] == "p00") & ~answers["drawn"]]
+    arms = arms_of(answers.drop(index=first.index), "english:era")
+    assert Arm("constant", 8.0) not in arms and Arm("rws", 8.0) in arms
+
+
+def test_margins_are_positive_and_reasoned() -> None:
+    assert all(measure.margin > 0 and measure.reason for measure in MEASURES.values())
+
+
+@given(
+    points=st.lists(st.tuples(st.floats(-50, -1), st.floats(-5, 5)), min_size=1, max_size=6),
+    text=st.tuples(st.floats(-60, -1), st.floats(-5, 5)),
+)
+def test_missing_reward_encloses_the_best_of_a_finite_world(
+    points: list[tuple[float, float]], text: tuple[float, float]
+) -> None:
+    """The world has these texts and no others, so the best reward of an equally likely text is known."""
+    texts = np.array([*points, text])
+    lines = np.array([[beta, (texts[:, 0] + beta * texts[:, 1]).max()] for beta in np.linspace(0, 4, 9)])
+    best = max(reward for log_prob, reward in texts if log_prob >= text[0])
+    least, most = missing_reward(*text, texts, lines)
+    assert least == pytest.approx(best - text[1], abs=1e-6)
+    assert most >= best - text[1] - 1e-6
+
+
+def test_distances_to_a_frontier_are_means_over_prompts() -> None:
+    answers = arms_of(record().answers, "english:era")[Arm("rws", 8.0)]
+    distance = distance_of(answers, record().frontiers, "english:era")
+    assert distance is not None
+    assert distance.log_prob.mean == pytest.approx(answers["regret"].mean())
+    assert 0 <= distance.least.mean <= distance.most.mean
+    assert distance_of(answers, record().frontiers.iloc[1:], "english:era") is None
+
+
+def test_rank_correlation_is_scipys_over_the_means_of_arms() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(8, 30)), rng.normal(size=(8, 30))
+    expected = stats.spearmanr(first.mean(axis=1), second.mean(axis=1)).statistic
+    interval = rank_correlation(first, second, np.random.default_rng(1))
+    assert interval.mean == pytest.approx(expected)
+    assert -1 <= interval.low <= interval.high <= 1
+    assert rank_correlation(first, np.ones((8, 30)), rng).mean == 0
+
+
+def test_orders_are_the_arms_that_commit_the_likeliest_words() -> None:
+    orders = order_arms(arms_of(record().answers, "english:era"))
+    assert Arm("rws", 8.0) in orders and Arm("random-order") in orders
+    assert not {arm.method for arm in orders} & {"lookahead", "tilt-decode", "best-of", "better-scale"}
+
+
+def test_all_questions_are_answered_in_whole_sentences() -> None:
+    answers = answers_to(record())
+    assert len(answers) == 5 and all(answer.sentences for answer in answers)
+    lines = [sentence for answer in answers for sentence in answer.sentences]
+    assert all(line.endswith(".") and "nan" not in line and "inf" not in line for line in lines)
+
+
+def test_the_headline_tells_where_rws_beats_all_three_controls_and_where_not() -> None:
+    rows = list(comparisons_of(record()))
+    assert "alike nowhere" in headline(rows)  # another prompt's rewards give the same texts
+    assert headline([row for row in rows if row.arm.method != "swapped"]) == ""

@@ -1,0 +1,100 @@
+"""The exhibits of the evidence study's comparisons: what is drawn, told and tabled of a small record."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from evidence_records import PROMPTS, evidence_record
+from matplotlib.figure import Figure
+
+from paper_figures.contents import by_heading
+from paper_figures.exhibits.exhibit import Exhibit, save
+from paper_figures.exhibits.style import styled
+from paper_figures.figures import reward_controls
+from paper_figures.recorded import Recorded
+from paper_figures.studies.summaries.evidence_comparisons import comparisons_of, main_measures
+from paper_figures.tables import evidence
+
+
+@pytest.fixture(scope="module")
+def record() -> Recorded:
+    return evidence_record()
+
+
+@pytest.fixture
+def drawn(record: Recorded, monkeypatch: pytest.MonkeyPatch) -> Exhibit:
+    monkeypatch.setattr(reward_controls, "evidence_of", lambda runs: record)
+    with styled():
+        return reward_controls.exhibit(Path("runs"))
+
+
+@pytest.fixture
+def tabled(record: Recorded, monkeypatch: pytest.MonkeyPatch) -> Exhibit:
+    monkeypatch.setattr(evidence, "evidence_of", lambda runs: record)
+    return evidence.exhibit(Path("runs"))
+
+
+def labels(figure: Figure) -> list[str]:
+    return [label.get_text() for axes in figure.axes for label in axes.get_yticklabels() if label.get_text()]
+
+
+def test_both_exhibits_stand_under_the_question() -> None:
+    assert {"reward_controls", "evidence"} <= set(by_heading()["Does the reward matter?"])
+
+
+def test_a_forest_has_a_row_for_each_control_and_fits_a_page(drawn: Exhibit) -> None:
+    assert [picture.stem for picture in drawn.pictures] == ["reward_controls_english", "reward_controls_mini"]
+    for picture in drawn.pictures:
+        names = labels(picture.figure)
+        assert {"another prompt's rewards, 2", "another prompt's rewards, 8", "left to right", "best of 4"} <= set(
+            names
+        )
+        assert len(names) <= 32 and picture.figure.get_size_inches()[1] <= 9
+        assert all(text.get_fontsize() >= 8 for axes in picture.figure.axes for text in axes.texts)
+        assert "margin of equivalence" in picture.caption and picture.alt
+
+
+def test_conclusions_begin_with_the_headline(drawn: Exhibit) -> None:
+    assert drawn.conclusions[0].startswith("Does RWS do anything") and "alike" in drawn.conclusions[0]
+    assert any("160 prompts" in line for line in drawn.conclusions)
+
+
+def test_the_table_of_comparisons_counts_every_verdict_and_its_csv_has_every_row(
+    record: Recorded, tabled: Exhibit, tmp_path: Path
+) -> None:
+    rows = comparisons_of(record)
+    (table,) = (table for table in tabled.tables if table.name == "evidence_comparisons")
+    verdicts = ("RWS more", "RWS less", "equivalent", "undecided")
+    assert sum(row[verdict] for row in table.shown for verdict in verdicts) == len(rows) == len(table.rows)
+    save("evidence", tabled, tmp_path)
+    with (tmp_path / "tables" / "evidence_comparisons.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+
+
+def test_every_arm_has_a_row_with_its_cost(tabled: Exhibit) -> None:
+    (table,) = (table for table in tabled.tables if table.name == "evidence_english")
+    by_method = {row["method"]: row for row in table.rows}
+    assert by_method["better of two scales"]["forwards"] == 32 and by_method["RWS 8"]["reward_calls"] == 16
+    assert by_method["confidence (default)"]["net win rate by the guide"] is None
+    assert all(row["prompts"] == PROMPTS for row in table.rows)
+
+
+def test_power_grows_with_the_spread(tabled: Exhibit) -> None:
+    (table,) = (table for table in tabled.tables if table.name == "evidence_power")
+    reward = [row for row in table.rows if (row["world"], row["measure"]) == ("english:era", "reward")]
+    assert reward[0]["prompts for the margin"] <= reward[1]["prompts for the margin"]
+    assert reward[0]["least at n = 400"] <= reward[1]["least at n = 400"]
+
+
+def test_table_8s_pattern_is_told_of_rws_and_its_controls(tabled: Exhibit) -> None:
+    (table,) = (table for table in tabled.tables if table.name == "evidence_table8")
+    assert {row["method"] for row in table.rows} >= {"RWS", "constant of equal mean", "mean schedule by step"}
+    assert all(isinstance(row["pattern"], bool) for row in table.rows)
+
+
+def test_each_world_has_the_measures_that_its_figure_draws(record: Recorded) -> None:
+    rows = comparisons_of(record)
+    for world in ("english:era", "mini:mini"):
+        assert set(main_measures(world)) <= {row.measure for row in rows if row.world == world}
