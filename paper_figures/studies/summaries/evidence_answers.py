@@ -80,7 +80,21 @@ def reward_lines(rows: Sequence[Comparison], world: str, arms: Mapping[Arm, pand
             kept = [r for r in rows if (r.world, r.drawn, r.measure) == (world, drawn, name) and r.factor_control]
             if kept:
                 lines += _against_controls(kept, setting_words(world, drawn))
-    return [*_regime(world, arms), *lines] if lines else []
+    return [*_regime(world, arms), *_swapped(rows, world), *lines] if lines else []
+
+
+def _swapped(rows: Sequence[Comparison], world: str) -> list[str]:
+    """Return in how many settings another prompt's rewards do something else."""
+    names = main_measures(world)
+    kept = [row for row in rows if row.world == world and row.measure in names and row.arm.method == "swapped"]
+    if not kept:
+        return []
+    apart = [row for row in kept if row.verdict.startswith("RWS")]
+    return [
+        f"There, RWS differs from RWS with another prompt's rewards in {len(apart) or 'none'} of {len(kept)} settings "
+        f"of s_R, sampling and measure: {sum(row.verdict == 'RWS more' for row in apart)} more, "
+        f"{sum(row.verdict == 'RWS less' for row in apart)} less."
+    ]
 
 
 def headline(rows: Sequence[Comparison]) -> str:

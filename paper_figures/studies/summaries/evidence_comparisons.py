@@ -154,13 +154,13 @@ def compare(
     answers: as `summaries.evidence.answers_of` has them, with the better of two scales. tuned: world -> c chosen on
     validation prompts. The same seed gives the same numbers.
     """
-    return [
-        row
-        for world in tuned
-        for drawn in (False, True)
-        for measure in measures_of(world)
-        for row in _family(arms_of(answers, world), world, drawn, measure, tuned[world], seed, resamples)
-    ]
+    rows: list[Comparison] = []
+    for world, scale in tuned.items():
+        arms = arms_of(answers, world)
+        for drawn in (False, True):
+            for measure in measures_of(world):
+                rows += _family(arms, world, drawn, measure, scale, seed, resamples)
+    return rows
 
 
 @lru_cache(maxsize=2)
