@@ -18,11 +18,16 @@ class Entry(NamedTuple):
     module: str
 
 
+_QUESTION = "Does the reward matter?"
 _FIGURES, _TABLES = "Figures of the paper", "Tables of the paper"
 _FURTHER, _LEDGER = "What the paper does not show", "What of the paper holds"
 _REWARD = "Does the reward matter?"
 
 CONTENTS: dict[str, Entry] = {
+    "frontier": Entry(_QUESTION, "paper_figures.figures.frontier"),
+    "quality_per_forward": Entry(_QUESTION, "paper_figures.figures.quality_per_forward"),
+    "order_quality": Entry(_QUESTION, "paper_figures.figures.order_quality"),
+    "table8_pattern": Entry(_QUESTION, "paper_figures.figures.table8_pattern"),
     "fig1_commit_order": Entry(_FIGURES, "paper_figures.figures.fig1_commit_order"),
     "fig2_masking": Entry(_FIGURES, "paper_figures.figures.fig2_masking"),
     "fig3_method": Entry(_FIGURES, "paper_figures.figures.fig3_method"),

@@ -55,7 +55,7 @@ MEASURES: dict[str, Measure] = {
     "reward_sd": Measure("reward", "the guide's deviations"),
     "log_p_word": Measure("log p", "nats per word"),
     "coherent": Measure("coherent answers", "share of answers", share=True),
-    "nll_token": Measure("mini-causal's surprise", "nats per token"),
+    "log_perplexity": Measure("log of perplexity", "nats per token"),
     "regret": Measure("regret", "nats"),
     "god_tokens": Measure("GOD", "tokens"),
     "forwards": Measure("forwards", "per answer"),
@@ -171,12 +171,14 @@ def _measured(answers: pandas.DataFrame, world: str) -> pandas.DataFrame:
         name: pd.to_numeric(answers[name], errors="coerce").astype(float)
         for name in ("reward", "log_prob", "rules_broken", "nll", "causal_tokens", "regret", "god_tokens")
     }
-    broken = number["rules_broken"]
+    broken, log_p_word = number["rules_broken"], number["log_prob"] / WORLDS[world].length
+    # That of the exact world, else of the causal model; exp of its mean over answers is their geometric mean.
+    log_perplexity = -log_p_word if WORLDS[world].exact else number["nll"] / number["causal_tokens"]
     return answers.assign(
         reward_sd=(number["reward"] - guide.mean) / guide.std,
-        log_p_word=number["log_prob"] / WORLDS[world].length,
+        log_p_word=log_p_word,
         coherent=(broken == 0).astype(float).where(broken.notna()),
-        nll_token=number["nll"] / number["causal_tokens"],
+        log_perplexity=log_perplexity,
         regret=number["regret"],
         god_tokens=number["god_tokens"],
     )

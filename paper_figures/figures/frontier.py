@@ -1,0 +1,225 @@
+"""The frontier: log-probability against reward in exact English, the path of each method, and its mean regret.
+
+Shows: the mean frontier over prompts with every method's mean log p and reward, whole and near the methods that scale
+logits; the mean regret of each arm, that is how many nats its answers lie below their prompts' frontier.
+Inputs: the evidence study below RUNS, else the record that ships.
+Run time: ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+from paper_figures.exhibits.evidence import MEASURES, arms_of, evidence_of, inputs_of, interval_of, source_line
+from paper_figures.exhibits.evidence_looks import (
+    FAMILIES,
+    MARKS_LINE,
+    draw_arm,
+    family_of,
+    legend_of_families,
+    path_of,
+    title_of,
+)
+from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.style import GREY, figure, panel_title
+from paper_figures.figures.parts.evidence_frontier import mean_frontier, regrets_of
+from paper_figures.figures.parts.evidence_sentences import frontier_lines
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.intervals import Interval
+from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.table import Table
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    from numpy.typing import NDArray
+
+__all__ = ["Frontiers", "compute", "draw", "exhibit"]
+
+NEEDS: tuple[str, ...] = ()
+WORLD = "english:era"
+_PATHS = ("temperature", "rws", "constant", "schedule", "swapped")
+_MARGIN = 0.12  # around the methods that scale logits, in the panel that is near them
+
+
+@dataclass(frozen=True, eq=False)
+class Frontiers:
+    """The mean frontier, shape (betas, 2); each arm's answers; its mean log p per word and reward; its mean regret."""
+
+    evidence: Recorded
+    curve: NDArray[np.float64]
+    arms: Mapping[Arm, pandas.DataFrame]
+    places: Mapping[Arm, tuple[Interval, Interval]]
+    regrets: Mapping[Arm, Interval]
+
+    @property
+    def prompts(self) -> int:
+        """Return the number of test prompts."""
+        return max(map(len, self.arms.values()), default=0)
+
+
+def compute(runs: Path) -> Frontiers:
+    """Read the study; MissingRun if there is neither a run nor a record."""
+    evidence = evidence_of(runs)
+    arms = arms_of(evidence, WORLD)
+    places = {
+        arm: (x, y)
+        for arm, frame in arms.items()
+        if (x := interval_of(frame, "log_p_word")) and (y := interval_of(frame, "reward_sd"))
+    }
+    return Frontiers(evidence, mean_frontier(evidence, WORLD), arms, places, regrets_of(evidence, WORLD))
+
+
+def draw(data: Frontiers) -> Figure:
+    """Draw log p against reward at the left, whole and near the cluster, and the mean regrets at the right."""
+    picture = figure(9.4, max(6.2, 1.0 + 0.152 * len(data.regrets)))
+    grid = picture.add_gridspec(2, 3, width_ratios=(1.5, 0.75, 0.6), height_ratios=(1, 1.35))
+    whole, near = picture.add_subplot(grid[0, 0]), picture.add_subplot(grid[1, 0])
+    for axes in (whole, near):
+        _places(axes, data)
+        axes.set_ylabel("reward  [the guide's deviations]")
+    near.set_xlabel("log p  [nats per word]")
+    _look_near(near, data)
+    panel_title(whole, "All methods and the frontier")
+    panel_title(near, "The methods that scale logits, near")
+    (left, right), (low, high) = near.get_xlim(), near.get_ylim()
+    frame = Rectangle((left, low), right - left, high - low, fill=False, edgecolor=GREY, linestyle=(0, (2, 2)))
+    whole.add_patch(frame)
+    if data.regrets:
+        regrets = picture.add_subplot(grid[:, 1])
+        _dots(regrets, data.regrets)
+        regrets.set_yticks(range(len(data.regrets)), [title_of(arm) for arm in data.regrets], fontsize=8)
+        for label, arm in zip(regrets.get_yticklabels(), data.regrets, strict=True):
+            label.set_color(FAMILIES[family_of(arm)].color)
+            label.set_fontweight("bold" if arm.method == "rws" else "normal")
+        if min(interval.low for interval in data.regrets.values()) > 0:
+            regrets.set_xscale("log")
+            regrets.xaxis.set_major_formatter(ScalarFormatter())
+            regrets.xaxis.set_major_locator(FixedLocator([5, 10, 20, 50, 100, 200]))
+            regrets.xaxis.set_minor_locator(NullLocator())
+        regrets.set_xlabel("nats")
+        panel_title(regrets, "Mean regret")
+        rewards = picture.add_subplot(grid[:, 2], sharey=regrets)
+        _dots(rewards, {arm: data.places[arm][1] for arm in data.regrets})
+        rewards.tick_params(axis="y", labelleft=False, length=0)
+        rewards.set_xlabel("deviations")
+        panel_title(rewards, "Mean reward")
+    legend = legend_of_families(list({family_of(arm) for arm in data.places}))
+    frontier_handle = whole.get_lines()[:1] if len(data.curve) else []
+    handles, labels = [*frontier_handle, *legend["handles"]], [*["frontier"] * len(frontier_handle), *legend["labels"]]
+    picture.legend(handles, labels, loc="outside lower center", ncols=4)
+    place_labels(picture, {whole: _labels(data, whole, False), near: _labels(data, near, True)})
+    return picture
+
+
+def _places(axes: Axes, data: Frontiers) -> None:
+    if len(data.curve):
+        axes.plot(*data.curve.T, color=GREY, linewidth=2.2, zorder=1.5)
+    for method in _PATHS:
+        path = [arm for arm in path_of(data.places, method)]
+        if len(path) > 1:
+            look = FAMILIES[family_of(Arm(method))]
+            middle = [[data.places[arm][side].mean for arm in path] for side in (0, 1)]
+            axes.plot(*middle, color=look.color, linewidth=1.0, linestyle=look.dash, zorder=2)
+    for arm, (x, y) in data.places.items():
+        draw_arm(axes, arm, x, y, zorder=4 if arm.method == "rws" else 3, label=None)
+
+
+def _labels(data: Frontiers, axes: Axes, near: bool) -> list[Label]:
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    return [
+        Label(x.mean, y.mean, text, FAMILIES[family_of(arm)].color)
+        for arm, (x, y) in data.places.items()
+        if (text := _short(arm, near)) and left <= x.mean <= right and low <= y.mean <= high
+    ]
+
+
+def _short(arm: Arm, near: bool) -> str | None:
+    """Return what stands beside an arm's marker: the number of a path near by, a name of the others in the whole."""
+    if near:
+        greedy = not arm.sampling_temperature and not arm.one_by_one
+        if greedy and arm.method in ("temperature", "rws"):
+            return f"{arm.number:g}" if arm.method == "temperature" else f"RWS {arm.number:g}"
+        return "default" if arm == Arm("default") else None
+    if arm.method in ("tilt-sample", "tilt-decode"):
+        return f"{'drawn' if arm.method == 'tilt-sample' else 'decoded'} tilt {arm.number:g}"
+    if arm.method in ("left-to-right",) and not arm.one_by_one:
+        return "left to right"
+    return f"{arm.number:g} particles" if arm.method == "particles" else None
+
+
+def _look_near(axes: Axes, data: Frontiers) -> None:
+    """Set the limits around the greedy answers of all methods that scale logits."""
+    near = [data.places[arm] for method in _PATHS for arm in path_of(data.places, method)]
+    if not near:
+        return
+    for set_limits, side in ((axes.set_xlim, 0), (axes.set_ylim, 1)):
+        low, high = min(place[side].low for place in near), max(place[side].high for place in near)
+        room = _MARGIN * (high - low)
+        set_limits(low - room, high + room)
+
+
+def _dots(axes: Axes, values: Mapping[Arm, Interval]) -> None:
+    """Draw a row of each arm in the order of regrets, those of RWS on a band."""
+    for row, (arm, interval) in enumerate(values.items()):
+        if arm.method == "rws":
+            axes.axhspan(row - 0.5, row + 0.5, color=FAMILIES["rws"].color, alpha=0.15, linewidth=0)
+        draw_arm(axes, arm, interval, Interval(float(row), float(row), float(row)), label=None, markersize=4.5)
+    axes.set_ylim(len(values) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+
+
+def _table(data: Frontiers) -> Table:
+    rows, shown = [], []
+    for arm, (x, y) in data.places.items():
+        measures = {"log p, nats per word": x, "reward, deviations": y}
+        if arm in data.regrets:
+            measures["regret, nats"] = data.regrets[arm]
+        row, text = {"arm": title_of(arm)}, {"arm": title_of(arm)}
+        for name, interval in measures.items():
+            row |= {name: interval.mean, f"{name}, low": interval.low, f"{name}, high": interval.high}
+            text[name] = f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+        rows.append(row)
+        shown.append({"regret, nats": "", **text} if "regret, nats" not in text else text)
+    return Table("frontier", rows, shown, f"Every arm of {WORLD}: means over {data.prompts} prompts, 95 % intervals.")
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the headline figure of the evidence study."""
+    data, title = compute(runs), "The frontier: what a method could reach, and what it reaches"
+    if not data.places:
+        return Exhibit(title, conclusions=(f"The results have no answers of {WORLD}.",), inputs=inputs_of(runs))
+    caption = (
+        f"World {WORLD}, {data.prompts} prompts, answers of 32 words, two a step unless said otherwise. Left: mean "
+        "exact log p of an arm's answers, and their mean reward. The grey curve is the mean frontier: at each weight "
+        "beta, the mean over prompts of the text of largest log p + beta reward. Its lower end is the most probable "
+        "text. Lines join a method's scales, and the numbers are c of temperature and s_R of RWS. "
+        "The dashed frame is the lower panel. Right: mean regret, that is how many nats more log p a text "
+        "of at least the same reward may have, and the mean reward. Bars: 95 % BCa intervals over prompts. "
+        f"{MARKS_LINE} {source_line(data.evidence)}"
+    )
+    return Exhibit(
+        title,
+        (Picture("frontier", draw(data), caption, _alt(data)),),
+        (_table(data),),
+        conclusions=frontier_lines(data.evidence, WORLD),
+        inputs=inputs_of(runs),
+    )
+
+
+def _alt(data: Frontiers) -> str:
+    parts = [
+        f"{title_of(arm)}: {x.mean:.2f} {MEASURES['log_p_word'].unit}, reward {y.mean:.2f}."
+        for arm, (x, y) in data.places.items()
+        if arm.method in ("default", "rws", "tilt-decode") and not arm.sampling_temperature
+    ]
+    return "Log p against reward with the frontier above all methods, and a dot plot of regrets. " + " ".join(parts)

@@ -1,0 +1,222 @@
+"""Quality per forward: what each method's answers are worth, against the forwards and reward calls that they took.
+
+Shows: for each world of the evidence study, two measures of quality against forwards per answer, with every arm.
+Inputs: the evidence study below RUNS, else the record that ships.
+Run time: ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+from paper_figures.exhibits.evidence import (
+    MEASURES,
+    arms_of,
+    difference_of,
+    evidence_of,
+    inputs_of,
+    interval_of,
+    source_line,
+    worlds_in,
+)
+from paper_figures.exhibits.evidence_looks import (
+    FAMILIES,
+    MARKS_LINE,
+    draw_arm,
+    family_of,
+    legend_of_families,
+    title_of,
+)
+from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.style import GREY, figure, panel_title
+from paper_figures.figures.parts.evidence_sentences import chosen_scale, compared
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.intervals import Interval
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.table import Table
+
+__all__ = ["Costs", "compute", "draw", "exhibit", "measures_of"]
+
+NEEDS: tuple[str, ...] = ()
+_EQUAL = 1.25  # costs within this factor count as equal
+_FAR = {"log_p_word": 2.0}  # what lies further below the best stands at the lower edge
+_TICKS = (8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """For each world: each arm's mean forwards, its mean forwards and reward calls, and its measures of quality."""
+
+    evidence: Recorded
+    costs: Mapping[str, Mapping[Arm, tuple[float, float]]]
+    quality: Mapping[str, Mapping[Arm, Mapping[str, Interval]]]
+
+
+def measures_of(world: str) -> tuple[str, str]:
+    """Return the two measures of quality of a world: the exact one, and the guide's reward."""
+    return ("log_p_word" if WORLDS[world].exact else "coherent", "reward_sd")
+
+
+def compute(runs: Path) -> Costs:
+    """Read the study; draws of the exact tilt, which take no forward, are left out. MissingRun without results."""
+    evidence = evidence_of(runs)
+    costs: dict[str, dict[Arm, tuple[float, float]]] = {}
+    quality: dict[str, dict[Arm, dict[str, Interval]]] = {}
+    for world in worlds_in(evidence):
+        arms = {arm: frame for arm, frame in arms_of(evidence, world).items() if arm.method != "tilt-sample"}
+        means = {
+            arm: [float(frame[name].mean()) for name in ("forwards", "reward_calls")] for arm, frame in arms.items()
+        }
+        costs[world] = {arm: (forwards, forwards + calls) for arm, (forwards, calls) in means.items()}
+        quality[world] = {
+            arm: {name: interval for name in measures_of(world) if (interval := interval_of(frame, name))}
+            for arm, frame in arms.items()
+        }
+    return Costs(evidence, {world: arms for world, arms in costs.items() if arms}, quality)
+
+
+def draw(data: Costs) -> Figure:
+    """Draw a row of panels for each world, its two measures against forwards."""
+    worlds = list(data.costs)
+    picture = figure(7.6, 1.0 + 3.1 * len(worlds))
+    panels = picture.subplots(len(worlds), 2, squeeze=False)
+    labels: dict[Axes, list[Label]] = {}
+    for row, world in zip(panels, worlds, strict=True):
+        for axes, measure in zip(row, measures_of(world), strict=True):
+            labels[axes] = _panel(axes, data, world, measure)
+            panel_title(axes, f"{world}: {MEASURES[measure].title}")
+        row[0].set_xlabel("forwards per answer")
+        row[1].set_xlabel("forwards per answer")
+    families = {family_of(arm) for arms in data.costs.values() for arm in arms}
+    picture.legend(**legend_of_families(list(families)), loc="outside lower center", ncols=3)
+    place_labels(picture, labels)
+    return picture
+
+
+def _panel(axes: Axes, data: Costs, world: str, measure: str) -> list[Label]:
+    """Draw one measure of a world; return the labels of RWS, and of arms that no arm of less cost equals."""
+    names, labels = list(FAMILIES), []
+    best = _best(data, world, measure)
+    floor = _floor(measure, [quality[measure] for quality in data.quality[world].values() if measure in quality])
+    for arm, (forwards, cost) in data.costs[world].items():
+        interval = data.quality[world][arm].get(measure)
+        if interval is None:
+            continue
+        family = family_of(arm)
+        beside = 1.05 ** (names.index(family) - (len(names) - 1) / 2)  # families of equal cost stand side by side
+        x, color = forwards * beside, FAMILIES[family].color
+        draw_arm(axes, arm, Interval(x, x, x), interval, markersize=5, label=None, zorder=4 if family == "rws" else 3)
+        if floor is not None and interval.mean < floor:
+            labels.append(Label(x, floor + 0.02, f"{title_of(arm)}: {interval.mean:.2f} \N{DOWNWARDS ARROW}", color))
+        elif arm in best or (arm.method == "rws" and not arm.sampling_temperature):
+            labels.append(Label(x, interval.mean, title_of(arm), color))
+        if cost > forwards:
+            axes.plot([x, cost * beside], [interval.mean] * 2, color=color, linewidth=0.5, alpha=0.6, zorder=1.5)
+            axes.plot(cost * beside, interval.mean, color=color, marker="|", markersize=7, zorder=2)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_locator(FixedLocator(_TICKS))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylabel(f"{MEASURES[measure].title}  [{MEASURES[measure].unit}]")
+    if floor is not None:
+        axes.set_ylim(bottom=floor)
+    if best:
+        steps = [(data.costs[world][arm][1], data.quality[world][arm][measure].mean) for arm in best]
+        steps.append((1.1 * max(cost for _, cost in data.costs[world].values()), steps[-1][1]))
+        axes.step(*zip(*steps, strict=True), where="post", color=GREY, linewidth=0.9, zorder=1)
+    return labels
+
+
+def _floor(measure: str, intervals: Sequence[Interval]) -> float | None:
+    """Return a lower limit of y where means lie so far below the best that they squeeze the rest; None if none do."""
+    means = [interval.mean for interval in intervals]
+    floor = max(means, default=0.0) - _FAR.get(measure, float("inf"))
+    return floor if means and min(means) < floor else None
+
+
+def _best(data: Costs, world: str, measure: str) -> list[Arm]:
+    """Return the arms whose mean no arm of at most their cost equals, by rising cost."""
+    arms = [arm for arm in data.costs[world] if measure in data.quality[world][arm]]
+    best: list[Arm] = []
+    for arm in sorted(arms, key=lambda arm: (data.costs[world][arm][1], -data.quality[world][arm][measure].mean)):
+        if not best or data.quality[world][arm][measure].mean > data.quality[world][best[-1]][measure].mean:
+            best.append(arm)
+    return best
+
+
+def _sentences(data: Costs) -> tuple[str, ...]:
+    """Return, for each world and measure, RWS beside the arms of equal cost, and beside the best of no more cost."""
+    lines = []
+    for world, costs in data.costs.items():
+        arms, rws = arms_of(data.evidence, world), chosen_scale(data.evidence, world)
+        if rws is None or rws not in costs:
+            continue
+        own = costs[rws][1]
+        equal = [
+            arm
+            for arm, (_, cost) in costs.items()
+            if own / _EQUAL <= cost <= own * _EQUAL and family_of(arm) in ("compute", "reward")
+        ]
+        for measure in measures_of(world):
+            cheap = [arm for arm, (_, cost) in costs.items() if cost <= own and measure in data.quality[world][arm]]
+            best = max(cheap, key=lambda arm: data.quality[world][arm][measure].mean)
+            said = []
+            for arm in dict.fromkeys([*equal, *([best] if best != rws else [])]):
+                difference = difference_of(arms[rws], arms[arm], measure)
+                if difference is not None:
+                    which = " (the best of no more cost)" if arm == best else ""
+                    said.append(f"{title_of(arm)}{which}: {compared(difference, 'more', 'less')}")
+            if said:
+                name = MEASURES[measure]
+                lines.append(
+                    f"In {world}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
+                    f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
+                )
+    return tuple(lines)
+
+
+def _table(data: Costs) -> Table:
+    rows, shown = [], []
+    for world, costs in data.costs.items():
+        for arm, (forwards, cost) in sorted(costs.items(), key=lambda item: item[1][1]):
+            row = {"world": world, "arm": title_of(arm), "forwards": forwards, "forwards and reward calls": cost}
+            text = {**row, "forwards": f"{forwards:.1f}", "forwards and reward calls": f"{cost:.1f}"}
+            for name in ("log_p_word", "coherent", "reward_sd"):
+                interval = data.quality[world][arm].get(name)
+                title = f"{MEASURES[name].title}, {MEASURES[name].unit}"
+                row[title] = interval and interval.mean
+                text[title] = f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]" if interval else ""
+            rows.append(row)
+            shown.append(text)
+    return Table("quality_per_forward", rows, shown, "Every arm by cost, with 95 % intervals over prompts.")
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the figure of quality per forward."""
+    data, title = compute(runs), "Quality per forward"
+    if not data.costs:
+        return Exhibit(title, conclusions=("The results have no arm that took forwards.",), inputs=inputs_of(runs))
+    caption = (
+        "Quality against forwards per answer, of all copies of a method. A bar to the right of a marker is where it "
+        "stands if a reward call counts as a forward. Families of equal cost stand side by side. Grey steps: the best "
+        "mean of no more forwards and reward calls, chosen on the same prompts and named with RWS. Draws of the "
+        "exact tilt take no forward and are left out. Bars: 95 % intervals over prompts. A point far below is named at "
+        f"the lower edge, with its value. {MARKS_LINE} {source_line(data.evidence)}"
+    )
+    alt = "Panels of quality against forwards per answer, for " + " and ".join(
+        f"{world} ({len(arms)} arms)" for world, arms in data.costs.items()
+    )
+    return Exhibit(
+        title,
+        (Picture("quality_per_forward", draw(data), caption, f"{alt}."),),
+        (_table(data),),
+        conclusions=_sentences(data),
+        inputs=inputs_of(runs),
+    )

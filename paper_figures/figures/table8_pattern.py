@@ -1,0 +1,300 @@
+"""The pattern of Table 8: what of it needs a reward?
+
+Shows: perplexity against GOD for temperature, RWS and the controls that keep RWS's factors, beside the same as printed;
+and RWS minus its constant, pair by pair.
+Inputs: the evidence study below RUNS, else the record that ships; the printed Table 8.
+Run time: ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+
+from paper_figures.exhibits.evidence import (
+    arms_of,
+    difference_of,
+    evidence_of,
+    inputs_of,
+    interval_of,
+    source_line,
+    worlds_in,
+)
+from paper_figures.exhibits.evidence_looks import (
+    FAMILIES,
+    draw_arm,
+    ends_of,
+    family_of,
+    legend_of_families,
+    path_of,
+    title_of,
+)
+from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.keyword_ranges import printed_range
+from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.style import PRINTED, figure, panel_title
+from paper_figures.figures.parts.evidence_sentences import text_of
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.intervals import Interval
+from paper_figures.studies.design.evidence_arms import METHODS, Arm
+from paper_figures.table import Table
+from rws_theory.printed import printed_in
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Pattern", "Share", "compute", "draw", "exhibit", "share_of_change"]
+
+NEEDS: tuple[str, ...] = ()
+_PATHS = ("temperature", "rws", "constant", "schedule")
+_MEASURES = {"log_perplexity": "perplexity", "god_tokens": "GOD"}
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """For each world: mean GOD and mean log perplexity of the greedy default, temperature, RWS and controls."""
+
+    evidence: Recorded
+    places: Mapping[str, Mapping[Arm, tuple[Interval, Interval]]]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The change of RWS from the default and of its constant, and the second as a share of the first.
+
+    The share is None where the interval of RWS's own change holds 0.
+    """
+
+    rws: Interval
+    constant: Interval
+    share: Interval | None
+
+
+def compute(runs: Path) -> Pattern:
+    """Read the study; MissingRun if there is neither a run nor a record."""
+    evidence = evidence_of(runs)
+    places = {
+        world: {
+            arm: (god, level)
+            for arm, frame in arms_of(evidence, world).items()
+            if arm.method in (*_PATHS, "default") and not arm.sampling_temperature and not arm.one_by_one
+            if (god := interval_of(frame, "god_tokens")) and (level := interval_of(frame, "log_perplexity"))
+        }
+        for world in worlds_in(evidence)
+    }
+    return Pattern(evidence, {world: arms for world, arms in places.items() if arms})
+
+
+def share_of_change(
+    default: pandas.DataFrame, rws: pandas.DataFrame, constant: pandas.DataFrame, measure: str
+) -> Share | None:
+    """Return how much of the mean change from the default that RWS makes its constant makes too.
+
+    share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts. None
+    where an answer has no such measure.
+    """
+    changes = difference_of(rws, default, measure), difference_of(constant, default, measure)
+    if changes[0] is None or changes[1] is None:
+        return None
+    if changes[0].low <= 0 <= changes[0].high:
+        return Share(*changes, None)
+    pairs = np.stack([(frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (rws, constant)])
+    drawn = np.random.default_rng(0).integers(pairs.shape[1], size=(1999, pairs.shape[1]))
+    means = pairs[:, drawn].mean(axis=2)
+    low, high = np.quantile(means[1] / means[0], [0.025, 0.975])
+    return Share(*changes, Interval(float(pairs[1].mean() / pairs[0].mean()), float(low), float(high)))
+
+
+def draw(data: Pattern) -> Figure:
+    """Draw perplexity against GOD here and as printed, and below it what RWS has more than its constant."""
+    worlds = list(data.places)
+    picture = figure(max(7.6, 3.4 * (1 + len(worlds))), 6.2)
+    panels = picture.subplots(2, 1 + len(worlds), squeeze=False, height_ratios=(1.6, 1))
+    labels: dict[Axes, list[Label]] = {}
+    for column, world in enumerate(worlds):
+        labels[panels[0, column]] = _levels(panels[0, column], data.places[world])
+        panel_title(panels[0, column], world)
+        _differences(panels[1, column], data.evidence, world)
+    labels[panels[0, -1]] = _printed(panels[0, -1])
+    panels[1, -1].set_axis_off()
+    if worlds and (drawn := panels[1, 0].get_legend_handles_labels())[0]:
+        panels[1, -1].legend(*drawn, loc="upper left")
+    panels[0, 0].set_ylabel("perplexity")
+    panels[1, 0].set_ylabel("RWS minus control")
+    families = {family_of(arm) for places in data.places.values() for arm in places}
+    picture.legend(**legend_of_families(list(families)), loc="outside lower center", ncols=4)
+    place_labels(picture, labels)
+    return picture
+
+
+def _levels(axes: Axes, places: Mapping[Arm, tuple[Interval, Interval]]) -> list[Label]:
+    """Draw the arms of a world and the paths through scales; return their labels."""
+    for method in _PATHS:
+        path = path_of(places, method)
+        look = FAMILIES[family_of(Arm(method))]
+        middle = [[places[arm][0].mean for arm in path], [exp(places[arm][1].mean) for arm in path]]
+        dash = (0, (1, 1)) if method == "schedule" else look.dash
+        axes.plot(*middle, color=look.color, linewidth=1.0, linestyle=dash, zorder=2)
+    for arm, (god, level) in places.items():
+        perplexity = Interval(*map(exp, level))
+        draw_arm(axes, arm, god, perplexity, label=None, zorder=4 if arm.method == "rws" else 3)
+    axes.set_xlabel("GOD  [tokens]")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ScalarFormatter())
+    return [
+        Label(god.mean, exp(level.mean), _short(arm), FAMILIES[family_of(arm)].color)
+        for arm, (god, level) in places.items()
+        if arm.method in ("default", "temperature", "rws")
+    ]
+
+
+def _short(arm: Arm) -> str:
+    return "default" if arm.number is None else f"{'c' if arm.method == 'temperature' else 'RWS'} {arm.number:g}"
+
+
+def _differences(axes: Axes, evidence: Recorded, world: str) -> None:
+    """Draw RWS minus its constant and minus its schedule, in log perplexity, by scale."""
+    arms = arms_of(evidence, world)
+    scales = [arm.number for arm in path_of(arms, "rws")]
+    for method, marker, beside in (("constant", "^", -0.12), ("schedule", "P", 0.0), ("swapped", "d", 0.12)):
+        for index, scale in enumerate(scales):
+            rws, other = Arm("rws", scale), Arm(method, scale)
+            difference = difference_of(arms[rws], arms[other], "log_perplexity") if other in arms else None
+            if difference is not None:
+                axes.errorbar(
+                    index + beside,
+                    difference.mean,
+                    yerr=ends_of(difference),
+                    color=FAMILIES["control"].color,
+                    marker=marker,
+                    linestyle="none",
+                    label=METHODS[method].title if index == 0 else None,
+                )
+    axes.axhline(0, color=PRINTED, linewidth=0.9)
+    axes.set_xticks(range(len(scales)), [f"$s_R$ {scale:g}" for scale in scales])
+    axes.set_xlim(-0.5, max(len(scales), 1) - 0.5)
+    panel_title(axes, "log of perplexity, paired")
+
+
+def _printed(axes: Axes) -> list[Label]:
+    """Draw the printed table, its default and what is printed of RWS; return the labels."""
+    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
+    points = [row["god"] for row in rows], [row["perplexity"] for row in rows]
+    axes.plot(*points, color=FAMILIES["temperature"].color, marker="o", fillstyle="none", linewidth=1.0)
+    worst, _ = printed_range("worst perplexity of RWS")
+    default, _ = printed_range("GOD of the default")
+    god, _ = printed_range("GOD of RWS at every step")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, worst - 0.6), high)
+    axes.axhspan(axes.get_ylim()[0], worst, color=FAMILIES["rws"].color, alpha=0.15, linewidth=0)
+    axes.axvline(god, color=FAMILIES["rws"].color, linewidth=1.0, linestyle=(0, (5, 1.5)))
+    axes.axvline(default, color=FAMILIES["default"].color, linewidth=1.0, linestyle=(0, (1, 1)))
+    axes.text(
+        0.98,
+        0.02,
+        f"RWS: at most {worst:g}",
+        transform=axes.transAxes,
+        fontsize=8,
+        ha="right",
+        va="bottom",
+        color=FAMILIES["rws"].color,
+    )
+    axes.set_xlabel("GOD  [unit not said]")
+    panel_title(axes, "As printed: LLaDA, Table 8")
+    return [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", FAMILIES["temperature"].color) for row in rows]
+
+
+def _shares(data: Pattern) -> Iterator[tuple[str, float, str, Share]]:
+    """Yield the share of change of each world, scale and measure."""
+    for world in data.places:
+        arms, default = arms_of(data.evidence, world), Arm("default")
+        for rws in path_of(arms, "rws"):
+            constant = Arm("constant", rws.number)
+            if default in arms and constant in arms:
+                for measure in _MEASURES:
+                    share = share_of_change(arms[default], arms[rws], arms[constant], measure)
+                    if share is not None:
+                        yield world, float(rws.number or 0.0), measure, share
+
+
+def _sentences(data: Pattern) -> tuple[str, ...]:
+    """Return a sentence for each world and scale, first those where RWS shows the printed pattern."""
+    cells: dict[tuple[str, float], dict[str, Share]] = {}
+    for world, scale, measure, share in _shares(data):
+        cells.setdefault((world, scale), {})[measure] = share
+    whole = {key: shares for key, shares in cells.items() if len(shares) == len(_MEASURES)}
+    ordered = sorted(whole.items(), key=lambda item: not _is_pattern(item[1]))
+    return tuple(_sentence(world, scale, shares) for (world, scale), shares in ordered)
+
+
+def _is_pattern(shares: Mapping[str, Share]) -> bool:
+    return shares["god_tokens"].rws.low > 0 and shares["log_perplexity"].rws.high < 0
+
+
+def _sentence(world: str, scale: float, shares: Mapping[str, Share]) -> str:
+    god, level = shares["god_tokens"], shares["log_perplexity"]
+    pattern = "the pattern of Table 8" if _is_pattern(shares) else "not the pattern of Table 8"
+    line = (
+        f"In {world}, RWS {scale:g} changes the default's GOD by {text_of(god.rws, signed=True)} tokens and its log of "
+        f"perplexity by {text_of(level.rws, signed=True)}: {pattern}."
+    )
+    parts = [
+        f"{text_of(Interval(*(100 * number for number in share.share)), 0)} % of the change in {_MEASURES[measure]}"
+        for measure, share in shares.items()
+        if share.share is not None
+    ]
+    return f"{line} Its constant makes {' and '.join(sorted(parts, key=len))}." if parts else line
+
+
+def _table(data: Pattern) -> Table:
+    rows, shown = [], []
+    for world, scale, measure, share in _shares(data):
+        row = {"world": world, "s_R": scale, "measure": measure}
+        text = {"world": world, "s_R": f"{scale:g}", "measure": _MEASURES[measure]}
+        for name, interval in (("RWS", share.rws), ("constant", share.constant), ("share", share.share)):
+            row |= {f"{name}{end}": interval and interval[index] for index, end in enumerate(("", ", low", ", high"))}
+            text[name] = text_of(interval, signed=name != "share") if interval else ""
+        rows.append(row)
+        shown.append(text)
+    caption = (
+        "Change from the default, paired. Perplexity as its natural logarithm. Share: constant's change over RWS's."
+    )
+    return Table("table8_pattern", rows, shown, caption)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the figure of Table 8's pattern, here and as printed."""
+    data, title = compute(runs), "Table 8's pattern: what of it needs a reward"
+    if not data.places:
+        return Exhibit(title, conclusions=("The results have no default, temperature or RWS.",), inputs=inputs_of(runs))
+    printed = printed_in("table8_temperature")
+    caption = (
+        "Above: geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
+        "causal model. Lines join scales; the schedule's is dotted. At the right the printed "
+        f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
+        "the default's GOD, the dashed one RWS's, and the band lies below RWS's worst perplexity. Below: RWS minus "
+        "its control at the same scale, paired over prompts, below 0 where RWS has the lower perplexity. Bars: 95 % "
+        f"intervals. {source_line(data.evidence)}"
+    )
+    alt = "Perplexity against GOD. " + " ".join(
+        f"{world}, {title_of(arm)}: GOD {god.mean:.1f}, perplexity {exp(level.mean):.2f}."
+        for world, places in data.places.items()
+        for arm, (god, level) in places.items()
+        if arm.method in ("default", "rws")
+    )
+    return Exhibit(
+        title,
+        (Picture("table8_pattern", draw(data), caption, alt),),
+        (_table(data),),
+        conclusions=_sentences(data),
+        inputs=inputs_of(runs),
+    )

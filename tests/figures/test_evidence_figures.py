@@ -1,0 +1,269 @@
+"""The evidence study's figures: numbers are those of its answers, and what is missing is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from paper_figures.exhibits import evidence as reader
+from paper_figures.exhibits.evidence import arms_of, difference_of, evidence_of, interval_of, source_line
+from paper_figures.exhibits.evidence_looks import FAMILIES, family_of, path_of, title_of
+from paper_figures.exhibits.exhibit import MissingRun
+from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.style import figure, styled
+from paper_figures.figures import frontier, order_quality, quality_per_forward, table8_pattern
+from paper_figures.figures.parts.evidence_frontier import BETAS, best_reward, mean_frontier, points_of, reward_lacking
+from paper_figures.figures.parts.evidence_sentences import chosen_scale
+from paper_figures.recorded import Recorded
+from paper_figures.runner.results import write_part
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, with_better_scale, with_regret
+from rws_decode.rewards import load_reward
+
+ENGLISH, MINI = "english:era", "mini:mini"
+NAMES = ("frontier", "quality_per_forward", "order_quality", "table8_pattern")
+PROMPTS = [f"prompt-{index:02d}" for index in range(12)]
+Made = Callable[[Recorded], None]
+
+
+def _answer(world: str, arm: Arm, prompt: str, draw: np.random.Generator) -> dict[str, Any]:
+    shape, exact = WORLDS[world], WORLDS[world].exact
+    steps = shape.length if arm.one_by_one else shape.steps
+    row: dict[str, Any] = dict.fromkeys(ANSWER_COLUMNS)
+    row |= {"world": world, "split": "test", "prompt": prompt, "method": arm.method, "number": arm.number}
+    row |= {"drawn": bool(arm.sampling_temperature), "steps": steps, "text": "a", "tokens": "b"}
+    row |= {"reward": draw.normal(-5, 2), "judge_scores": [], "mean_factor": 1.0, "forwards": steps}
+    row |= {"log_prob": draw.normal(-45, 4)} if exact else {"rules_broken": int(draw.integers(3))}
+    if not exact:
+        row |= {"nll": draw.uniform(40, 80), "causal_tokens": 64}
+    row |= {"reward_calls": int(draw.integers(1, 9)) if arm.method == "rws" else 0}
+    if arm.method != "tilt-sample":
+        row |= {"god_tokens": draw.uniform(0, 11), "god_steps": 1.0}
+    return row
+
+
+@pytest.fixture(scope="module")
+def made() -> Recorded:
+    """Return a record of 12 prompts with seeded numbers: every arm in both worlds, and frontiers of three texts."""
+    draw = np.random.default_rng(5)
+    rows = [
+        _answer(world, arm, prompt, draw)
+        for world in (ENGLISH, MINI)
+        for arm in (*independent(WORLDS[world], [1.0, 2.0, 8.0], 4.0, 8.0), *from_run([1.0, 2.0, 8.0], 8.0))
+        for prompt in PROMPTS
+    ]
+    fronts = []
+    for prompt in PROMPTS:
+        points = np.column_stack([[-20.0, -24.0, -30.0], [-2.0, 3.0, 6.0]]) + draw.normal(0, 0.3, (3, 2))
+        lines = [[beta, float((points @ [1.0, beta]).max())] for beta in (0.0, 0.3, 1.0, 4.0)]
+        fronts.append({"world": ENGLISH, "prompt": prompt, "points": points.tolist(), "lines": lines, "complete": True})
+    about = {"command": "the command", "date": "2026-01-02", "chosen": {ENGLISH: {"rws": 2.0, "temperature": 4.0}}}
+    answers, frontiers = pd.DataFrame(rows), pd.DataFrame(fronts)
+    return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, about)
+
+
+@pytest.fixture
+def ship(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """Give a function that makes a record the one that ships."""
+
+    def shipped(record: Recorded) -> None:
+        monkeypatch.setattr(reader, "recorded", lambda: record)
+
+    yield shipped
+
+
+def _exhibit(name: str, runs: Path) -> Any:
+    with styled():
+        return import_module(f"paper_figures.figures.{name}").exhibit(runs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_figure_draws_and_says_where_its_numbers_are_from(
+    name: str, made: Recorded, ship: Made, tmp_path: Path
+) -> None:
+    ship(made)
+    exhibit = _exhibit(name, tmp_path)
+    (picture,) = exhibit.pictures
+    FigureCanvasAgg(picture.figure).draw()
+    assert source_line(made) in picture.caption and "`the command`" in picture.caption
+    assert exhibit.conclusions and not re.search(r"\bnan\b|\binf\b", " ".join((*exhibit.conclusions, picture.alt)))
+    assert exhibit.tables[0].rows and exhibit.inputs == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kept", [("default", "rws"), ("temperature", "best-of"), ("rws",), ("tilt-sample",)])
+def test_missing_arms_are_left_out(
+    name: str, kept: tuple[str, ...], made: Recorded, ship: Made, tmp_path: Path
+) -> None:
+    ship(replace(made, answers=made.answers[made.answers["method"].isin(kept)], frontiers=made.frontiers[:0]))
+    for picture in _exhibit(name, tmp_path).pictures:
+        FigureCanvasAgg(picture.figure).draw()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("world", [ENGLISH, MINI])
+def test_one_world_is_enough(name: str, world: str, made: Recorded, ship: Made, tmp_path: Path) -> None:
+    ship(replace(made, answers=made.answers[made.answers["world"] == world]))
+    exhibit = _exhibit(name, tmp_path)
+    for picture in exhibit.pictures:
+        FigureCanvasAgg(picture.figure).draw()
+    other = ({ENGLISH, MINI} - {world}).pop()
+    assert name == "frontier" or other not in " ".join(exhibit.conclusions)
+
+
+def test_an_arm_that_lacks_prompts_is_left_out(made: Recorded) -> None:
+    answers = made.answers
+    gone = (answers["method"] == "margin") & (answers["prompt"] == PROMPTS[3])
+    assert Arm("margin") in arms_of(made, ENGLISH)
+    assert Arm("margin") not in arms_of(replace(made, answers=answers[~gone]), ENGLISH)
+
+
+def test_measures_of_an_arm_are_those_of_its_answers(made: Recorded) -> None:
+    guide = load_reward("era")
+    frame = arms_of(made, ENGLISH)[Arm("rws", 8.0)]
+    answers = made.answers
+    rows = answers[(answers["world"] == ENGLISH) & (answers["method"] == "rws") & (answers["number"] == 8.0)]
+    rows = rows[~rows["drawn"]].sort_values("prompt")
+    assert np.allclose(frame["reward_sd"], (rows["reward"].astype(float) - guide.mean) / guide.std)
+    assert np.allclose(frame["log_p_word"], rows["log_prob"].astype(float) / 32)
+    interval = interval_of(frame, "log_p_word")
+    assert interval is not None and interval.mean == pytest.approx(rows["log_prob"].astype(float).mean() / 32)
+    assert interval.low < interval.mean < interval.high
+    assert interval_of(frame, "coherent") is None
+    stories = arms_of(made, MINI)[Arm("default")]
+    share = interval_of(stories, "coherent")
+    assert share is not None and share.mean == (stories["rules_broken"].astype(int) == 0).mean()
+
+
+def test_a_difference_is_of_pairs(made: Recorded) -> None:
+    arms = arms_of(made, ENGLISH)
+    first, second = arms[Arm("rws", 2.0)], arms[Arm("constant", 2.0)].sample(frac=1, random_state=0)
+    difference = difference_of(first, second, "regret")
+    loop = np.mean([first.loc[prompt, "regret"] - second.loc[prompt, "regret"] for prompt in PROMPTS])
+    assert difference is not None and difference.mean == pytest.approx(loop)
+
+
+def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> None:
+    guide, curve = load_reward("era"), mean_frontier(made, ENGLISH)
+    for beta, (log_p, reward) in zip(BETAS, curve, strict=True):
+        best = [max(texts, key=lambda text: text[0] + beta * text[1]) for texts in points_of(made, ENGLISH).values()]
+        assert log_p == pytest.approx(np.mean([text[0] for text in best]) / 32)
+        assert reward == pytest.approx((np.mean([text[1] for text in best]) - guide.mean) / guide.std)
+    assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
+
+
+def test_the_reward_that_is_lacking_is_that_of_a_loop(made: Recorded) -> None:
+    frame, points = arms_of(made, ENGLISH)[Arm("default")], points_of(made, ENGLISH)
+    lacking = reward_lacking(made, ENGLISH, frame)
+    loop = [best_reward(points[prompt], row["log_prob"]) - row["reward"] for prompt, row in frame.iterrows()]
+    assert lacking is not None and lacking.mean == pytest.approx(np.mean(loop) / load_reward("era").std)
+    assert np.isnan(best_reward(points[PROMPTS[0]], 0.0))
+
+
+def test_the_frontier_tells_the_regret_of_the_chosen_scale(made: Recorded, ship: Made, tmp_path: Path) -> None:
+    ship(made)
+    assert chosen_scale(made, ENGLISH) == Arm("rws", 2.0)
+    mean = arms_of(made, ENGLISH)[Arm("rws", 2.0)]["regret"].mean()
+    first = _exhibit("frontier", tmp_path).conclusions[0]
+    assert first.startswith(f"In {ENGLISH}, RWS 2 ") and f"lies {mean:.1f} [" in first
+
+
+def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_path: Path) -> None:
+    ship(made)
+    costs = quality_per_forward.compute(tmp_path).costs[ENGLISH]
+    frame = arms_of(made, ENGLISH)[Arm("rws", 8.0)]
+    assert costs[Arm("rws", 8.0)] == pytest.approx((16.0, 16.0 + frame["reward_calls"].astype(float).mean()))
+    assert costs[Arm("default")] == (16.0, 16.0)
+    assert costs[Arm("better-scale", 2.0)] == (32.0, 34.0)
+    assert not [arm for arm in costs if arm.method == "tilt-sample"]
+
+
+def test_pairs_of_equal_god_are_the_nearest(made: Recorded, ship: Made, tmp_path: Path) -> None:
+    ship(made)
+    data, arms = order_quality.compute(tmp_path), arms_of(made, MINI)
+    pairs = list(order_quality.nearest_pairs(data, MINI))
+    assert pairs
+    for pair in pairs:
+        god = arms[pair.fixed]["god_tokens"].mean()
+        others = [
+            arm
+            for arm in arms
+            if family_of(arm._replace(one_by_one=False)) in ("default", "temperature")
+            and not arm.sampling_temperature
+            and arm.one_by_one == pair.fixed.one_by_one
+        ]
+        distances = {arm: abs(arms[arm]["god_tokens"].mean() - god) for arm in others}
+        assert distances[pair.confident] == pytest.approx(min(distances.values())) and min(distances.values()) <= 1
+        expected = arms[pair.fixed]["coherent"].mean() - arms[pair.confident]["coherent"].mean()
+        assert pair.difference.mean == pytest.approx(expected)
+
+
+def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:
+    arms = arms_of(made, ENGLISH)
+    default, constant = arms[Arm("default")], arms[Arm("constant", 8.0)]
+    moved = default.assign(god_tokens=default["god_tokens"] + np.linspace(1, 2, len(default)))
+    half = default.assign(god_tokens=default["god_tokens"] + np.linspace(0.5, 1, len(default)))
+    share = table8_pattern.share_of_change(default, moved, half, "god_tokens")
+    assert share is not None and share.share is not None
+    assert share.share == pytest.approx((0.5, 0.5, 0.5)) and share.rws.mean == pytest.approx(1.5)
+    random = table8_pattern.share_of_change(default, moved, constant, "god_tokens")
+    assert random is not None and random.share is not None
+    change = (constant["god_tokens"] - default["god_tokens"]).mean()
+    assert random.share.mean == pytest.approx(change / 1.5) and random.share.low < random.share.mean
+    still = table8_pattern.share_of_change(default, default, constant, "god_tokens")
+    assert still is not None and still.share is None
+
+
+def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, tmp_path: Path) -> None:
+    ship(made)
+    prompts = [Prompt("own-1", "the house"), Prompt("own-2", "the senate")]
+    units = [unit_of(WORLDS[ENGLISH], Arm("rws", 2.0), prompt, "test") for prompt in prompts]
+    row = {"text": "a", "final_reward": -3.0, "log_prob": -40.0, "forwards": 16, "reward_calls": 16}
+    folder = tmp_path / "evidence" / "units-abc"
+    folder.mkdir(parents=True)
+    write_part(folder, units, ["1" * 64, "2" * 64], [[row], [row]])
+    own = evidence_of(tmp_path)
+    assert "this page's own run" in source_line(own) and "--prompts 2" in source_line(own)
+    frame = arms_of(own, ENGLISH)[Arm("rws", 2.0)]
+    assert list(frame.index) == ["own-1", "own-2"] and (frame["reward"] == -3.0).all()
+    assert evidence_of(tmp_path / "elsewhere") is made
+
+
+def test_without_run_and_record_the_command_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Recorded:
+        raise ValueError("here: no record of the evidence study")
+
+    monkeypatch.setattr(reader, "recorded", none)
+    with pytest.raises(MissingRun, match="python -m paper_figures experiment evidence --out"):
+        frontier.exhibit(tmp_path)
+
+
+def test_every_arm_has_a_family_and_a_path_starts_at_its_least_scale() -> None:
+    for world in WORLDS.values():
+        arms = [*independent(world, [8.0], 4.0, 8.0), *from_run([8.0], 8.0)]
+        assert {family_of(arm) for arm in arms} <= set(FAMILIES)
+        assert len({title_of(arm) for arm in arms}) == len(arms)
+        numbers = [1.0 if arm.number is None else arm.number for arm in path_of(dict.fromkeys(arms), "temperature")]
+        assert numbers == sorted(numbers) and 1.0 in numbers
+
+
+def test_labels_of_equal_points_do_not_cover_each_other() -> None:
+    with styled():
+        picture = figure(4, 3)
+        axes = picture.add_subplot()
+        axes.set_xlim(0, 1)
+        place_labels(picture, {axes: [Label(0.5, 0.5, f"label {index}", "black") for index in range(6)]})
+        FigureCanvasAgg(picture).draw()
+        boxes = [text.get_window_extent() for text in axes.texts]
+    pairs = [(first, second) for index, first in enumerate(boxes) for second in boxes[:index]]
+    assert len(boxes) == 6 and not any(first.overlaps(second) for first, second in pairs)
