@@ -21,13 +21,14 @@ class Entry(NamedTuple):
 _QUESTION = "Does the reward matter?"
 _FIGURES, _TABLES = "Figures of the paper", "Tables of the paper"
 _FURTHER, _LEDGER = "What the paper does not show", "What of the paper holds"
-_REWARD = "Does the reward matter?"
 
 CONTENTS: dict[str, Entry] = {
     "frontier": Entry(_QUESTION, "paper_figures.figures.frontier"),
     "quality_per_forward": Entry(_QUESTION, "paper_figures.figures.quality_per_forward"),
     "order_quality": Entry(_QUESTION, "paper_figures.figures.order_quality"),
     "table8_pattern": Entry(_QUESTION, "paper_figures.figures.table8_pattern"),
+    "reward_controls": Entry(_QUESTION, "paper_figures.figures.reward_controls"),
+    "evidence": Entry(_QUESTION, "paper_figures.tables.evidence"),
     "fig1_commit_order": Entry(_FIGURES, "paper_figures.figures.fig1_commit_order"),
     "fig2_masking": Entry(_FIGURES, "paper_figures.figures.fig2_masking"),
     "fig3_method": Entry(_FIGURES, "paper_figures.figures.fig3_method"),
@@ -57,8 +58,6 @@ CONTENTS: dict[str, Entry] = {
     "calls_saved": Entry(_FURTHER, "paper_figures.figures.calls_saved"),
     "locality": Entry(_FURTHER, "paper_figures.figures.locality"),
     "device_cost": Entry(_FURTHER, "paper_figures.figures.device_cost"),
-    "reward_controls": Entry(_REWARD, "paper_figures.figures.reward_controls"),
-    "evidence": Entry(_REWARD, "paper_figures.tables.evidence"),
     "ledger": Entry(_LEDGER, "paper_figures.tables.ledger"),
 }
 NAMES: tuple[str, ...] = tuple(CONTENTS)
