@@ -2,7 +2,7 @@
 
 Shows: differences with 95 % intervals, the band of equivalence, and the least difference that the prompts can find.
 Top: controls made from RWS at the same s_R. Middle: other methods, against RWS at the chosen s_R. Bottom: tokens drawn.
-Inputs: RUNS/evidence, made by `python -m paper_figures experiment evidence --out RUNS`, else the record that ships.
+Inputs: the evidence study below RUNS, else the record that ships.
 Run time: half a minute.
 """
 
@@ -71,7 +71,7 @@ def _forest(record: Recorded, world: str) -> Forest:
     tuned = chosen_scales(record.answers, world).get("rws")
     chosen = tuned if tuned in scales else max(scales, default=0.0)
     parts = (
-        ("its own factors, same $s_R$", [row for row in greedy if row.factor_control]),
+        ("controls made from it, same $s_R$", [row for row in greedy if row.factor_control]),
         (
             f"other methods, RWS at $s_R$ = {chosen:g}",
             [row for row in greedy if not row.factor_control and row.scale == chosen],

@@ -2,7 +2,7 @@
 
 Shows: one row for each arm; how RWS compares with all others, by world, sampling and measure (the CSV has each
 comparison); and how many prompts each margin needs.
-Inputs: RUNS/evidence, made by `python -m paper_figures experiment evidence --out RUNS`, else the record that ships.
+Inputs: the evidence study below RUNS, else the record that ships.
 Run time: half a minute.
 """
 
