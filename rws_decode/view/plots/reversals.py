@@ -52,14 +52,14 @@ def reversal_shares(
         raise ValueError("shares holds nothing: a name with numbers and their shares is needed")
     if strange := [name for name in limits if name not in shares]:
         raise ValueError(f"limits holds {strange[0]!r}: one of {', '.join(shares)} is needed")
-    if not min(at for series in shares.values() for at in series) > 0:
-        raise ValueError(f"shares holds a number that is not positive: {across} go on a logarithmic axis")
+    numbers = sorted({at for series in shares.values() for at in series})
+    if not numbers[0] > 0:
+        raise ValueError(f"shares holds the number {numbers[0]}: {across} are drawn on a logarithmic axis, above 0")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.4))
     for place, (name, series) in enumerate(shares.items()):
         _draw(panel, name, series, limits.get(name), place, len(shares))
     if border is not None:
         panel.axvline(border, color=BLACK, linewidth=0.8)
-    numbers = sorted({at for series in shares.values() for at in series})
     panel.set_xscale("log")
     panel.set_xticks(numbers, [number(at) for at in numbers])
     panel.set_xticks([], minor=True)

@@ -58,10 +58,10 @@ def test_exact_conditionals_allow_a_distance_of_zero(seed: int, left_out: float)
 def test_a_learned_model_has_no_joint_law() -> None:
     mini = load_predictor("mini")
     prompt = mini.encode_prompt(mini.prompts[3])
-    canvas, columns = [*prompt, *[mini.mask_id] * 6], (len(prompt) + 1, len(prompt) + 2)
-    wide, close = (exchange_distance(mini, canvas, *columns, left_out) for left_out in (0.2, 0.05))
+    canvas, (i, j) = [*prompt, *[mini.mask_id] * 6], (len(prompt) + 1, len(prompt) + 2)
+    wide, close = (exchange_distance(mini, canvas, i, j, left_out) for left_out in (0.2, 0.05))
     assert 0 < wide[0] <= close[0] + 1e-6 and close[1] <= wide[1] + 1e-6
-    turned = exchange_distance(mini, canvas, *columns[::-1], 0.05)
+    turned = exchange_distance(mini, canvas, j, i, 0.05)
     assert turned == pytest.approx(close, abs=1e-5)
 
 
