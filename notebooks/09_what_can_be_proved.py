@@ -293,7 +293,7 @@ Markdown(f"""{findings}
    proves {100 * tight:.0f} % of the radius (median).
 6. The number above a threshold **{"never falls" if rises else "falls"}**.
 7. The first reward **{"never falls" if raises["ranks as the model does"] else "can fall"}**, the second from
-   {fall.before} to {fall.after} once the logits are doubled.
+   {float(fall.before):.3f} ({fall.before}) to {float(fall.after):.3f} ({fall.after}) once the logits are doubled.
 8. Both entropies give the confidence {"up to rounding" if gap < 1e-12 else "wrongly"}. The best of 32 positions takes
    **{built[-1]}** turns where it was made to, and at most {max(random)} at random.
 """)
