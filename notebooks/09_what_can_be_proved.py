@@ -60,7 +60,8 @@ rng = np.random.default_rng(0)
 #
 # Draw one token a step from exact conditionals. Then every order writes the same law, and no order can carry a reward.
 # The exceptions: the likeliest token is taken instead of a drawn one, several tokens are committed in a step, or the
-# conditionals belong to no joint law. The first two are computed here in fractions, for four positions and three words.
+# conditionals belong to no joint law. (Ranking by the token that was drawn is another, in section 16 of the theory.)
+# The first two are computed here in fractions, for four positions and three words.
 
 # %%
 ORDERS = {"left to right": lambda canvas, rows: sorted(rows), "right to left": lambda canvas, rows: sorted(rows)[::-1]}
@@ -112,8 +113,8 @@ _ = left.legend(loc="center right"), right.legend(loc="center right")
 # ## 2. The quarter law
 #
 # Two positions have independent random logits of one law. A pair is reversed if its order near scale 0 is not that at
-# large scales. For many tokens the probability of that depends on the upper tail of the law only. It is 1/4 for tails
-# such as the normal one, less for heavy tails, and more, up to 1/2, for bounded logits.
+# large scales. For many tokens its probability depends, in the laws drawn here, on the upper tail alone. It is 1/4 for
+# tails such as the normal one, less for heavy tails, and more, up to 1/2, for bounded logits.
 
 # %%
 LAWS = {
@@ -179,7 +180,7 @@ right.set(title="it suffices that one rung is never above 0", xlabel="t [nats]",
 _ = right.legend()
 
 # %% [markdown]
-# Majorisation is the second rung of a ladder. Every pair of curves that do not touch is on some rung of it.
+# Majorisation is the second rung of a ladder. Where a is ahead at every scale, some rung of it proves so.
 
 # %% [markdown]
 # ## 5. How far the scale may move
