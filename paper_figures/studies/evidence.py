@@ -68,6 +68,7 @@ def run(options: Options) -> dict[str, Any]:
     from paper_figures.studies.work.evidence import work
     from paper_figures.table import write_tables
     from paper_figures.table_text import files_line, terminal_text
+    from rws_decode.common.files import write_json
 
     origin = origin_of([base_unit(world, options.seed) for world in worlds], work)
     with kept_open(options.backend()) as backend:
@@ -78,6 +79,8 @@ def run(options: Options) -> dict[str, Any]:
             _run_world(world, prompts_of_world(world, options), options, stages)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
+    about = _about(options, outcome.frame)
+    write_json(Path(options.out) / NAME / "about.json", about)
     study_tables = tables(outcome.frame, seed=options.seed)
     write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
     write_tables(Path(options.out) / NAME, measured_tables(study_tables))
@@ -91,6 +94,35 @@ def run(options: Options) -> dict[str, Any]:
         "tables": {table.name: list(table.rows) for table in study_tables},
         "message": f"{message}\nresults: {outcome.folder}\n{files_line(Path(options.out) / NAME, study_tables)}",
     }
+
+
+def _about(options: Options, frame: pandas.DataFrame) -> dict[str, Any]:
+    """Return what the record of a run says of it: command, date, versions, processor, seconds, choices."""
+    import shlex
+    import time
+    from dataclasses import asdict
+
+    from paper_figures.report.provenance import provenance
+    from paper_figures.studies.design.evidence_arms import WORLDS
+    from paper_figures.studies.work.timing import machine_name
+
+    numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "seed")
+    words = [f"--{name.replace('_', '-')} {_words(getattr(options, name))}" for name in numbers]
+    validation = frame[frame["split"] == "validation"]
+    return {
+        "command": shlex.join(f"python -m paper_figures experiment {NAME} --out runs {' '.join(words)}".split()),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": provenance(),
+        "processor": machine_name("cpu"),
+        "seconds": round(float(frame["seconds"].sum())),
+        **{name: getattr(options, name) for name in numbers},
+        "worlds": {name: asdict(WORLDS[name]) for name in options.worlds},
+        "chosen": {name: chosen(validation[validation["world"] == name]) for name in options.worlds},
+    }
+
+
+def _words(value: Any) -> str:
+    return " ".join(f"{each:g}" for each in value) if isinstance(value, tuple) else f"{value:g}"
 
 
 def prompts_of_world(world: World, options: Options) -> Prompts:

@@ -1,4 +1,4 @@
-"""Make the answers of the evidence study tidy: one row an answer, with its regret, and with the better of two scales."""
+"""Make the answers of the evidence study tidy: a row for each, its regret, and the better of two scales."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def answers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
     reward: raw, of the guide; log_prob: nats, None where the world is not exact; rules_broken: None where it has no
     rules; judge_scores: those of the world's judges in their order, in their own deviations.
     """
-    answers = rows[rows["method"] != "frontier"].rename(columns=_NAMES)
+    answers = _named(rows[rows["method"] != "frontier"])
     answers = answers.assign(drawn=answers["sampling_temperature"] > 0)
     return answers.reindex(columns=list(ANSWER_COLUMNS)).reset_index(drop=True)
 
@@ -38,7 +38,7 @@ def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
 
     No text has log p + beta reward above the value of a line.
     """
-    frontiers = rows[rows["method"] == "frontier"].rename(columns=_NAMES)
+    frontiers = _named(rows[rows["method"] == "frontier"])
     return frontiers.reindex(columns=["world", "prompt", "points", "lines", "complete"]).reset_index(drop=True)
 
 
@@ -93,6 +93,11 @@ def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool =
     if drawn and METHODS[method].kind in ("rws", "factor", "order"):
         title += ", drawn"
     return title + (", one token a step" if one_by_one and method != "tilt-sample" else "")
+
+
+def _named(rows: pandas.DataFrame) -> pandas.DataFrame:
+    # A prompt is told by its name: its text follows from the world's source and the seed.
+    return rows.drop(columns="prompt").rename(columns=_NAMES)
 
 
 def _rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
