@@ -38,17 +38,10 @@ def run(args: argparse.Namespace) -> int:
 
     from paper_figures.recorded import FOLDER
     from paper_figures.recorded.pack import pack
-    from paper_figures.runner.manifest import read_manifest
-    from paper_figures.runner.results import read_results
+    from paper_figures.studies.evidence import read_rows
     from rws_decode.common.files import parse_json
 
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise ValueError(
-            f"--runs is {options.runs}: no whole run of `experiment evidence --out {options.runs}` is there"
-        )
-    rows = read_results(folder)
-    rows = rows[[unit in manifest for unit in rows["unit"]]]
+    rows = read_rows(options.runs)
     about = parse_json((folder / "about.json").read_text(encoding="utf-8"))
     files = {path.name: path.stat().st_size for path in pack(rows, about, options.record or FOLDER)}
     print(

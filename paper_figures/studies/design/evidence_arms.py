@@ -115,6 +115,8 @@ METHODS: dict[str, Line] = {
 FROM_RUN = ("constant", "schedule", "swapped", "shuffled")
 _TEMPERATURES = (0.1, 0.5, 2.0, 8.0, 32.0)
 _WINDOWS = (4.0, 12.0)
+# Weights of the reward on the frontier, per unit of it.
+_WEIGHTS = (0.0, *(round(float(weight), 4) for weight in np.geomspace(0.02, 4.0, 31)))
 
 
 class Arm(NamedTuple):
@@ -260,7 +262,8 @@ def numbers_of_runs(
 
 def frontier_units(world: World, prompts: Sequence[Prompt], seed: int = _SEED) -> Iterator[Unit]:
     """Yield the units that search the frontier of log p and reward after each prompt."""
-    base = replace(base_unit(world, seed), judges=(), causal=None, strategy={"name": "frontier"})
+    searched = {"name": "frontier", "betas": list(_WEIGHTS)}
+    base = replace(base_unit(world, seed), experiment="evidence-frontier", judges=(), strategy=searched)
     for prompt in prompts:
         labels = {"world": world.name, "method": "frontier", "number": None, "split": "test"}
         yield replace(base, prompt=prompt.text, example=prompt.name, labels=labels)

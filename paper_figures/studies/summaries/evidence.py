@@ -34,12 +34,12 @@ def answers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value), complete.
+    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value).
 
     No text has log p + beta reward above the value of a line.
     """
     frontiers = _named(rows[rows["method"] == "frontier"])
-    return frontiers.reindex(columns=["world", "prompt", "points", "lines", "complete"]).reset_index(drop=True)
+    return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
 
 
 def with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
@@ -96,8 +96,8 @@ def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool =
 
 
 def _named(rows: pandas.DataFrame) -> pandas.DataFrame:
-    # A prompt is told by its name: its text follows from the world's source and the seed.
-    return rows.drop(columns="prompt").rename(columns=_NAMES)
+    # A prompt is told by its name, and the guide by the world.
+    return rows.drop(columns=list(_NAMES.values())).rename(columns=_NAMES)
 
 
 def _rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
