@@ -58,6 +58,7 @@ class Options(RunOptions):
     validation: int = option(64, "further prompts that scales are chosen on", least=1)
     reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
     drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
+    weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
     seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
 
 
@@ -119,7 +120,7 @@ def _about(options: Options, frame: pandas.DataFrame) -> dict[str, Any]:
     from paper_figures.studies.design.evidence_arms import WORLDS
     from paper_figures.studies.work.timing import machine_name
 
-    numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "seed")
+    numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
     words = [f"--{name.replace('_', '-')} {_words(getattr(options, name))}" for name in numbers]
     validation = frame[frame["split"] == "validation"]
     return {
@@ -154,10 +155,11 @@ def _frontiers(worlds: Iterable[World], options: Options, backend: Backend) -> p
     from paper_figures.studies.design.evidence_arms import frontier_units
     from paper_figures.studies.work.frontiers import work
 
-    exact = (world for world in worlds if world.exact)
-    units = [
-        unit for world in exact for unit in frontier_units(world, prompts_of_world(world, options).test, options.seed)
-    ]
+    units: list[Unit] = []
+    for world in worlds:
+        if world.exact:
+            test = prompts_of_world(world, options).test
+            units += frontier_units(world, test, options.weights, options.seed)
     if not units:
         return pd.DataFrame()
     # A weight is searched once for a whole batch: all prompts of a world are one.
