@@ -39,8 +39,9 @@ NAME = "controls"
 _CAPTION = (
     "Mean over prompts: net, prompts won minus lost against the default in the guide's judgement; others_net, the mean "
     "of that over all other reward models; own_score, the guide's raw score; coherent, share with no rule of the story "
-    "language broken; samples, of which the answer is the best; cost, forwards + {reward_cost:g} x reward calls. In brackets the mean difference to rws at the "
-    "same scale on the same prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, "
+    "language broken; samples, of which the answer is the best; "
+    "cost, forwards + {reward_cost:g} x reward calls. In brackets the mean difference to rws at the "
+    "same scale on the same prompts, its paired 95 % interval, and p of the sign-flip permutation test, "
     "corrected over guides and scales by Holm's method."
 )
 
