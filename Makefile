@@ -1,5 +1,5 @@
-# make reproduce: the main job, into out/.   make test: the tests.   make study: the main job in full sizes, into
-# out-study/.   All make their own environment first.
+# make reproduce: the main job, into out/.   make test: the tests.   make study: the evidence study and the main job in
+# full sizes, into out-study/; some hours.   All make their own environment first.
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
@@ -16,8 +16,12 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: reproduce study test coverage explore fuzz prove notebooks env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
+	$(BIN)/python -m paper_figures verify --sample 40
 
+# SCHEDULER: a Dask scheduler's address or file, in place of WORKERS processes.
 study: $(READY)
+	$(BIN)/python -m paper_figures experiment evidence --out $(OUT)-study/runs \
+	  $(if $(SCHEDULER),--scheduler $(SCHEDULER),--workers $(WORKERS))
 	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
 # One process more than cores: tests that start others wait for them. Bytecode is kept whatever the environment says:

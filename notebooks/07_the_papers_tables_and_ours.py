@@ -195,7 +195,7 @@ def net(row):
 def interval(row, n):
     """Interval of the net win rate of n prompts that came out at a printed row's shares, in points."""
     won, lost = (round(n * row[name] / 100) for name in ("win", "default_win"))
-    bounds = rate_of_counts(won, max(n - won - lost, 0), lost, np.random.default_rng(0)).net
+    bounds = rate_of_counts(won, max(n - won - lost, 0), lost).net
     return 100 * bounds.low, 100 * bounds.high
 
 

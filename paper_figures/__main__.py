@@ -36,6 +36,10 @@ COMMANDS: dict[str, Command] = {
     "steering": Command(
         "paper_figures.commands.steering", "measure how far methods are from the true tilt, at budgets of forwards"
     ),
+    "verify": Command(
+        "paper_figures.commands.verify", "compute a sample of the recorded answers again, and say how many are equal"
+    ),
+    "record": Command("paper_figures.commands.record", "make a run of the evidence study the record that ships"),
     "humaneval-check": Command(
         "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
     ),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         load_predictor,
     )
     from rws_decode.replay.diff import TraceDiff, diff
+    from rws_decode.replay.exchange import exchange_distance
     from rws_decode.replay.path_diagnostics import (
         PathDiagnostics,
         circulation,
@@ -122,6 +123,7 @@ _HOME = {
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
+    "replay.exchange": ("exchange_distance",),
     "replay.path_diagnostics": (
         "PathDiagnostics",
         "circulation",
@@ -215,6 +217,7 @@ __all__ = [
     "decode",
     "decode_page",
     "diff",
+    "exchange_distance",
     "final_reward",
     "load_predictor",
     "load_reward",

@@ -155,7 +155,7 @@ def differences_table(stem: str, controls: Sequence[Row], metrics: Mapping[str, 
             text = f"{difference_text(row)} p {row['p_holm']:.2g}"
             line[present[row["metric"]]] = text + (" *" if excludes_zero(row) else "")
     caption = (
-        "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval, * if it "
+        "RWS minus each control on the same prompts: mean difference with its 95 % interval, * if it "
         "excludes zero, and p of the sign-flip permutation test, corrected over the scales by Holm's method. The "
         "default and margin order have one run, the others one at each scale. The CSV has further metrics."
     )

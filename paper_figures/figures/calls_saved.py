@@ -161,7 +161,7 @@ def table(data: CallsSaved) -> Table:
         }
         shown.append(words | text | ends)
     caption = (
-        "Mean reward calls per answer, with 95 % bootstrap intervals over prompts in brackets. The usual savings leave "
+        "Mean reward calls per answer, with 95 % intervals over prompts in brackets. The usual savings leave "
         "out texts scored before. All savings also leave out steps proved to commit the same for every reward within "
         "the model's bounds; the run does not record which of the two it was. Same text: share of prompts with the "
         "text of the usual savings."
@@ -197,7 +197,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"{settings['model']}, {settings['length']} tokens, {settings['steps']} steps. No savings: the reward is asked "
         "at every step. Usual savings: no text is scored twice for a prompt. All savings: the reward is also not asked "
         "if every value within its bounds is proved to commit the same positions, or after the end of the text. Black "
-        "bars: 95 % bootstrap interval of the calls made, over prompts. A causal guide's cache saves tokens within a "
+        "bars: 95 % interval of the calls made, over prompts. A causal guide's cache saves tokens within a "
         "call, not calls. Fewer calls save time only if a call costs more than the proof: see Table 11."
     )
     listed = [

@@ -138,7 +138,7 @@ def tables(data: Controls) -> tuple[Table, ...]:
     first = differences_table("controls", drawn, {name: _METRICS[name][0] for name in data.metrics})
     caption = (
         f"RWS minus each control on the same prompts, guide {guide_name(data.guide)}: mean difference with its 95 % "
-        "bootstrap interval, * where it excludes zero, and p of the sign-flip permutation test, corrected over guides "
+        "interval, * where it excludes zero, and p of the sign-flip permutation test, corrected over guides "
         "and scales by Holm's method."
     )
     return (replace(first, caption=caption), nets_table(data.nets))
@@ -168,7 +168,7 @@ def _caption(data: Controls) -> str:
         f"RWS minus each control on the same {run.prompts['test']} prompts ({run.prompts['source']}): model "
         f"{run.settings['model']}, guide {guide_name(data.guide)}{f', the first of {others + 1}' if others else ''}, "
         f"{run.settings['length']} tokens in {run.settings['steps']} steps. Scales are evenly spaced. Bars are paired "
-        "95 % bootstrap intervals. The controls have the reward scale of RWS. The constant has each answer's mean "
+        "95 % intervals. The controls have the reward scale of RWS. The constant has each answer's mean "
         "factor; shuffled has the same rewards at other steps; sign turned has a factor that falls as the reward "
         "rises; random has rewards without meaning. Filled: a difference is shown. We call it shown only if the "
         "interval excludes zero and p of the sign-flip permutation test is at most 0.05, corrected over all scales and "

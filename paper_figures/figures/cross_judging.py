@@ -169,7 +169,7 @@ def table(data: CrossJudging) -> Table:
 
 def _reading(data: CrossJudging) -> str:
     return (
-        f"{setting(data.run)} Net win rate in percentage points of prompts, in brackets its 95 % bootstrap interval "
+        f"{setting(data.run)} Net win rate in percentage points of prompts, in brackets its 95 % interval "
         "over prompts; *: the interval excludes zero and p of the sign-flip permutation test, corrected over all "
         f"{len(data.guides) * len(data.judges)} cells by Holm's method, is at most {ALPHA:g}. The run tests every "
         "method against RWS. The constant against the default therefore has intervals and no p."

@@ -167,7 +167,7 @@ def table(data: MeanWinRates) -> Table:
             shown[name]["net of RWS minus this"] = None if minus is None else minus.text() + (" *" * bool(minus.sign))
     caption = (
         f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
-        f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % bootstrap intervals over "
+        f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % intervals over "
         "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over "
         "methods. For RWS itself it is its net over the default. *: the interval excludes zero and p is at most 0.05."
     )
@@ -188,7 +188,7 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Top: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their own, "
         f"what was measured. {setting(data.run)} Per method, upper bar: prompts it wins from the default; lower bar: "
-        f"prompts the default wins; mean over {data.guides} guides, 95 % bootstrap intervals over prompts. A control "
+        f"prompts the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control "
         "that does as well as RWS needs no reward for it."
     )
     alt = f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. " + " ".join(

@@ -158,7 +158,7 @@ def _methods(data: KeywordTask) -> tuple[Table, Table]:
                 differences.append(line | {label: minus_text(minus[measure]) for measure, label in measures.items()})
     both = "Both means of perplexity and both readings of GOD: the paper does not say which are its own."
     caption = (
-        "RWS minus every other method on the same prompts: mean difference, its paired 95 % bootstrap interval, * if "
+        "RWS minus every other method on the same prompts: mean difference, its paired 95 % interval, * if "
         "that excludes zero, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
         "method."
     )

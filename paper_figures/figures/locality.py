@@ -116,7 +116,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"temperature and RWS at scale {given['reward_scale']:g}. Each answer's words stand at positions of an order: "
         "left to right at locality 1, uniformly random at 0. The law of the words is the same at every locality, and "
         "its conditionals are exact. Left: mean GOD of the positions. Right: mean log-probability and reward of the "
-        "words in reading order, minus those of the default at the same locality. Bars: 95 % bootstrap intervals over "
+        "words in reading order, minus those of the default at the same locality. Bars: 95 % intervals over "
         f"prompts, of pairs at the right. Log-probability is drawn linearly within {_LINEAR:g} nats, beyond that by "
         "its logarithm. "
         + (

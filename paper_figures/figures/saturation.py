@@ -131,7 +131,7 @@ def tables(data: Rounding) -> tuple[Table, ...]:
                     shown.append(_shown(row, due))
     caption = (
         "GOD in steps and in tokens of each ranking; due to rounding: GOD in steps minus that of the exact ranking on "
-        "the same prompts, with its 95 % bootstrap interval, * where it excludes zero, p of the sign-flip permutation "
+        "the same prompts, with its 95 % interval, * where it excludes zero, p of the sign-flip permutation "
         "test, corrected over the scales by Holm's method, and as a share of the exact GOD; equal to 1: share of "
         "candidate confidences; other set: share of steps whose committed set is not the one that exact confidences "
         "choose. GOD is of the whole canvas, end-of-text filler included."
@@ -187,7 +187,7 @@ def exhibit(runs: Path) -> Exhibit:
         "Top: mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the "
         f"leftmost position, so a saturated order tends to left to right. Another tie rule need not do so.{random} "
         "Below: what rounding adds to GOD or takes from it, on the same prompts, over the mean exact GOD, with 95 % "
-        "bootstrap intervals of the difference; the share of candidate confidences that are exactly 1 in that "
+        "intervals of the difference; the share of candidate confidences that are exactly 1 in that "
         "precision (for the exact ranking, in float64, which it does not rank by); the share of steps that commit "
         f"another set than the exact one. {_apart(data)}{guided} GOD is of the whole canvas and so includes "
         "end-of-text filler, of which short answers have more."

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paper_figures.statistics.quantile_groups import is_monotone, monotone_chance, quantile_groups
-from paper_figures.statistics.resampling import finite_arrays
-from paper_figures.statistics.win_rates import WinRate, checked_outcomes, rate_of_outcomes
+from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
+from paper_figures.statistics.win_rates import WinRate, rate_of_outcomes
 
 __all__ = ["GroupRate", "QuintileRates", "quintile_rates"]
 
@@ -41,22 +41,14 @@ class QuintileRates:
     chance: float
 
 
-def quintile_rates(
-    god: ArrayLike,
-    outcome: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    groups: int = 5,
-    level: float = 0.95,
-    resamples: int = 9999,
-) -> QuintileRates:
+def quintile_rates(god: ArrayLike, outcome: ArrayLike, *, groups: int = 5, level: float = 0.95) -> QuintileRates:
     """Return the win rate in each group of `quantile_groups` of GOD, and whether the win share rises throughout.
 
     `god` is that of the method's answers: finite, (n,), n >= 1. `outcome` is +1, 0 or -1 for the same prompts. The
     intervals are those of `WinRate` within the group, as if its bounds had been fixed beforehand. ValueError is raised
     as the two functions say.
 
-    >>> rates = quintile_rates([1, 2, 3, 4], [-1, 1, 1, 1], np.random.default_rng(0), groups=2)
+    >>> rates = quintile_rates([1, 2, 3, 4], [-1, 1, 1, 1], groups=2)
     >>> [group.rate.win.mean for group in rates.groups], rates.monotone, round(rates.chance, 9)
     ([0.5, 1.0], True, 0.5)
     """
@@ -65,7 +57,7 @@ def quintile_rates(
     cut = quantile_groups(values, groups)
     labels = np.array(cut.labels)
     rates = [
-        rate_of_outcomes(results[labels == group], rng, level=level, resamples=resamples) if size else None
+        rate_of_outcomes(results[labels == group], level=level) if size else None
         for group, size in enumerate(cut.sizes)
     ]
     wins = [0 if rate is None else rate.wins for rate in rates]

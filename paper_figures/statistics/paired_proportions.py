@@ -14,8 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from paper_figures.statistics.intervals import Interval
-from paper_figures.statistics.resampling import finite_arrays
-from paper_figures.statistics.win_rates import checked_outcomes
+from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
 
 __all__ = ["net_score", "net_share", "net_share_of_counts", "paired_share_difference", "restricted_loss"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["batch_sizes", "check_resampling", "exchange_test", "exchange_tests", "finite_arrays"]
+__all__ = ["batch_sizes", "check_resampling", "checked_outcomes", "exchange_test", "exchange_tests", "finite_arrays"]
 
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
@@ -28,6 +28,18 @@ def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds values that are not finite")
     return list(checked.values())
+
+
+def checked_outcomes(outcome: ArrayLike) -> NDArray[np.int64]:
+    """Return outcomes of prompts as integers.
+
+    ValueError is raised unless each is +1, 0 or -1, and the shape is (n,), n >= 1.
+    """
+    (array,) = finite_arrays(outcome=outcome)
+    if not np.isin(array, (-1, 0, 1)).all():
+        odd = float(array[~np.isin(array, (-1, 0, 1))][0])
+        raise ValueError(f"outcome holds {odd}: 1 (win), 0 (draw) and -1 (loss) are allowed")
+    return array.astype(np.int64)
 
 
 def check_resampling(level: float, resamples: int) -> None:

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.statistics.intervals import Interval, percentile_interval
 from paper_figures.statistics.quantile_groups import group_of_ties
-from paper_figures.statistics.resampling import batch_sizes, check_resampling, finite_arrays
-from paper_figures.statistics.win_rates import checked_outcomes
+from paper_figures.statistics.resampling import batch_sizes, check_resampling, checked_outcomes, finite_arrays
 
 __all__ = ["Trend", "trend_test"]
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from paper_figures.statistics.intervals import Interval, percentile_interval, share_interval
-from paper_figures.statistics.resampling import check_resampling, finite_arrays
+from paper_figures.statistics.intervals import Interval, share_interval
+from paper_figures.statistics.paired_proportions import net_share_of_counts
+from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
 
-__all__ = ["WinRate", "checked_outcomes", "paired_outcomes", "rate_of_counts", "rate_of_outcomes", "win_rate"]
+__all__ = ["WinRate", "paired_outcomes", "rate_of_counts", "rate_of_outcomes", "win_rate"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,8 @@ class WinRate:
     - `win`, `draw` and `loss` are W / N, D / N and L / N, each with Wilson's interval.
     - `decided` is W / (W + L) with Wilson's interval, given the number of decided prompts; it is None if there are
       none.
-    - `net` is (W - L) / N, and `half_draws` is (W + D / 2) / N, which is (1 + net) / 2. Both have the percentile
-      bootstrap interval over prompts. If all outcomes are equal, it has width 0 and says nothing about other prompts,
-      as Wilson's intervals still do.
+    - `net` is (W - L) / N, and `half_draws` is (W + D / 2) / N, which is (1 + net) / 2. Both have Tango's score
+      interval over prompts, which has a width also where all outcomes are equal.
     - `p` is that of the exact two-sided sign test of W against L, binomial with 1 / 2 given W + L. Draws drop out of
       it, as they say nothing of which is better. It is 1.0 if no prompt is decided.
     """
@@ -67,65 +67,36 @@ def paired_outcomes(method: ArrayLike, default: ArrayLike, *, tolerance: float =
     return np.where(decided, (method_scores > default_scores).astype(np.int64) - (method_scores < default_scores), 0)
 
 
-def checked_outcomes(outcome: ArrayLike) -> NDArray[np.int64]:
-    """Return outcomes of prompts as integers.
-
-    ValueError is raised unless each is +1, 0 or -1, and the shape is (n,), n >= 1.
-    """
-    (array,) = finite_arrays(outcome=outcome)
-    if not np.isin(array, (-1, 0, 1)).all():
-        odd = float(array[~np.isin(array, (-1, 0, 1))][0])
-        raise ValueError(f"outcome holds {odd}: 1 (win), 0 (draw) and -1 (loss) are allowed")
-    return array.astype(np.int64)
-
-
-def win_rate(
-    method: ArrayLike,
-    default: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    tolerance: float = 0.0,
-    level: float = 0.95,
-    resamples: int = 9999,
-) -> WinRate:
+def win_rate(method: ArrayLike, default: ArrayLike, *, tolerance: float = 0.0, level: float = 0.95) -> WinRate:
     """Return the win rate of paired scores: `rate_of_counts` of their `paired_outcomes`.
 
-    >>> rate = win_rate([1.0, 2.0, 3.0], [0.0, 2.0, 2.5], np.random.default_rng(0))
+    >>> rate = win_rate([1.0, 2.0, 3.0], [0.0, 2.0, 2.5])
     >>> rate.wins, rate.draws, rate.losses, rate.p
     (2, 1, 0, 0.5)
     """
-    return rate_of_outcomes(
-        paired_outcomes(method, default, tolerance=tolerance), rng, level=level, resamples=resamples
-    )
+    return rate_of_outcomes(paired_outcomes(method, default, tolerance=tolerance), level=level)
 
 
-def rate_of_outcomes(
-    outcome: ArrayLike, rng: np.random.Generator, *, level: float = 0.95, resamples: int = 9999
-) -> WinRate:
+def rate_of_outcomes(outcome: ArrayLike, *, level: float = 0.95) -> WinRate:
     """Return the win rate of outcomes +1, 0, -1, shape (n,), n >= 1: `rate_of_counts` of how many there are."""
     array = checked_outcomes(outcome)
     wins, losses = int((array > 0).sum()), int((array < 0).sum())
-    return rate_of_counts(wins, array.size - wins - losses, losses, rng, level=level, resamples=resamples)
+    return rate_of_counts(wins, array.size - wins - losses, losses, level=level)
 
 
-def rate_of_counts(
-    wins: int, draws: int, losses: int, rng: np.random.Generator, *, level: float = 0.95, resamples: int = 9999
-) -> WinRate:
+def rate_of_counts(wins: int, draws: int, losses: int, *, level: float = 0.95) -> WinRate:
     """Return the shares, intervals and sign test of `WinRate` from the three counts, at least one of them positive.
 
-    A bootstrap sample of prompts has multinomial counts, which are drawn as such. So the order of the prompts cannot
-    matter, and exchanging wins with losses mirrors the bootstrap intervals up to the noise of the draws. The same state
-    of `rng` gives the same intervals. ValueError is raised for other counts, a level outside (0, 1), or resamples < 1.
+    The order of the prompts does not matter, and exchanging wins with losses mirrors the intervals. ValueError is
+    raised for other counts, or a level outside (0, 1).
 
-    >>> rate_of_counts(6, 0, 0, np.random.default_rng(0)).p
+    >>> rate_of_counts(6, 0, 0).p
     0.03125
     """
-    check_resampling(level, resamples)
     total = wins + draws + losses
     if min(wins, draws, losses) < 0 or total < 1:
         raise ValueError(f"wins, draws, losses are {(wins, draws, losses)}: counts >= 0, not all 0, are needed")
-    counts = rng.multinomial(total, np.array([wins, losses, draws]) / total, size=resamples)
-    net = percentile_interval((wins - losses) / total, (counts[:, 0] - counts[:, 1]) / total, level)
+    net = net_share_of_counts(wins, losses, total, level)
     decided = wins + losses
     return WinRate(
         wins=wins,

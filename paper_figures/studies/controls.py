@@ -13,7 +13,7 @@ These methods have no scale:
 - `default`, confidence;
 - `margin`, the top-two margin of the logits, to which the order of a growing factor tends;
 - `best-of-n`, samples at `--sampling-temperature`, of which the guide picks the best. N makes N x (forwards + one
-  reward call) nearest to the mean cost of rws.
+  reward call) nearest to the mean cost of rws, and is at least 2.
 
 Costs count a reward call as `--reward-cost` forwards. See `studies.design.arms`. The files below OUT/controls are the
 units' parts, and `controls.csv|md`.
@@ -39,8 +39,9 @@ NAME = "controls"
 _CAPTION = (
     "Mean over prompts: net, prompts won minus lost against the default in the guide's judgement; others_net, the mean "
     "of that over all other reward models; own_score, the guide's raw score; coherent, share with no rule of the story "
-    "language broken; cost, forwards + {reward_cost:g} x reward calls. In brackets the mean difference to rws at the "
-    "same scale on the same prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, "
+    "language broken; samples, of which the answer is the best; "
+    "cost, forwards + {reward_cost:g} x reward calls. In brackets the mean difference to rws at the "
+    "same scale on the same prompts, its paired 95 % interval, and p of the sign-flip permutation test, "
     "corrected over guides and scales by Holm's method."
 )
 
@@ -70,7 +71,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     if not len(judged):
         return []
     summary = Summary(
-        ("net", "others_net", "own_score", "coherent", "god_tokens", "god_steps", "cost"),
+        ("net", "others_net", "own_score", "coherent", "god_tokens", "god_steps", "samples", "cost"),
         ("guide", "reward_scale", "method"),
         {"method": "rws"},
         ("example", "turn"),

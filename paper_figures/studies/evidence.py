@@ -16,12 +16,12 @@ again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.runner.executors import RunOptions, kept_open
+from paper_figures.runner.executors import Backend, RunOptions, kept_open
 from rws_theory.commands.options import option
 from rws_theory.commands.progress import loading, tell
 
@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["Options", "prompts_of_world", "run", "tables", "units_after", "units_before", "validation_units"]
+__all__ = [
+    "Options",
+    "prompts_of_world",
+    "read_rows",
+    "run",
+    "tables",
+    "units_after",
+    "units_before",
+    "validation_units",
+]
 
 NAME = "evidence"
 _KNOWN = ("english:era", "mini:mini")
@@ -49,6 +58,7 @@ class Options(RunOptions):
     validation: int = option(64, "further prompts that scales are chosen on", least=1)
     reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
     drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
+    weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
     seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
 
 
@@ -59,6 +69,8 @@ def run(options: Options) -> dict[str, Any]:
     worlds = [WORLDS[name] for name in options.worlds]
     loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
 
+    import pandas as pd
+
     from paper_figures.runner.manifest import write_manifest
     from paper_figures.runner.runner import run_units
     from paper_figures.runner.units import origin_of
@@ -68,6 +80,7 @@ def run(options: Options) -> dict[str, Any]:
     from paper_figures.studies.work.evidence import work
     from paper_figures.table import write_tables
     from paper_figures.table_text import files_line, terminal_text
+    from rws_decode.common.files import write_json
 
     origin = origin_of([base_unit(world, options.seed) for world in worlds], work)
     with kept_open(options.backend()) as backend:
@@ -76,9 +89,13 @@ def run(options: Options) -> dict[str, Any]:
         stages = Stages(lambda units: run_units(units, work, Path(options.out), **run_options), origin=origin)
         for world in worlds:
             _run_world(world, prompts_of_world(world, options), options, stages)
+        searched = _frontiers(worlds, options, backend)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
-    study_tables = tables(outcome.frame, seed=options.seed)
+    about = _about(options, outcome.frame)
+    frame = pd.concat([outcome.frame, searched], ignore_index=True)
+    write_json(Path(options.out) / NAME / "about.json", about)
+    study_tables = tables(frame, seed=options.seed)
     write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
     write_tables(Path(options.out) / NAME, measured_tables(study_tables))
     message = terminal_text(study_tables)
@@ -93,6 +110,35 @@ def run(options: Options) -> dict[str, Any]:
     }
 
 
+def _about(options: Options, frame: pandas.DataFrame) -> dict[str, Any]:
+    """Return what the record of a run says of it: command, date, versions, processor, seconds, choices."""
+    import shlex
+    import time
+    from dataclasses import asdict
+
+    from paper_figures.report.provenance import provenance
+    from paper_figures.studies.design.evidence_arms import WORLDS
+    from paper_figures.studies.work.timing import machine_name
+
+    numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
+    words = [f"--{name.replace('_', '-')} {_words(getattr(options, name))}" for name in numbers]
+    validation = frame[frame["split"] == "validation"]
+    return {
+        "command": shlex.join(f"python -m paper_figures experiment {NAME} --out runs {' '.join(words)}".split()),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": provenance(),
+        "processor": machine_name("cpu"),
+        "seconds": round(float(frame["seconds"].sum())),
+        **{name: getattr(options, name) for name in numbers},
+        "worlds": {name: asdict(WORLDS[name]) for name in options.worlds},
+        "chosen": {name: chosen(validation[validation["world"] == name]) for name in options.worlds},
+    }
+
+
+def _words(value: Any) -> str:
+    return " ".join(f"{each:g}" for each in value) if isinstance(value, tuple) else f"{value:g}"
+
+
 def prompts_of_world(world: World, options: Options) -> Prompts:
     """Return the test and validation prompts of a world; ValueError for more than its source has."""
     from paper_figures.studies.design.prompts import prompts_of
@@ -100,14 +146,50 @@ def prompts_of_world(world: World, options: Options) -> Prompts:
     return prompts_of(world.data, options.prompts, options.validation, seed=options.seed, model=world.model)
 
 
-def _run_world(world: World, prompts: Prompts, options: Options, stages: Stages) -> None:
-    from paper_figures.studies.design.evidence_arms import frontier_units
+def _frontiers(worlds: Iterable[World], options: Options, backend: Backend) -> pandas.DataFrame:
+    """Search the frontiers of the exact worlds, below OUT/evidence-frontier; return their rows."""
+    import pandas as pd
 
+    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.runner import run_units
+    from paper_figures.studies.design.evidence_arms import frontier_units
+    from paper_figures.studies.work.frontiers import work
+
+    units: list[Unit] = []
+    for world in worlds:
+        if world.exact:
+            test = prompts_of_world(world, options).test
+            units += frontier_units(world, test, options.weights, options.seed)
+    if not units:
+        return pd.DataFrame()
+    # A weight is searched once for a whole batch: all prompts of a world are one.
+    report = run_units(units, work, Path(options.out), backend=backend, batch=options.prompts)
+    write_manifest(report.folder, options.seed, report.asked)
+    return report.read()
+
+
+def read_rows(runs: Path) -> pandas.DataFrame:
+    """Return the rows of the last whole run below a folder, frontiers among them; ValueError where there is none."""
+    import pandas as pd
+
+    from paper_figures.runner.manifest import read_manifest
+    from paper_figures.runner.results import read_results
+
+    parts = []
+    for folder in (runs / NAME, runs / f"{NAME}-frontier"):
+        manifest = read_manifest(folder)
+        if manifest is not None:
+            rows = read_results(folder)
+            parts.append(rows[[unit in manifest for unit in rows["unit"]]])
+        elif folder.name == NAME:
+            raise ValueError(f"runs is {runs}: no whole run of `experiment {NAME} --out {runs}` is there")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _run_world(world: World, prompts: Prompts, options: Options, stages: Stages) -> None:
     validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options.seed))
     first = stages.run(f"{world.name} arms", units_before(world, prompts, options, chosen(validation)))
     stages.run(f"{world.name} controls", units_after(world, prompts, options, first))
-    if world.exact:
-        stages.run(f"{world.name} frontier", list(frontier_units(world, prompts.test, options.seed)))
 
 
 def validation_units(world: World, prompts: Prompts, seed: int) -> list[Unit]:

@@ -114,7 +114,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         "Share of dialogues whose answers are the default's: in all turns, in the first; and means over the turns: "
         "net, answers won minus lost against the default in the guide's judgement, others_net, in that of all others; "
         "own_score, raw; coherent. Of all test prompts, not of those shown. In brackets the mean difference to rws of "
-        "the same guide, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over "
+        "the same guide, its paired 95 % interval, and p of the sign-flip permutation test, corrected over "
         "the reward models by Holm's method.",
         frame,
         Summary(

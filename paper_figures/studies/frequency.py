@@ -100,7 +100,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         "Every method beside rws, which asks the reward at every step. GOD counts tokens, or steps; reward_calls: "
         "texts scored, once each; net: prompts won minus lost against the default in the guide's judgement, others_net "
         "the mean of that over all other reward models; own_score: the guide's raw score; cost: forwards and reward "
-        "calls. In brackets the mean difference to rws, its paired 95 % bootstrap interval, and p of the sign-flip "
+        "calls. In brackets the mean difference to rws, its paired 95 % interval, and p of the sign-flip "
         "permutation test, corrected over the reward models by Holm's method.",
         judged,
         Summary(measures, LINE, {"method": "rws"}, PAIR, ("guide", "reward_scale")),
@@ -158,7 +158,7 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
         trade_off.append(row | _printed(line["method"]))
     caption = (
         "Means over the guides, prompt by prompt (Table 12). god_: tokens, or steps; in brackets over the default's, "
-        "with the 95 % bootstrap interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
+        "with the 95 % interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
         "increase over the default's, of wall and CPU time: as in `seconds`, on this machine and not on the paper's. "
         f"{how}"
     )

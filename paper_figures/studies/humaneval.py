@@ -37,7 +37,7 @@ NAME = "humaneval"
 _CAPTION = (
     "Problems passed, in percent: pass@k, 1 - C(n - c, k) / C(n, k) of the n samples of a problem, of which c pass, "
     "averaged over problems. In brackets the mean difference to rws of the same guide on the same problems, its paired "
-    "95 % bootstrap interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
+    "95 % interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
     "method. {what}"
 )
 

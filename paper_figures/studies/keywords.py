@@ -116,7 +116,7 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
         "all tokens, of which long answers have more; both given the prompt, the end of text included. GOD counts "
         "tokens, or steps. keywords_included: of those asked for; coherent: share with no rule of the story language "
         "broken; cost: forwards and reward calls. In brackets the mean difference to rws of the same guide on the same "
-        "prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over the "
+        "prompts, its paired 95 % interval, and p of the sign-flip permutation test, corrected over the "
         "reward models by Holm's method; for pooled perplexity, prompts are resampled and exchanged with their tokens."
     )
     return means_table("perplexity_and_god", caption, rows, {"method": "rws"})

@@ -55,7 +55,7 @@ _SAME = ("default_words", "rws_words", "same_words", "same_commits")
 _CAPTION = (
     "Mean over prompts of GOD in steps and in tokens, log-probability of the words in nats, and reward in its "
     "deviations. In brackets the mean difference from the default at the same locality on the same prompts, its 95 % "
-    "bootstrap interval, and p of the sign-flip permutation test, corrected over the localities by Holm's method."
+    "interval, and p of the sign-flip permutation test, corrected over the localities by Holm's method."
 )
 _SAME_CAPTION = (
     "Share of prompts: default_words and rws_words, with the words of these methods at that locality; same_words, with "

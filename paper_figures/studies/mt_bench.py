@@ -39,7 +39,7 @@ __all__ = ["Options", "run", "tables"]
 
 NAME = "mt-bench"
 _DIFFERENCES = (
-    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % bootstrap "
+    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % "
     "interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
 )
 

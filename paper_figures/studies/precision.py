@@ -14,7 +14,7 @@ The summary has these columns, per strategy, scale and ranking:
 
 - `n`, prompts; `god_tokens` and `god_steps`, means over them;
 - `god_tokens_due` and `god_steps_due`, the mean GOD minus that of the exact ranking on the same prompts. This is what
-  rounding adds or takes away. Each has a 95 % bootstrap interval (`_low`, `_high`), the p of the sign-flip permutation
+  rounding adds or takes away. Each has a 95 % interval (`_low`, `_high`), the p of the sign-flip permutation
   test (`_p`), and the same corrected over the scales by Holm's method (`_p_holm`);
 - `inexact`, the share of steps whose chosen set is not the one that log-odds in float64 choose from the same logits;
 - `saturated`, the share of candidate positions whose probability is exactly 1.0 in the ranking's precision;
@@ -57,7 +57,7 @@ RANKINGS = {
 _CAPTION = (
     "Decoding at a constant factor (rws and its controls: at a reward scale), ranked by log-odds in float64 (exact) or "
     "by softmax in the precision named. Due: GOD minus that of the exact ranking on the same prompts, mean, 95 % "
-    "bootstrap interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: "
+    "interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: "
     "steps whose chosen set is not the exact one. Saturated: candidate positions of probability exactly 1.0 in that "
     "precision. Tied: steps with a tie at the cut; near-tied: with a cut that rounding could move. Same: answers "
     "equal to the exact ranking's."

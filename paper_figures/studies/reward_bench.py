@@ -10,7 +10,7 @@ every guide and judge. These files go below OUT/reward-bench, besides the units'
 - `god_quintiles`: win rates by fifth of GOD (Table 5), `god_trends`: tests for trend, and `reward_at_equal_god`: what
   the reward adds where GOD is equal (`attribution`).
 
-Differences are to rws on the same prompts, with paired bootstrap intervals. Their p is that of the sign-flip
+Differences are to rws on the same prompts, with paired intervals. Their p is that of the sign-flip
 permutation test, corrected over the reward models by Holm's method.
 """
 
@@ -33,7 +33,7 @@ __all__ = ["Options", "run", "tables"]
 
 NAME = "reward-bench"
 _DIFFERENCES = (
-    "In brackets the mean difference to rws of the same guide on the same prompts, its paired 95 % bootstrap interval, "
+    "In brackets the mean difference to rws of the same guide on the same prompts, its paired 95 % interval, "
     "and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
 )
 

@@ -41,7 +41,7 @@ _CAPTION = (
     "Means over prompts. final_reward: of the final text, raw, by the reward model; log_prob: nats, of an exact "
     "world; regret: nats below the frontier of log p and reward; rules_broken: of the story language; god_tokens: "
     "generation order deviation, 0 from left to right; forwards: of all copies; reward_calls: texts scored. In "
-    "brackets the mean difference from the default on the same prompts, its paired 95 % bootstrap interval, and p of "
+    "brackets the mean difference from the default on the same prompts, its paired 95 % interval, and p of "
     "the sign-flip permutation test, corrected over the strategies by Holm's method."
 )
 

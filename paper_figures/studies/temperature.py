@@ -43,7 +43,7 @@ TEMPERATURES = ("temperature", "temperature-bf16")
 METHODS = (*TEMPERATURES, *COMPARED)
 TRACED = ("default", "temperature", "rws")
 _SUMMARY = (
-    "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % bootstrap interval; pooled: "
+    "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % interval; pooled: "
     "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
     "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
     "rules broken. Saturated: share of candidate positions whose probability is 1.0 in the precision of the "
@@ -51,7 +51,7 @@ _SUMMARY = (
 )
 _COMPARED = (
     "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
-    "one run), with its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over guides "
+    "one run), with its paired 95 % interval, and p of the sign-flip permutation test, corrected over guides "
     "and scales by Holm's method."
 )
 

@@ -129,7 +129,7 @@ def _printed(data: Overhead) -> Table:
         shown[line] |= {"increase of CPU time, %": with_interval(row, "cpu_increase")}
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: model {data.run.settings['model']} on {_device(data)}, "
-        f"{_count(data)}, with the usual savings. Brackets: 95 % bootstrap intervals over prompts, rough where these "
+        f"{_count(data)}, with the usual savings. Brackets: 95 % intervals over prompts, rough where these "
         "are few. Memory added is measured on CUDA alone. Seconds and memory are of other hardware, models and code "
         "and cannot be compared. Increases can be compared roughly: they depend on how large the guide is beside the "
         "model."
@@ -164,7 +164,7 @@ def _all(data: Overhead) -> Table:
                     line |= {"forwards": f"{row['forwards']:g}", "reward calls": f"{row['reward_calls']:g}"}
                     shown.append(line | {"same text": f"{row['same_text']:.0%}"})
     caption = (
-        f"Everything that was timed: {_count(data)}. Increase: over the default with the same savings, 95 % bootstrap "
+        f"Everything that was timed: {_count(data)}. Increase: over the default with the same savings, 95 % "
         "interval over prompts; p of no difference, by exchanging the two on random prompts, corrected over the reward "
         "models; same text: share of prompts with the text of the usual savings. Best of N decodes N answers."
     )
@@ -212,7 +212,7 @@ def exhibit(runs: Path) -> Exhibit:
     settings = data.run.settings
     caption = (
         f"Increase in time of RWS over the default with the same savings. Here: model {settings['model']} on "
-        f"{_device(data)}, {_count(data)}; 95 % bootstrap intervals over prompts, rough where these are few. Hollow: "
+        f"{_device(data)}, {_count(data)}; 95 % intervals over prompts, rough where these are few. Hollow: "
         f"from the seconds printed in {printed_in('table11_overhead')['where']}, without intervals. The constant of "
         "equal mean asks no reward, so its slowdown is the machine's noise. CPU time, if it is known, is less "
         "disturbed by other work on the machine."

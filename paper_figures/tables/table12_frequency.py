@@ -140,7 +140,7 @@ def _printed(data: Frequency) -> Table:
         f"Left: {table['where']}, {table['task']}. Right, here: model {data.run.settings['model']}, means over the "
         f"guides ({', '.join(data.run.settings['rewards'])}) of {data.run.prompts['test']} prompts, of which "
         f"{data.run.settings['timing_prompts']} are timed, {data.run.settings['repetitions']} times each, an answer at "
-        "a time. Brackets: 95 % bootstrap intervals over prompts, rough where these are few. Seconds are of other "
+        "a time. Brackets: 95 % intervals over prompts, rough where these are few. Seconds are of other "
         "hardware, models and code; ratios and increases can be compared roughly. The constant asks no reward, so its "
         "slowdown is the machine's noise."
     )
@@ -193,7 +193,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Left: mean GOD in steps over the default's, {data.run.prompts['test']} prompts of "
         f"{data.run.prompts['source']}. Right: time over the default's, {settings['timing_prompts']} of these prompts, "
         f"{settings['repetitions']} runs each, one answer at a time. Model {settings['model']}, means over the guides "
-        f"({', '.join(settings['rewards'])}), one s_R each; 95 % bootstrap intervals over prompts. Hollow: as printed "
+        f"({', '.join(settings['rewards'])}), one s_R each; 95 % intervals over prompts. Hollow: as printed "
         f"({printed_in('table12_frequency')['where']}), without intervals; GOD as a ratio of printed numbers. The "
         "constant of equal mean asks no reward: its time shows the machine's noise, and its GOD shows what a factor "
         "alone does. Seconds of other hardware cannot be compared; ratios can, roughly."

@@ -105,7 +105,7 @@ def exhibit(runs: Path) -> Exhibit:
     drawn = [LINES[method].label for method in DRAWN if any(row["method"] == method for row in data.rows)]
     caption = (
         f"Net win rate against the default by guide. Left, hollow: {data.printed['where']}, RWS win minus default win "
-        f"as printed, without intervals. {setting(data.run)} Bars are 95 % bootstrap intervals over prompts. If the "
+        f"as printed, without intervals. {setting(data.run)} Bars are 95 % intervals over prompts. If the "
         "constant of equal mean or shuffled rewards gain as much as RWS, no reward was needed. If only the guide sees "
         "a gain, it may be the judge's own taste."
     )

@@ -128,7 +128,7 @@ def _controls(data: Dialogues) -> Table:
             shown.append(line)
     caption = (
         "RWS beside its controls on the same dialogues: the share preferred to the default, draws counted half, and "
-        "RWS minus the method in percentage points, with the paired 95 % bootstrap interval and p of the sign-flip "
+        "RWS minus the method in percentage points, with the paired 95 % interval and p of the sign-flip "
         "permutation test, corrected over the reward models by Holm's method. If all dialogues differ by the same "
         "amount, a bootstrap has no width, and none is given."
     )

@@ -115,7 +115,7 @@ def _printed(data: HumanEval) -> Table:
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: {data.task}; model {data.run.settings['model']}, "
         f"{data.run.prompts['test']} problems. Brackets: Wilson's 95 % interval of a share; of differences, in percent "
-        "points, the paired 95 % bootstrap interval, * if it excludes zero, and p of the sign-flip permutation test, "
+        "points, the paired 95 % interval, * if it excludes zero, and p of the sign-flip permutation test, "
         "corrected over the reward models. Problems and model are not the paper's: levels cannot be compared."
     )
     return beside("table4_humaneval", "method", printed, here, caption, shown)

@@ -21,7 +21,15 @@ from rws_theory.show import table_html
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["PathDiagnostics", "circulation", "order_log_likelihood", "path_diagnostics", "path_frame"]
+__all__ = [
+    "PathDiagnostics",
+    "canvas_with_masks",
+    "circulation",
+    "log_probabilities",
+    "order_log_likelihood",
+    "path_diagnostics",
+    "path_frame",
+]
 
 _CANVASES = 16  # of one forward
 
@@ -169,12 +177,12 @@ def order_log_likelihood(
     for some in np.array_split(steps, -(-len(steps) // _CANVASES)):
         canvases = [before + np.where(when < step, answer, predictor.mask_id).tolist() for step in some]
         asked = [(row, int(i)) for row, step in enumerate(some) for i in np.flatnonzero(when == step)]
-        log_p = _log_p(predictor, canvases, [(row, len(before) + i) for row, i in asked])
+        log_p = log_probabilities(predictor, canvases, [(row, len(before) + i) for row, i in asked])
         total += sum(float(log_p[index, answer[i]]) for index, (_, i) in enumerate(asked))
     return total
 
 
-def _log_p(
+def log_probabilities(
     predictor: MaskPredictor, canvases: Sequence[Sequence[int]], places: Sequence[tuple[int, int]]
 ) -> torch.Tensor:
     """Return log p of every token, float64 [N, V], at N places of some canvases: (row, column), rows rising."""
@@ -207,17 +215,23 @@ def circulation(
     >>> abs(circulation(predictor, [2, 2], (0, 0), (1, 1))) < 1e-12
     True
     """
-    if isinstance(canvas, str):
-        raise ValueError(f"canvas is {canvas!r}: ids are needed, such as predictor.encode_prompt(...) and masks")
-    row = list(canvas)
-    for name, (column, _) in (("first", first), ("second", second)):
-        if not 0 <= column < len(row) or row[column] != predictor.mask_id:
-            raise ValueError(f"{name} is column {column}: a masked column of the canvas is needed")
-    if first[0] == second[0]:
-        raise ValueError(f"first and second are both column {first[0]}: two columns are needed")
+    row = canvas_with_masks(predictor, canvas, {"first": first[0], "second": second[0]})
     canvases = [list(row) for _ in range(3)]
     canvases[1][first[0]], canvases[2][second[0]] = first[1], second[1]
     asked = [(0, first), (0, second), (1, second), (2, first)]
-    log_p = _log_p(predictor, canvases, [(which, column) for which, (column, _) in asked])
+    log_p = log_probabilities(predictor, canvases, [(which, column) for which, (column, _) in asked])
     values = [float(log_p[index, token]) for index, (_, (_, token)) in enumerate(asked)]
     return values[0] + values[2] - values[1] - values[3]
+
+
+def canvas_with_masks(predictor: MaskPredictor, canvas: Sequence[int], columns: dict[str, int]) -> list[int]:
+    """Return a canvas as a list; ValueError if it is a text, or one of two columns, by their names, is not masked."""
+    if isinstance(canvas, str):
+        raise ValueError(f"canvas is {canvas!r}: ids are needed, such as predictor.encode_prompt(...) and masks")
+    row = list(canvas)
+    for name, column in columns.items():
+        if not 0 <= column < len(row) or row[column] != predictor.mask_id:
+            raise ValueError(f"{name} is column {column}: a masked column of the canvas is needed")
+    if len({*columns.values()}) < len(columns):
+        raise ValueError(f"first and second are both column {columns['first']}: two columns are needed")
+    return row

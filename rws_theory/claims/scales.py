@@ -15,6 +15,7 @@ from rws_theory.certified.exponential_sum import precision
 from rws_theory.claims.claim import Check, Claim, Verdict
 from rws_theory.claims.pair_search import Pair, ordered_pairs
 from rws_theory.majorisation import dominance_order, majorises
+from rws_theory.show import number
 from rws_theory.stability import stability_radius
 from rws_theory.threshold import threshold_path
 from rws_theory.tilting.comonotone import scaling_raises_reward
@@ -123,7 +124,7 @@ def scaling_reward() -> Claim:
             two = law[decided.fall.likelier], law[decided.fall.better]
             wrong += not mean(two, 1) > mean(two, 2)
     example = scaling_raises_reward([8, 4, 1], [2, 0, 1]).fall
-    shown = f"from {example.before} to {example.after}" if example else "nowhere"
+    shown = f"from {number(example.before)} to {number(example.after)}" if example else "nowhere"
     return Claim(
         "N-scaling-reward",
         "Ours, on Corollary 1 and Section 4.3, Interpretation",

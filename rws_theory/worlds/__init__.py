@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         random_rewards,
         random_tables,
     )
-    from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
+    from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier, frontiers
     from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
     from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
     from rws_theory.worlds.locality import Scattered, scattered, scattered_order
@@ -58,7 +58,7 @@ _HOME = {
         "random_rewards",
         "random_tables",
     ),
-    "frontier": ("Frontier", "FrontierPoint", "frontier"),
+    "frontier": ("Frontier", "FrontierPoint", "frontier", "frontiers"),
     "joint_table": ("MASK", "JointTable", "MaskedModel", "check_canvas", "reward_statistics"),
     "less_reward": ("LessReward", "check_less_reward", "rws_less_reward_example"),
     "locality": ("Scattered", "scattered", "scattered_order"),
@@ -106,6 +106,7 @@ __all__ = [
     "decode_tables",
     "flipped_rule",
     "frontier",
+    "frontiers",
     "keywords",
     "random_rewards",
     "random_tables",

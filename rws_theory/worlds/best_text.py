@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rws_theory.worlds.backoff import Backoff, Floats, Ints, Level
 from rws_theory.worlds.tilts import Tilt
 
-__all__ = ["best_text"]
+__all__ = ["BestTexts", "best_texts"]
 
 MASK = -1
 _FIRST_RANKS = 16
@@ -36,8 +37,29 @@ class _Arcs:
         return top, word
 
 
-def best_text(chain: Backoff, tilt: Tilt, canvas: Ints, start: int) -> Ints:
-    """Return the text of largest weight among those that a canvas allows, after a state."""
+@dataclass(frozen=True, eq=False)
+class BestTexts:
+    """The best word at each position of a canvas, whatever stands before: `after` reads the best text off it.
+
+    choices: int32 [n, states of the chain, states of the tilt's automaton].
+    """
+
+    chain: Backoff
+    tilt: Tilt
+    choices: NDArray[np.int32]
+
+    def after(self, start: int) -> Ints:
+        """Return the text of largest weight, int64 [n], after a state of the chain."""
+        following = self.tilt.words.following
+        text, state, reader = np.empty(len(self.choices), dtype=np.int64), start, 0
+        for i, choice in enumerate(self.choices):
+            text[i] = choice[state, reader]
+            state, reader = self.chain.follow(state, int(text[i]))[1], int(following[reader, text[i]])
+        return text
+
+
+def best_texts(chain: Backoff, tilt: Tilt, canvas: Ints) -> BestTexts:
+    """Return the texts of largest weight among those that a canvas allows, one for each state before it."""
     following, rewards = tilt.words.following, tilt.words.reward
     states = len(following)
     arcs = _arcs_of(chain)
@@ -52,11 +74,7 @@ def best_text(chain: Backoff, tilt: Tilt, canvas: Ints, start: int) -> Ints:
                 ahead = np.where(chain.last == canvas[i], ahead, -np.inf)
             before[:, reader], choices[i, :, reader] = _step(chain, arcs, ahead, tilt.pairs)
         value = before[:-1]
-    text, state, reader = np.empty(canvas.size, dtype=np.int64), start, 0
-    for i in range(canvas.size):
-        text[i] = choices[i, state, reader]
-        state, reader = chain.follow(state, int(text[i]))[1], int(following[reader, text[i]])
-    return text
+    return BestTexts(chain, tilt, choices)
 
 
 def _arcs_of(chain: Backoff) -> list[_Arcs]:

@@ -12,7 +12,7 @@ from rws_theory.worlds.backoff import Ints
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.tilts import AdditiveReward, score
 
-__all__ = ["Frontier", "FrontierPoint", "frontier"]
+__all__ = ["Frontier", "FrontierPoint", "frontier", "frontiers"]
 
 _SLACK = 1e-9  # relative: values that are closer are one
 
@@ -125,3 +125,36 @@ def frontier(
                 continue
         points.append(FrontierPoint(weight, high.log_prob, high.reward, high.tokens))
     return Frontier(tuple(points), tuple(sorted(lines)), complete)
+
+
+def frontiers(
+    world: NGram,
+    reward: AdditiveReward,
+    n: int,
+    contexts: Sequence[Sequence[int] | Ints],
+    betas: Sequence[float],
+) -> list[Frontier]:
+    """Find the texts of n words that are best at each weight of the reward, after each context.
+
+    A weight is searched once for all contexts: the search looks at what follows a text, not at what stands before it.
+    No text lies above a frontier's bound. `complete` is False: between two weights another text may be best. ValueError
+    unless the weights are finite, at least 0, and rise.
+
+    >>> world = NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2)
+    >>> curve, _ = frontiers(world, [0.0, 1.0], 3, [[0], [1]], [0.0, 1.0, 4.0])
+    >>> [point.tokens.tolist() for point in curve.points]
+    [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
+    """
+    weights = np.asarray(betas, dtype=float)
+    if weights.size == 0 or not np.isfinite(weights).all() or weights[0] < 0 or (np.diff(weights) <= 0).any():
+        raise ValueError(f"betas is {list(betas)}: rising weights from 0 on are needed, such as [0.0, 0.5, 1.0]")
+    points: list[list[FrontierPoint]] = [[] for _ in contexts]
+    lines: list[list[tuple[float, float]]] = [[] for _ in contexts]
+    for weight in weights.tolist():
+        texts = world.tilt(reward, weight).bests(n, contexts)
+        for index, (context, tokens) in enumerate(zip(contexts, texts, strict=True)):
+            point = FrontierPoint(weight, world.log_prob(tokens, context), score(reward, tokens, context), tokens)
+            lines[index].append((weight, point.log_prob + weight * point.reward))
+            if not points[index] or point.reward > points[index][-1].reward:
+                points[index].append(point)
+    return [Frontier(tuple(p), tuple(q), False) for p, q in zip(points, lines, strict=True)]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Backoff, Floats, Ints, fit_backoff
 from rws_theory.worlds.backoff_passes import passes_of
-from rws_theory.worlds.best_text import best_text
+from rws_theory.worlds.best_text import best_texts
 from rws_theory.worlds.joint_table import MASK, check_canvas
 from rws_theory.worlds.lattice import Lattice, lattice_of
 from rws_theory.worlds.part_memory import PartMemory
@@ -271,7 +271,17 @@ class NGram:
 
         Its log-probability is within about n 2^-52 (1 + |log p|) of the largest.
         """
-        return best_text(self.chain, self.weights, self._canvas(n), self.chain.after(self._context(context)))
+        return self.bests(n, [context])[0]
+
+    def bests(self, n: int | Sequence[int] | Ints, contexts: Sequence[Sequence[int] | Ints]) -> list[Ints]:
+        """Return what :meth:`best` returns after each context; the search, which takes most of the time, is done once.
+
+        >>> world = NGram.fit([[0, 1, 0, 0]], order=2, vocabulary=2)
+        >>> [text.tolist() for text in world.bests(2, [[0], [1]])]
+        [[0, 0], [0, 0]]
+        """
+        texts = best_texts(self.chain, self.weights, self._canvas(n))
+        return [texts.after(self.chain.after(self._context(context))) for context in contexts]
 
     def _canvas(self, n: int | Sequence[int] | Ints) -> Ints:
         if isinstance(n, (int, np.integer)):

@@ -174,6 +174,7 @@ HERE: dict[str, Here] = {
     "python -m paper_figures frontier --model .*": Here(
         more="--strategies default --searches 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
     ),
+    "python -m paper_figures verify --sample 40": Here(more="--sample 2", says=("recorded answers",)),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
@@ -187,6 +188,9 @@ THERE: dict[str, str] = {
         "figure_runs.py::figure_page"
     ),
     "python -m paper_figures experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
+    r"python -m paper_figures experiment evidence --out out-study/runs .*": (
+        "test_evidence_study.py::test_every_arm_answers_every_prompt"
+    ),
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": (
         "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"

@@ -54,6 +54,14 @@ CONCLUSIONS = {
         "Two tokens at a time it does",
         "its conditionals are of **no** distribution",
     ],
+    "09_what_can_be_proved": [
+        "the distance from the law is **0** in every",
+        "of **no** joint law",
+        "yet a is **never**",
+        "**31 of 31** exact intervals are certified",
+        "above a threshold **never falls**",
+        "The first reward **never falls**, the second from\n   0.200 (1/5) to 0.059 (1/17)",
+    ],
     "07_the_papers_tables_and_ours": [
         "**450**, the only one below 900",
         "needs 321 prompts",

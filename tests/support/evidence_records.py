@@ -36,13 +36,13 @@ def evidence_record(worlds: tuple[str, ...] = tuple(WORLDS), seed: int = 0) -> R
     rows = [row for world in worlds for row in _rows(world, rng)]
     answers = pd.DataFrame(rows).reindex(columns=list(ANSWER_COLUMNS))
     curves = [
-        {"world": world, "prompt": f"p{index:02}", "points": [[-20.0, 0.0], [-60.0, 20.0]], "complete": True}
+        {"world": world, "prompt": f"p{index:02}", "points": [[-20.0, 0.0], [-60.0, 20.0]]}
         | {"lines": [[0.0, -20.0], [2.0, -20.0], [4.0, 20.0]]}
         for world in worlds
         if WORLDS[world].exact
         for index in range(PROMPTS)
     ]
-    frontiers = pd.DataFrame(curves, columns=["world", "prompt", "points", "lines", "complete"])
+    frontiers = pd.DataFrame(curves, columns=["world", "prompt", "points", "lines"])
     about: dict[str, Any] = {"command": "python -m paper_figures experiment evidence --out out/runs"}
     about |= {"date": "2026-01-01", "prompts": PROMPTS, "validation": VALIDATION}
     return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, about)

@@ -131,7 +131,7 @@ def nets_picture(run: Results, nets: Sequence[Net]) -> Picture:
         f"{run.settings['model']}, mean over the guides {guides}, s_R {chosen}; judged by the guide itself, as in the "
         "paper, and by other reward models. Left: each method. Right: RWS minus the method, filled if the interval "
         "excludes zero and p of the sign-flip permutation test, not corrected over methods, is at most 0.05. Bars are "
-        "95 % bootstrap intervals over prompts. Above zero is better."
+        "95 % intervals over prompts. Above zero is better."
     )
     parts = (f"{net.name}, by {RELATIONS[net.relation]}: {net.mean:+.0f}" for net in nets)
     alt = f"Net win rates against the default in percent, as dots with bars. {'; '.join(parts)}."
@@ -155,7 +155,7 @@ def nets_table(nets: Sequence[Net]) -> Table:
         shown.append(start | text)
     caption = (
         "Net win rate against the default: prompts won minus lost, in percent, mean over the guides, with 95 % "
-        "bootstrap intervals; RWS minus each method on the same prompts; * if an interval excludes zero; p of the "
+        "intervals; RWS minus each method on the same prompts; * if an interval excludes zero; p of the "
         "sign-flip permutation test of that difference, not corrected over the methods. In the rows of RWS, p is of "
         "its net win rate."
     )

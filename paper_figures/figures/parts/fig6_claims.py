@@ -34,7 +34,7 @@ def claims_table(stem: str, claims: Sequence[Row], prompts: int, controls: Seque
     caption = (
         f"What Section 5.4 says of RWS against the default, the same here ({prompts} prompts), and the same of two "
         "controls. Ratios are of means over prompts. A number below 0 means above the default. Brackets: 95 % "
-        "bootstrap intervals over prompts; p of no difference from the default, corrected over the reward models by "
+        "intervals over prompts; p of no difference from the default, corrected over the reward models by "
         "Holm's method. The CSV has every method."
     )
     return Table(stem, claims, shown, caption)

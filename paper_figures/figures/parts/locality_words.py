@@ -96,7 +96,7 @@ def table(data: Localities) -> Table:
                 | dict(zip(("default's words", "RWS's words", "own words", "own steps"), shares, strict=True))
             )
     caption = (
-        "Means over prompts. In brackets: 95 % bootstrap interval; of a difference from the default at the same "
+        "Means over prompts. In brackets: 95 % interval; of a difference from the default at the same "
         "locality on the same prompts, with p of the sign-flip permutation test, corrected over the localities by "
         "Holm's method, and * if the interval excludes zero. Default's words, RWS's words: share of prompts with its "
         "answer at that locality. Own words: with the answer of the method itself at locality "

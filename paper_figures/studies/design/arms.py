@@ -243,10 +243,11 @@ def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def best_of(rows: pandas.DataFrame) -> int:
-    """Return N such that N samples cost about as much as these rows of rws cost on average, from 1 to 16.
+    """Return N such that N samples cost about as much as these rows of rws cost on average, from 2 to 16.
 
-    A sample costs its forwards and one reward call, that of its answer.
+    A sample costs its forwards and one reward call, that of its answer. The best of one sample is no choice, so N is 2
+    where one would cost as much; the tables print N and the cost.
     """
     weight = float(rows["reward_cost"].iloc[0])
     cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
-    return min(_MOST_SAMPLES, max(1, round(cost / (float(rows["steps"].iloc[0]) + weight))))
+    return min(_MOST_SAMPLES, max(2, round(cost / (float(rows["steps"].iloc[0]) + weight))))

@@ -115,6 +115,7 @@ METHODS: dict[str, Line] = {
 FROM_RUN = ("constant", "schedule", "swapped", "shuffled")
 _TEMPERATURES = (0.1, 0.5, 2.0, 8.0, 32.0)
 _WINDOWS = (4.0, 12.0)
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 0.02, 4.0  # of the reward on the frontier, per unit of it
 
 
 class Arm(NamedTuple):
@@ -258,9 +259,15 @@ def numbers_of_runs(
     return {name: {"name": "reward-replay", "reward_scale": scale, "rewards": given[name]} for name in names}
 
 
-def frontier_units(world: World, prompts: Sequence[Prompt], seed: int = _SEED) -> Iterator[Unit]:
-    """Yield the units that search the frontier of log p and reward after each prompt."""
-    base = replace(base_unit(world, seed), judges=(), causal=None, strategy={"name": "frontier"})
+def frontier_units(world: World, prompts: Sequence[Prompt], weights: int, seed: int = _SEED) -> Iterator[Unit]:
+    """Yield the units that search the frontier of log p and reward after each prompt.
+
+    weights: how many weights of the reward are searched, 0 and others from 0.02 to 4 per unit of it, evenly in their
+    logarithm.
+    """
+    betas = [0.0, *(round(float(beta), 4) for beta in np.geomspace(_LEAST_WEIGHT, _LARGEST_WEIGHT, weights - 1))]
+    searched = {"name": "frontier", "betas": betas}
+    base = replace(base_unit(world, seed), experiment="evidence-frontier", judges=(), strategy=searched)
     for prompt in prompts:
         labels = {"world": world.name, "method": "frontier", "number": None, "split": "test"}
         yield replace(base, prompt=prompt.text, example=prompt.name, labels=labels)

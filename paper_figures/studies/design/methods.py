@@ -45,7 +45,7 @@ METHODS: dict[str, Method] = {
     "flipped": Method("rws-flipped", "reward's sign turned", "the same with the reward's sign turned", scaled=True),
     "random": Method("rws-random", "random rewards", "the same with random rewards", scaled=True),
     "margin": Method("margin", "margin order", "margin order"),
-    "best-of-n": Method("default", "best of N, equal cost", "the best of N samples at equal cost"),
+    "best-of-n": Method("default", "best of N samples", "the best of N samples"),
     "temperature": Method("temperature", "temperature", "temperature at the same scale"),
 }
 # The methods of a comparison: the scaled ones first, without temperature.

@@ -41,6 +41,7 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
     - `perplexity`, `nll` (in nats) and `causal_tokens`;
     - `passed`, if programs were run;
     - `own_score`, the score by the row's guide;
+    - `samples`, of which the answer is the best: N of best-of-n, and 1 of the others;
     - `cost`, in forwards: forwards + reward_cost x reward calls.
     """
     import pandas as pd
@@ -57,7 +58,7 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
     for column in ("guide", "reward_scale", "sample", "reward_cost"):
         if column not in rows:
             rows = rows.assign(**{column: None})
-    rows = rows.assign(cost=rows["forwards"] + rows["reward_cost"].fillna(1.0) * rows["reward_calls"])
+    rows = rows.assign(cost=rows["forwards"] + rows["reward_cost"].fillna(1.0) * rows["reward_calls"], samples=1)
     rows = _with_measures(rows, frame[measured])
     parts = [part for _, run in rows.groupby([*_of(rows, SETTINGS)], dropna=False) for part in _expanded(run)]
     if not parts:
@@ -133,7 +134,7 @@ def _best(samples: pandas.DataFrame, by: str) -> pandas.DataFrame:
     spent["cost"] = spent["forwards"] + samples["reward_cost"].fillna(1.0).iloc[0] * spent["reward_calls"]
     rows = rows.drop(columns=["cost", "forwards", "reward_calls"]).merge(spent, on=["example", "turn"])
     # The best sample represents its method, so its temperature is not a setting that separates it from other methods.
-    return rows.assign(method="best-of-n", sampling_temperature=0.0)
+    return rows.assign(method="best-of-n", sampling_temperature=0.0, samples=samples["sample"].nunique())
 
 
 def with_default(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.DataFrame:

@@ -43,7 +43,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
         rows = rows.sort_values(["example", "turn"], kind="stable")
         god, net = rows["god_tokens"].to_numpy(float), rows["net"].to_numpy(float)
         rng = np.random.default_rng([seed, *f"{guide} {scale!r}".encode()])
-        rates, trend = quintile_rates(god, net, rng), trend_test(god, net, rng)
+        rates, trend = quintile_rates(god, net), trend_test(god, net, rng)
         name = {"guide": guide, "reward_scale": scale}
         for fifth, group in enumerate(rates.groups):
             low, high = group.god or (None, None)
@@ -73,7 +73,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
             trends,
             [_read(row, "slope") for row in trends],
             "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its permutation p, "
-            "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % bootstrap interval; "
+            "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % interval; "
             "monotone, whether it rises in every fifth, and how often it would by chance. An association over prompts "
             "is no effect of order: prompts differ.",
         ),
@@ -83,7 +83,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
             [_read(row, "difference", "god_difference", "alpha", "beta") for row in equal],
             "RWS minus a control on the same prompts. Difference: of the mean outcome (net: won minus lost against the "
             "default; score: the guide's, normalised); GOD difference, in tokens; alpha: the outcome's difference at "
-            "equal GOD, by least squares on the difference in GOD, beta: per token of GOD; 95 % bootstrap intervals; "
+            "equal GOD, by least squares on the difference in GOD, beta: per token of GOD; 95 % intervals; "
             "p of alpha by flipping pairs, corrected over guides by Holm's method. Near: the mean difference over the "
             f"pairs whose GOD differs by at most {_CALIPER:g}.",
         ),

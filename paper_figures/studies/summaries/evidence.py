@@ -1,4 +1,4 @@
-"""Make the answers of the evidence study tidy: one row an answer, with its regret and the better of two scales."""
+"""Make the answers of the evidence study tidy: a row for each, its regret, and the better of two scales."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def answers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value), complete.
+    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value).
 
     No text has log p + beta reward above the value of a line.
     """
     frontiers = _named(rows[rows["method"] == "frontier"])
-    return frontiers.reindex(columns=["world", "prompt", "points", "lines", "complete"]).reset_index(drop=True)
+    return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
 
 
 def with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
@@ -96,8 +96,8 @@ def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool =
 
 
 def _named(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """Return rows with the names of answers: a unit has a `prompt`, its text, and a `reward`, its guide, of its own."""
-    return rows.drop(columns=list(_NAMES.values()), errors="ignore").rename(columns=_NAMES)
+    # A prompt is told by its name, and the guide by the world.
+    return rows.drop(columns=list(_NAMES.values())).rename(columns=_NAMES)
 
 
 def _rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:

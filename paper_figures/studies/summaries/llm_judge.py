@@ -25,7 +25,7 @@ _ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
 # All printed shares are whole numbers of 80ths, and MT-Bench has 80 dialogues.
 _PRINTED_PROMPTS = 80
 _BRACKETS = (
-    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % bootstrap "
+    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % "
     "interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
 )
 
@@ -138,7 +138,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
     if signs:
         caption = (
             "Is a method preferred to the default, or the default to it? Dialogues won, drawn and lost over both "
-            "orders, (W + D/2)/N with its bootstrap interval over prompts, W/(W + L), and the exact two-sided sign "
+            "orders, (W + D/2)/N with its score interval over prompts, W/(W + L), and the exact two-sided sign "
             "test of W against L, corrected over the reward models by Holm's method."
         )
         tables.append(Table("llm_sign_tests", signs, signs, caption))
@@ -155,14 +155,13 @@ def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
 
 
 def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
-    import numpy as np
 
     from paper_figures.statistics.win_rates import rate_of_counts
 
     tests = []
     for key, group in rows[rows["invalid"] == 0].groupby(list(by), sort=True):
         win, draw, loss = (int(group[name].sum()) for name in ("win", "draw", "loss"))
-        rate = rate_of_counts(win, draw, loss, np.random.default_rng([seed, *"|".join(map(str, key)).encode()]))
+        rate = rate_of_counts(win, draw, loss)
         half = rate.half_draws
         tests.append(
             dict(zip(by, key, strict=True))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+from paper_figures.statistics.paired_proportions import net_share, paired_share_difference
 from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.summaries.printed import Printed, printed_value
 from paper_figures.table import Brief, Table
@@ -42,6 +43,7 @@ _CLEAR = 0.05  # a smaller p is marked
 
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
+_UNITS = (1.0, 100.0)  # of shares: as such, or in percent
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _measured(
             first, second = next(pairs)
             numbers["pairs"] = len(first) if len(values) else None
             if len(first):
-                paired = paired_bootstrap_interval(first, second, rng(measure, "difference"))
+                paired = _difference(first, second, rng(measure, "difference"))
                 numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
                 numbers["p"] = paired_test(first, second, rng(measure, "test"))
         yield numbers
@@ -186,11 +188,24 @@ def _shared_rows(keys: Any, others: Any) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
-    """Return the mean with its 95 % interval: Wilson's for a share in any unit, otherwise the bootstrap's."""
-    unit = values.max()
-    if share and unit in (1.0, 100.0) and np.isin(values, (0.0, unit)).all():
+    """Return the mean with its 95 % interval: Wilson's for a share and Tango's for a net rate, in any unit.
+
+    Both have a width where all prompts agree. Other means have the bootstrap's interval.
+    """
+    unit = np.abs(values).max()
+    if unit in _UNITS and share and np.isin(values, (0.0, unit)).all():
         return Interval(*(unit * number for number in share_interval(int((values == unit).sum()), values.size)))
+    if unit in _UNITS and not share and np.isin(values, (-unit, 0.0, unit)).all():
+        return Interval(*(unit * number for number in net_share(values / unit)))
     return bootstrap_interval(values, rng)
+
+
+def _difference(first: NDArray[np.float64], second: NDArray[np.float64], rng: np.random.Generator) -> Interval:
+    """Return the mean of first - second with its 95 % interval: Tango's where both are shares, else the bootstrap's."""
+    unit = max(np.abs(first).max(), np.abs(second).max())
+    if unit in _UNITS and np.isin([first, second], (0.0, unit)).all():
+        return Interval(*(unit * number for number in paired_share_difference(first / unit, second / unit)))
+    return paired_bootstrap_interval(first, second, rng)
 
 
 def plain(value: Any) -> Any:
@@ -218,7 +233,7 @@ def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Format a summary for reading: a row per line of the table, a column per measure, differences in brackets.
 
     "0.50 (+0.10 [+0.02, +0.19], p 0.031)" is a mean, its difference from the baseline with the interval, and Holm's p.
-    If all pairs differ by the same number, the bootstrap interval has no width and says nothing about other prompts.
+    If all pairs differ by the same number, a bootstrap interval has no width and says nothing about other prompts.
     The text is then "(+0.10 in all 8, p 0.031)".
     """
     return _wide(rows, _with_difference)

@@ -24,7 +24,7 @@ that does not exist is None, as coherence outside of the story language.
 The controls have these columns:
 
 - `control`, `guide`, `scale`, `metric`, `n`; `rws` and `other`, the means;
-- `difference`, rws minus the other on the same prompts, with `low` and `high`, its paired 95 % bootstrap interval;
+- `difference`, rws minus the other on the same prompts, with `low` and `high`, its paired 95 % interval;
 - `p` of the sign-flip permutation test; `p_holm`, corrected over guides and scales; `same_text`, the share of equal
   texts.
 """

@@ -40,7 +40,7 @@ _WAY = ("guide", "reward_scale", "method", "example")
 HOW = (
     "seconds: mean over prompts of the median over repetitions, an answer at a time, the methods in turn within one "
     "process; in brackets the quartiles of all runs. increase: 100 (seconds / seconds of the default with the same "
-    "savings - 1), with the 95 % bootstrap interval over prompts, rough where these are few; p: of no difference, "
+    "savings - 1), with the 95 % interval over prompts, rough where these are few; p: of no difference, "
     "exchanging the two on random prompts (never below 2 / 2^prompts), corrected over the reward models by Holm's "
     "method. CPU: the same of the process's CPU time, which other processes change less; none on CUDA. The paper's "
     "numbers are of other hardware, models and code: seconds cannot be compared, increases only roughly."
@@ -167,7 +167,7 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     - `prompts`, `runs`; those of `with_increase`; `p_holm`;
     - the means of `forwards`, `reward_calls` and `reward_calls_saved`;
     - `same_text`, the share of prompts whose text is that of the usual savings;
-    - `reward_calls_low`, `reward_calls_high`, the ends of the 95 % bootstrap interval over prompts.
+    - `reward_calls_low`, `reward_calls_high`, the ends of the 95 % interval over prompts.
     """
     from paper_figures.statistics.intervals import bootstrap_interval
     from paper_figures.statistics.significance import holm_within

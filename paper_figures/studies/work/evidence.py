@@ -1,4 +1,4 @@
-"""Do the work of the evidence study: decode answers by their arms and measure each text alike; search frontiers.
+"""Do the work of the evidence study: decode answers by their arms and measure each text alike.
 
 An answer has these columns:
 
@@ -9,8 +9,6 @@ An answer has these columns:
 - `rules_broken`, where the world has rules; `god_tokens`, `god_steps`; `mean_factor`;
 - `rewards`, the normalised ones step by step, of rws alone;
 - `forwards`, `reward_calls`, of all copies; `near_ties`, `near_tokens`, sums over the steps; `seconds`.
-
-A frontier has `points`, pairs of log p and reward; `lines`, pairs of beta and the largest log p + beta R; `complete`.
 """
 
 from __future__ import annotations
@@ -43,15 +41,12 @@ from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.trace import Trace
-from rws_theory.worlds import frontier
 
-__all__ = ["work"]
+__all__ = ["exact_world", "work"]
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Return the row of each unit of one batch."""
-    if units[0].strategy["name"] == "frontier":
-        return [[_frontier(unit)] for unit in units]
     if units[0].strategy["name"] == "tilt-sample":
         return [[_drawn(unit)] for unit in units]
     started = time.perf_counter()
@@ -75,7 +70,7 @@ def _decoded(units: Sequence[Unit]) -> list[Trace]:
     return list(decode(predictor, prompts, strategy_of(units), shape, reward=reward, options=options))
 
 
-def _exact(unit: Unit) -> tuple[WorldPredictor, WorldReward]:
+def exact_world(unit: Unit) -> tuple[WorldPredictor, WorldReward]:
     """Return a unit's world and its reward; ValueError where they are not exact."""
     predictor, guide = predictor_for(unit), reward_for(unit, unit.reward or "")
     if not isinstance(predictor, WorldPredictor) or not isinstance(guide, WorldReward):
@@ -87,7 +82,7 @@ def _predictor(unit: Unit) -> MaskPredictor:
     """Return a unit's predictor, that of the tilted world where it names a weight."""
     if (beta := unit.settings.get("tilt")) is None:
         return predictor_for(unit)
-    predictor, guide = _exact(unit)
+    predictor, guide = exact_world(unit)
 
     def tilted() -> WorldPredictor:
         return WorldPredictor(predictor.world.tilt(guide.world_reward, beta), predictor.words, name=predictor.name)
@@ -98,7 +93,7 @@ def _predictor(unit: Unit) -> MaskPredictor:
 def _drawn(unit: Unit) -> dict[str, Any]:
     """Return the row of a draw of the exact tilt, which takes no forward."""
     started = time.perf_counter()
-    predictor, guide = _exact(unit)
+    predictor, guide = exact_world(unit)
     context, canvas = context_and_canvas(predictor, unit.prompt, unit.length)
     tilt = predictor.world.tilt(guide.world_reward, unit.settings["tilt"])
     tokens = np.asarray(tilt.sample(canvas, np.random.default_rng(unit.seed), context), dtype=np.int64)
@@ -123,7 +118,7 @@ def _digest(tokens: NDArray[np.int64]) -> str:
 def _row(unit: Unit, trace: Trace) -> dict[str, Any]:
     log_prob = trace.log_prob
     if unit.settings.get("tilt") is not None:
-        log_prob = _exact(unit)[0].world.log_prob(trace.tokens.tolist(), trace.prompt.tolist())
+        log_prob = exact_world(unit)[0].world.log_prob(trace.tokens.tolist(), trace.prompt.tolist())
     return {
         "text": trace.text,
         "tokens": _digest(trace.tokens),
@@ -156,13 +151,3 @@ def _measures(units: Sequence[Unit], texts: Sequence[str]) -> list[dict[str, Any
         for pair, score in zip(distinct, answer_scores(causal, [str(p) for p in prompts], answers), strict=True):
             scores[pair] |= {"nll": score.nll, "causal_tokens": score.tokens}
     return [scores[pair] for pair in asked]
-
-
-def _frontier(unit: Unit) -> dict[str, Any]:
-    started = time.perf_counter()
-    predictor, guide = _exact(unit)
-    context, canvas = context_and_canvas(predictor, unit.prompt, unit.length)
-    curve = frontier(predictor.world, guide.world_reward, canvas, context, beta=4.0)
-    points = [[point.log_prob, point.reward] for point in curve.points]
-    lines = [list(line) for line in curve.lines]
-    return {"points": points, "lines": lines, "complete": curve.complete, "seconds": time.perf_counter() - started}

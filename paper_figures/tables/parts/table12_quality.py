@@ -56,7 +56,7 @@ def quality_table(stem: str, rows: Rows) -> Table:
             line = lines.setdefault((row["name"], row["method"]), {"guide": row["name"], "method, minus RWS": name})
             line |= {measures[row["measure"]]: _difference(row)}
     caption = (
-        "Each method minus RWS at every step, on the same prompts: mean difference, its paired 95 % bootstrap "
+        "Each method minus RWS at every step, on the same prompts: mean difference, its paired 95 % "
         "interval, * if that excludes zero, and p of the sign-flip permutation test, corrected over the reward models."
     )
     columns = ("guide", "method, minus RWS", *measures.values())

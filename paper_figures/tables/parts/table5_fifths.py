@@ -126,7 +126,7 @@ def _trends(data: Fifths) -> Table:
         )
     caption = (
         "Trend over prompts: Kendall's tau-b of GOD and outcome (won, drawn, lost), its permutation p corrected over "
-        "the guides by Holm's method; slope of the win share over the fifths with its 95 % bootstrap interval; whether "
+        "the guides by Holm's method; slope of the win share over the fifths with its 95 % interval; whether "
         "wins rise in every fifth, and how often they would if they lay on the prompts at random."
     )
     return Table("table5_trends", data.trends, shown, caption)
@@ -158,7 +158,7 @@ def _equal(data: Fifths) -> Table:
     caption = (
         "Does order or reward bring the wins? RWS minus each control on the same prompts: the whole difference, the "
         "difference in GOD, and, by least squares on it, the difference at equal GOD and per token of GOD, with 95 % "
-        "bootstrap intervals. p is of the difference at equal GOD, corrected over the guides by Holm's method. *: the "
+        "intervals. p is of the difference at equal GOD, corrected over the guides by Holm's method. *: the "
         "interval excludes zero and p is at most 0.05. Pairing removes what belongs to the prompt. GOD is itself an "
         "outcome of decoding, so no number here is an effect of order alone."
     )

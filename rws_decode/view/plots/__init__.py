@@ -10,6 +10,9 @@ Each function takes an object and returns a figure; the caption below it says, i
 - `scale_path` : every answer that any temperature or reward scale gives, in lanes.
 - `reward_against_scale` : the reward of these answers along the axis.
 - `comparison` : several strategies on the same prompts.
+- `stability` : how far the scale may move at each step before other positions are chosen.
+- `threshold_counts` : how many positions reach a threshold at each scale.
+- `reversal_shares` : how often the order of two positions reverses, with intervals and limits.
 
 A figure belongs to no window and changes no setting of matplotlib. A notebook shows it as the value of its cell, and
 `figure.savefig("order.pdf")` writes it. `axes=` draws into axes of a figure of your own instead, in its style and
@@ -29,9 +32,12 @@ from rws_decode.view.plots.comparisons import comparison
 from rws_decode.view.plots.curves import confidence_curves
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.order_maps import order_map
+from rws_decode.view.plots.reversals import reversal_shares
 from rws_decode.view.plots.scale_paths import reward_against_scale, scale_path
 from rws_decode.view.plots.selected import selection
 from rws_decode.view.plots.sheet import caption
+from rws_decode.view.plots.stable_scales import stability
+from rws_decode.view.plots.thresholds import threshold_counts
 
 __all__ = [
     "caption",
@@ -39,9 +45,12 @@ __all__ = [
     "confidence_curves",
     "order",
     "order_map",
+    "reversal_shares",
     "reward_against_scale",
     "scale_path",
     "selection",
+    "stability",
     "step",
     "steps",
+    "threshold_counts",
 ]

@@ -39,7 +39,17 @@ from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.view.plots.answers import answers_of
 from rws_decode.view.plots.decode_steps import foremost
-from rws_theory import Crossings, crossings, generation_order_deviation, log_odds, selection_path
+from rws_theory import (
+    Crossings,
+    ReversalShare,
+    crossings,
+    generation_order_deviation,
+    log_odds,
+    reversal_limit,
+    selection_path,
+    stability_radius,
+    threshold_path,
+)
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
@@ -123,6 +133,11 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
         "scale_path": plots.scale_path(paths),
         "reward_against_scale": plots.reward_against_scale(paths),
         "comparison": plots.comparison(comparison),
+        "stability": plots.stability([stability_radius(ranked.logits, k) for k in (1, 2)]),
+        "threshold_counts": plots.threshold_counts(threshold_path(ranked.logits, 0.5, 0.1, 32.0)),
+        "reversal_shares": plots.reversal_shares(
+            {"drawn": {8: ReversalShare(2, 9)}}, {"drawn": reversal_limit("gumbel")}
+        ),
     }
 
 
@@ -194,6 +209,15 @@ def test_misuse_is_refused_in_one_line(
         ),
         "measure is 'log_prob', which no answer has: one of reward_normalised, ": lambda: plots.comparison(
             comparison, "log_prob"
+        ),
+        "radii holds nothing: what stability_radius(logits, k) returns is needed": lambda: plots.stability([]),
+        "paths cover 0 ranges: one range is needed, of threshold_path(logits, tau,": lambda: plots.threshold_counts(),
+        "shares holds nothing: a name with numbers and their shares": lambda: plots.reversal_shares({"drawn": {}}),
+        "limits holds 'other': one of drawn is needed": lambda: plots.reversal_shares(
+            {"drawn": {8: ReversalShare(2, 9)}}, {"other": reversal_limit("gumbel")}
+        ),
+        "shares holds the number 0: tokens of each position are drawn on": lambda: plots.reversal_shares(
+            {"drawn": {0: ReversalShare(2, 9)}}
         ),
     }.items():
         with pytest.raises(ValueError) as refused:

@@ -64,11 +64,11 @@ def test_equal_values_share_one_group() -> None:
 def test_rates_are_those_of_each_group() -> None:
     source = np.random.default_rng(4)
     god, outcome = source.integers(0, 30, 80) / 8, source.integers(-1, 2, 80)
-    rates = quintile_rates(god, outcome, rng())
+    rates = quintile_rates(god, outcome)
     labels = np.array(slow_groups(god.tolist(), 5))
     for group, fifth in enumerate(rates.groups):
         members = outcome[labels == group]
-        wanted = rate_of_outcomes(members, rng())
+        wanted = rate_of_outcomes(members)
         assert fifth.n == members.size and fifth.god == (god[labels == group].min(), god[labels == group].max())
         assert fifth.rate is not None
         assert (fifth.rate.wins, fifth.rate.draws, fifth.rate.losses, fifth.rate.p) == (
@@ -76,15 +76,15 @@ def test_rates_are_those_of_each_group() -> None:
         )
         assert fifth.rate.win == wanted.win
     order = source.permutation(80)
-    assert quintile_rates(god[order], outcome[order], rng()) == rates
+    assert quintile_rates(god[order], outcome[order]) == rates
     assert rates.chance == monotone_chance(int((outcome == 1).sum()), [fifth.n for fifth in rates.groups])
 
 
 def test_a_rising_column_is_found_past_an_empty_group() -> None:
-    rates = quintile_rates([0.0] * 6 + [1.0, 2.0, 3.0, 4.0], [-1] * 6 + [1, 0, 1, 1], rng())
+    rates = quintile_rates([0.0] * 6 + [1.0, 2.0, 3.0, 4.0], [-1] * 6 + [1, 0, 1, 1])
     assert [fifth.rate is None for fifth in rates.groups] == [True, False, True, False, False]
     assert rates.monotone and 0 < rates.chance < 1
-    assert not quintile_rates([1.0] * 4, [1, 1, 0, 0], rng()).monotone
+    assert not quintile_rates([1.0] * 4, [1, 1, 0, 0]).monotone
     assert not is_monotone([3, 2, 4], [5, 5, 5]) and not is_monotone([2, 2], [5, 5])
     assert is_monotone([1, 1], [5, 4]) and not is_monotone([4], [5]) and not is_monotone([], [])
 
@@ -182,9 +182,9 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ValueError, match="god holds values that are not finite"):
         trend_test([math.nan, 1.0], [1, 1], rng())
     with pytest.raises(ValueError, match="outcome has 1 values: god has 2"):
-        quintile_rates([1.0, 2.0], [1], rng())
+        quintile_rates([1.0, 2.0], [1])
     with pytest.raises(ValueError, match=r"outcome holds 2\.0"):
-        quintile_rates([1.0, 2.0], [1, 2], rng())
+        quintile_rates([1.0, 2.0], [1, 2])
     with pytest.raises(ValueError, match="groups is 0"):
         quantile_groups([1.0], 0)
     with pytest.raises(ValueError, match="groups is 0"):

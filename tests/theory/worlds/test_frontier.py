@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_worlds import Case, cases
 
-from rws_theory.worlds import NGram, frontier
+from rws_theory.worlds import NGram, frontier, frontiers
 from rws_theory.worlds.tilts import score
 
 
@@ -52,6 +52,26 @@ def test_no_method_lies_above_it() -> None:
     on_it = curve.points[2]
     assert curve.regret(on_it.log_prob, on_it.reward) == pytest.approx(0.0, abs=1e-9)
     assert curve.regret(on_it.log_prob - 1.0, on_it.reward) == pytest.approx(1.0, abs=1e-9)
+
+
+@given(case=cases(), kind=st.integers(0, 2))
+def test_many_frontiers_at_once_are_those_of_each_context(case: Case, kind: int) -> None:
+    reward, betas = case.rewards[kind], [0.0, 0.5, 2.0]
+    contexts = [case.context, [0], []]
+    for context, curve in zip(contexts, frontiers(case.world, reward, case.length, contexts, betas), strict=True):
+        for beta, value in curve.lines:
+            best = case.world.tilt(reward, beta).best(case.length, context)
+            expected = case.world.log_prob(best, context) + beta * score(reward, best, context)
+            assert value == pytest.approx(expected, abs=1e-9)
+        whole = frontier(case.world, reward, case.length, context, beta=2.0, searches=1000)
+        for point in whole.points:
+            assert curve.regret(point.log_prob, point.reward) >= -1e-9
+
+
+@pytest.mark.parametrize("betas", [[], [-1.0], [1.0, 1.0], [float("inf")]])
+def test_weights_of_many_frontiers_rise(betas: list[float]) -> None:
+    with pytest.raises(ValueError, match="betas is"):
+        frontiers(NGram.fit([[0, 1]], vocabulary=2), [0.0, 1.0], 2, [[]], betas)
 
 
 @pytest.mark.parametrize(("change", "message"), [({"beta": 0.0}, "beta is 0.0"), ({"searches": 1}, "searches is 1")])

@@ -1,0 +1,50 @@
+"""`python -m paper_figures record`: make a run of the evidence study the record that ships with the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.progress import tell
+
+__all__ = ["RecordOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """Which run is recorded, and where."""
+
+    runs: Path = option(help="the folder that `experiment evidence --out` was given", metavar="DIR")
+    record: Path | None = option(None, "where the record goes (default: the package's own)", metavar="DIR")
+    json: bool = json_option()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `record` to a parser."""
+    add_options(parser, RecordOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the record of a run's answers and frontiers; ValueError where there is no whole run.
+
+    `--json`: `files`, each with its bytes.
+    """
+    options = read_options(RecordOptions, args)
+    folder = options.runs / "evidence"
+    tell(f"record: reading {folder} ...")
+
+    from paper_figures.recorded import FOLDER
+    from paper_figures.recorded.pack import pack
+    from paper_figures.studies.evidence import read_rows
+    from rws_decode.common.files import parse_json
+
+    rows = read_rows(options.runs)
+    about = parse_json((folder / "about.json").read_text(encoding="utf-8"))
+    files = {path.name: path.stat().st_size for path in pack(rows, about, options.record or FOLDER)}
+    print(
+        json.dumps({"files": files}) if options.json else "\n".join(f"{n}: {size:,} bytes" for n, size in files.items())
+    )
+    return 0

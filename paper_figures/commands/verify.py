@@ -1,0 +1,66 @@
+"""`python -m paper_figures verify`: compute a sample of the recorded answers again, and say how many are equal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.progress import progress, tell
+
+if TYPE_CHECKING:
+    from paper_figures.recorded.again import Verified
+
+__all__ = ["VerifyOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """Which recorded answers are computed again."""
+
+    sample: int = option(40, "how many answers, drawn without replacement", least=1)
+    seed: int = option(0, "of the draw", least=0)
+    record: Path | None = option(None, "the record (default: the one that ships)", metavar="DIR")
+    json: bool = json_option()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `verify` to a parser."""
+    add_options(parser, VerifyOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute the answers, print what became of them, and return 0 if none differs beyond a near-tie, else 1.
+
+    `--json`: `checked`, `equal`, `near_ties` and `differ`, as `paper_figures.recorded.again.Verified` has them.
+    """
+    options = read_options(VerifyOptions, args)
+    from paper_figures.recorded import FOLDER, read_recorded
+
+    record = read_recorded(options.record or FOLDER)
+    tell("verify: loading the models of the record ...")
+    from paper_figures.recorded.again import Verified, sample_of, verify
+
+    sample = sample_of(record, options.sample, options.seed)
+    outcome = Verified(0, 0, 0, ())
+    with progress("verify", len(sample), "answer") as shown:
+        for now in verify(record, sample):
+            shown.advance(now.checked - outcome.checked)
+            outcome = now
+    print(json.dumps(outcome.to_json(), allow_nan=False) if options.json else _text(outcome, record.about["date"]))
+    return 1 if outcome.differ else 0
+
+
+def _text(outcome: Verified, date: str) -> str:
+    lines = [f"{outcome.equal} of {outcome.checked} recorded answers of {date} are computed again with equal tokens."]
+    if outcome.near_ties:
+        lines.append(f"{outcome.near_ties} have other tokens after a near-tie, where last digits of logits decide.")
+    for row in outcome.differ:
+        number = "" if row.number is None else f" {row.number:g}"
+        drawn = ", drawn" if row.drawn else ""
+        lines += [f"{row.world}, prompt {row.prompt}, {row.method}{number}{drawn}, {row.steps} steps differs:"]
+        lines += [f"  recorded: {row.recorded_text}", f"  computed: {row.text}"]
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""How far a model's predictions are from those of one joint law: two positions drawn in either order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.path_diagnostics import canvas_with_masks, log_probabilities
+
+__all__ = ["exchange_distance"]
+
+_CANVASES = 64  # of one forward
+
+
+def exchange_distance(
+    predictor: MaskPredictor, canvas: Sequence[int], first: int, second: int, left_out: float = 0.0
+) -> tuple[float, float]:
+    r"""Bound the total variation between drawing one masked position before another and after it, between 0 and 1.
+
+    A token of each position is drawn: q_i(u) q_j(v | u) in one order, q_j(v) q_i(u | v) in the other. The distance of
+    the two laws is 0 on every canvas exactly if the model's conditionals are those of one joint law (docs/theory.md,
+    eq. (T67)). One that is positive beyond rounding proves that none has them.
+
+    Every token that is drawn first costs a canvas of a forward. With `left_out` above 0 the least likely tokens of each
+    position, of at most that probability together, are not asked for. The result is (lower, upper); they differ by the
+    smaller of the two probabilities that are left out, and without `left_out` by rounding only. `circulation` asks the
+    same of one token each.
+
+    canvas : ids of prompt and answer, masks where nothing stands. first, second : columns that are masked, from 0.
+    left_out : a probability below 1/2. ValueError for other values.
+
+    >>> from rws_decode.testing import exact_predictor
+    >>> from rws_theory.worlds.joint_table import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> max(exchange_distance(predictor, [2, 2], 0, 1)) < 1e-12
+    True
+    """
+    row = canvas_with_masks(predictor, canvas, {"first": first, "second": second})
+    if not 0 <= left_out < 0.5:
+        raise ValueError(f"left_out is {left_out!r}: a probability from 0 to below 0.5 is needed")
+    one, other = np.exp(log_probabilities(predictor, [row], [(0, first), (0, second)]).numpy())
+    ours, theirs = _likely(one, left_out), _likely(other, left_out)
+    ahead = one[ours, None] * _after(predictor, row, first, second, ours)[:, theirs]
+    behind = other[theirs, None] * _after(predictor, row, second, first, theirs)[:, ours]
+    inside = float(np.abs(ahead - behind.T).sum())
+    outside = [max(0.0, 1 - float(part.sum())) for part in (ahead, behind)]
+    return (inside + abs(outside[0] - outside[1])) / 2, (inside + sum(outside)) / 2
+
+
+def _likely(law: NDArray[np.float64], left_out: float) -> NDArray[np.int64]:
+    """Return the tokens of positive probability without the least likely, of at most `left_out` together."""
+    order = np.argsort(law, kind="stable")
+    rest = int(np.searchsorted(np.cumsum(law[order]), left_out, side="right")) if left_out else 0
+    return np.array([token for token in order[rest:] if law[token] > 0])
+
+
+def _after(
+    predictor: MaskPredictor, canvas: Sequence[int], shown: int, asked: int, tokens: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the probabilities of one column, [tokens, vocabulary], after each of these tokens in another."""
+    rows = []
+    for some in np.array_split(tokens, -(-len(tokens) // _CANVASES)):
+        canvases = [[*canvas[:shown], int(token), *canvas[shown + 1 :]] for token in some]
+        at = [(index, asked) for index in range(len(some))]
+        rows.append(np.exp(log_probabilities(predictor, canvases, at).numpy()))
+    return np.concatenate(rows)

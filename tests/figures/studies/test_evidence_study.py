@@ -1,0 +1,172 @@
+"""The evidence study: its arms are what their names say, a run resumes, and its record can be computed again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_figures.__main__ import main
+from paper_figures.recorded import FOLDER, read_recorded, recorded
+from paper_figures.recorded.again import verify
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.evidence import Options, read_rows, run
+from paper_figures.studies.summaries.evidence import answers_of, frontiers_of, with_better_scale, with_regret
+from rws_theory.gain import reward_factor
+
+WORLD = WORLDS["english:era"]
+SMALL = {"worlds": (WORLD.name,), "prompts": 3, "validation": 1, "reward_scale": (2.0,), "drawn_scale": 2.0}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run the study on three prompts of the exact world."""
+    out = tmp_path_factory.mktemp("evidence")
+    report = run(Options(out=str(out), weights=3, **SMALL))  # type: ignore[arg-type]
+    assert report["units"]["failed"] == 0
+    yield out
+
+
+@pytest.fixture(scope="module")
+def answers(runs: Path) -> pd.DataFrame:
+    """Return the answers of that run, with their regrets."""
+    rows = read_rows(runs)
+    return with_regret(with_better_scale(answers_of(rows)), frontiers_of(rows))
+
+
+def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: bool = False) -> pd.DataFrame:
+    """Return a test arm's answers by prompt, in its usual number of steps."""
+    same = (answers["method"] == method) & (answers["drawn"] == drawn) & (answers["split"] == "test")
+    same &= answers["number"].isna() if number is None else answers["number"] == number
+    return answers[same & (answers["steps"] == WORLD.steps)].set_index("prompt").sort_index()
+
+
+# --- arms -------------------------------------------------------------------------------------------------------------
+
+
+RUNS = st.dictionaries(
+    st.text("abcdef", min_size=1, max_size=3), st.lists(st.floats(-9, 9), min_size=4, max_size=4), min_size=2
+)
+
+
+@given(runs=RUNS, seed=st.integers(0, 5))
+def test_another_prompts_rewards_are_used_once_each_and_never_ones_own(runs: dict[str, list[float]], seed: int) -> None:
+    marked = {name: [float(index), *rewards[1:]] for index, (name, rewards) in enumerate(sorted(runs.items()))}
+    swapped = numbers_of_runs("swapped", 8.0, marked, seed)
+    given_to = {name: int(numbers["rewards"][0]) for name, numbers in swapped.items()}
+    assert sorted(given_to.values()) == list(range(len(runs)))
+    assert all(donor != index for index, donor in enumerate(given_to[name] for name in sorted(runs)))
+
+
+@given(runs=RUNS, scale=st.floats(0.1, 32))
+def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale: float) -> None:
+    factors = {name: np.array([reward_factor(reward, scale) for reward in rewards]) for name, rewards in runs.items()}
+    constant, schedule, shuffled = (
+        numbers_of_runs(method, scale, runs) for method in ("constant", "schedule", "shuffled")
+    )
+    mean_by_step = [np.mean([factors[name][step] for name in runs]) for step in range(4)]
+    for name, rewards in runs.items():
+        assert constant[name]["scale"] == pytest.approx(factors[name].mean())
+        assert schedule[name]["factors"] == pytest.approx(mean_by_step)
+        assert sorted(shuffled[name]["rewards"]) == sorted(rewards)
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(ValueError, match="rewards is of 1 prompts"):
+        numbers_of_runs("swapped", 8.0, {"a": [0.0]})
+    with pytest.raises(ValueError, match="run is None: constant is made from rws runs"):
+        unit_of(WORLD, Arm("constant", 8.0), Prompt("a", ("peace",)), "test")
+
+
+def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
+    test = answers[answers["split"] == "test"]
+    counts = test.groupby(["method", "number", "drawn", "steps"], dropna=False).size()
+    assert set(counts) == {3}
+    assert set(test["method"]) == set(METHODS)
+    assert (test["regret"] > -1e-6).all()
+
+
+def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
+    rws, constant = of(answers, "rws", 2.0), of(answers, "constant", 2.0)
+    assert constant["mean_factor"].to_numpy() == pytest.approx(rws["mean_factor"].to_numpy())
+    assert (of(answers, "schedule", 2.0)["mean_factor"].nunique()) == 1
+    assert (of(answers, "left-to-right")["god_tokens"] == 0).all()
+    assert (of(answers, "best-of", 4.0, True)["reward"] >= of(answers, "best-of", 2.0, True)["reward"]).all()
+    assert (of(answers, "best-of", 2.0, True)["forwards"] > WORLD.steps).all()
+    better = of(answers, "better-scale", 2.0)
+    both = [of(answers, "default"), of(answers, "temperature", 2.0)]
+    assert (better["reward"] == np.maximum(*(each["reward"] for each in both))).all()
+    assert (better["forwards"] == 2 * WORLD.steps).all()
+
+
+# --- runs and records -------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_resumed_and_computes_nothing_twice(runs: Path) -> None:
+    report = run(Options(out=str(runs), weights=3, **SMALL))  # type: ignore[arg-type]
+    assert report["units"]["computed"] == 0
+
+
+def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["record", "--runs", str(runs), "--record", str(tmp_path), "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["files"]) == {"answers.parquet", "frontiers.parquet", "about.json"}
+    first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["record", "--runs", str(runs), "--record", str(tmp_path)]) == 0
+    assert first == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    capsys.readouterr()
+    assert main(["verify", "--record", str(tmp_path), "--sample", "12", "--seed", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"checked": 12, "equal": 12, "near_ties": 0, "differ": []}
+
+
+def test_an_answer_that_is_not_the_recorded_one_is_named(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["record", "--runs", str(runs), "--record", str(tmp_path)]) == 0
+    record = read_recorded(tmp_path)
+    altered = record.answers.assign(tokens="0" * 16, text="another text", near_ties=0, near_tokens=0)
+    altered[altered["method"] == "left-to-right"].to_parquet(tmp_path / "answers.parquet")
+    capsys.readouterr()
+    assert main(["verify", "--record", str(tmp_path), "--sample", "1"]) == 1
+    said = capsys.readouterr().out
+    assert "left-to-right" in said and "recorded: another text" in said
+
+
+def test_a_missing_record_or_run_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--record", str(tmp_path)]) == 2
+    assert "no record of the evidence study" in capsys.readouterr().err
+    assert main(["record", "--runs", str(tmp_path)]) == 2
+    assert "no whole run of `experiment evidence" in capsys.readouterr().err
+
+
+# --- the record that ships --------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_record_is_whole_and_small() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir() if path.suffix == ".parquet") <= 5 * 2**20
+    record = recorded()
+    test = record.answers[record.answers["split"] == "test"]
+    counts = test.groupby(["world", "method", "number", "drawn", "steps"], dropna=False).size()
+    assert set(test["world"]) == set(WORLDS) and set(counts) == {record.about["prompts"]}
+    assert record.about["prompts"] >= 400 and record.about["validation"] >= 64
+    validation = record.answers[record.answers["split"] == "validation"]
+    for world, scales in record.about["chosen"].items():
+        means = validation[validation["world"] == world].groupby(["method", "number"])["reward"].mean()
+        assert {method: means[method].idxmax() for method in ("rws", "temperature")} == scales
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_one_recorded_answer_of_each_arm_is_computed_again(world: str) -> None:
+    """A change of the decoder that changes an answer fails here, until the record is made anew."""
+    record = read_recorded(FOLDER)
+    arms = ["method", "number", "drawn", "steps"]
+    test = record.answers[(record.answers["world"] == world) & (record.answers["split"] == "test")]
+    rows = test.groupby(arms, dropna=False).sample(1, random_state=0)
+    *_, outcome = verify(record, rows)
+    assert outcome.checked == len(rows) and not outcome.differ
