@@ -150,6 +150,8 @@ def _short(arm: Arm, near: bool) -> str | None:
         if greedy and arm.method in ("temperature", "rws"):
             return f"{arm.number:g}" if arm.method == "temperature" else f"RWS {arm.number:g}"
         return "default" if arm == Arm("default") else None
+    if arm == Arm("tilt-sample", 0.0, 1.0, True):
+        return "drawn from the world"
     if arm.method in ("tilt-sample", "tilt-decode"):
         return f"{'drawn' if arm.method == 'tilt-sample' else 'decoded'} tilt {arm.number:g}"
     if arm.method in ("left-to-right",) and not arm.one_by_one:

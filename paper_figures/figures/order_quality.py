@@ -177,7 +177,7 @@ def _sentences(data: Orders) -> tuple[str, ...]:
             widest = max(pairs, key=lambda pair: abs(pair.difference.mean))
             lines.append(
                 f"In {world}, at GODs at most {_NEAR:g} token apart, {name.title} differ{_s(name)} by up to "
-                f"{abs(widest.difference.mean):.2f} {name.unit}. {_pair(widest)}."
+                f"{abs(widest.difference.mean):.2f} {name.unit}: {_pair(widest)}."
             )
         lines += [_spans(world, places), _ends(data, world)]
         rest = [_pair(pair) for pair in sorted(pairs, key=lambda pair: -abs(pair.difference.mean))[1:]]

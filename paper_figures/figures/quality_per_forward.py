@@ -153,7 +153,7 @@ def _best(data: Costs, world: str, measure: str) -> list[Arm]:
 
 def _sentences(data: Costs) -> tuple[str, ...]:
     """Return, for each world and measure, RWS beside the arms of equal cost, and beside the best of no more cost."""
-    lines = []
+    lines, bests = [], []
     for world, costs in data.costs.items():
         arms, rws = arms_of(data.evidence, world), chosen_scale(data.evidence, world)
         if rws is None or rws not in costs:
@@ -167,6 +167,7 @@ def _sentences(data: Costs) -> tuple[str, ...]:
         for measure in measures_of(world):
             cheap = [arm for arm, (_, cost) in costs.items() if cost <= own and measure in data.quality[world][arm]]
             best = max(cheap, key=lambda arm: data.quality[world][arm][measure].mean)
+            bests.append(best == rws)
             said = []
             for arm in dict.fromkeys([*equal, *([best] if best != rws else [])]):
                 difference = difference_of(arms[rws], arms[arm], measure)
@@ -179,7 +180,13 @@ def _sentences(data: Costs) -> tuple[str, ...]:
                     f"In {world}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
                     f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
                 )
-    return tuple(lines)
+    if not bests:
+        return ()
+    headline = (
+        f"In {sum(bests)} of {len(bests)} comparisons, by world and measure, RWS at the scale chosen for it has the "
+        "best mean among arms of no more forwards and reward calls."
+    )
+    return (headline, *lines)
 
 
 def _table(data: Costs) -> Table:

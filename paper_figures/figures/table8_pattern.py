@@ -242,17 +242,16 @@ def _is_pattern(shares: Mapping[str, Share]) -> bool:
 
 def _sentence(world: str, scale: float, shares: Mapping[str, Share]) -> str:
     god, level = shares["god_tokens"], shares["log_perplexity"]
-    pattern = "the pattern of Table 8" if _is_pattern(shares) else "not the pattern of Table 8"
     line = (
-        f"In {world}, RWS {scale:g} changes the default's GOD by {text_of(god.rws, signed=True)} tokens and its log of "
-        f"perplexity by {text_of(level.rws, signed=True)}: {pattern}."
+        f"RWS {scale:g} in {world} changes GOD by {text_of(god.rws, signed=True)} tokens and log perplexity by "
+        f"{text_of(level.rws, signed=True)} from the default: {'' if _is_pattern(shares) else 'not '}Table 8's pattern."
     )
     parts = [
-        f"{text_of(Interval(*(100 * number for number in share.share)), 0)} % of the change in {_MEASURES[measure]}"
-        for measure, share in shares.items()
+        f"{text_of(Interval(*(100 * number for number in share.share)), 0)} % of the {which}"
+        for which, share in (("first", god), ("second", level))
         if share.share is not None
     ]
-    return f"{line} Its constant makes {' and '.join(sorted(parts, key=len))}." if parts else line
+    return f"{line} Its constant makes {' and '.join(parts)}." if parts else line
 
 
 def _table(data: Pattern) -> Table:

@@ -98,6 +98,7 @@ def test_each_figure_draws_and_says_where_its_numbers_are_from(
     assert source_line(made) in picture.caption and "`the command`" in picture.caption
     assert exhibit.conclusions and not re.search(r"\bnan\b|\binf\b", " ".join((*exhibit.conclusions, picture.alt)))
     assert exhibit.tables[0].rows and exhibit.inputs == ()
+    assert len(exhibit.conclusions[0].split()) <= 50  # the page begins with it
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from paper_figures.exhibits.evidence import arms_of, difference_of, interval_of
@@ -28,9 +29,13 @@ def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
 def compared(interval: Interval, more: str, less: str, digits: int = 2) -> str:
     """Return what a difference says: `more` or `less` where its interval excludes 0, else that none is shown.
 
+    Where all differences are 0, the bootstrap knows no interval, and that is said.
+
     >>> compared(Interval(-2.0, -3.0, -1.0), "more", "less", 1), compared(Interval(0.0, -1.0, 1.0), "more", "less", 1)
     ('2.0 [1.0, 3.0] less', 'no difference shown (+0.0 [-1.0, +1.0])')
     """
+    if interval == (0.0, -inf, inf):  # that of differences which are all 0
+        return "the same for every prompt"
     if interval.low > 0:
         return f"{text_of(interval, digits)} {more}"
     if interval.high < 0:
