@@ -110,13 +110,15 @@ def _panel(axes: Axes, data: Costs, world: str, measure: str) -> list[Label]:
         if interval is None:
             continue
         family = family_of(arm)
-        beside = 1.05 ** (names.index(family) - (len(names) - 1) / 2)  # families of equal cost stand side by side
+        beside = 1.08 ** (names.index(family) - (len(names) - 1) / 2)  # families of equal cost stand side by side
         x, color = forwards * beside, FAMILIES[family].color
         draw_arm(axes, arm, Interval(x, x, x), interval, markersize=5, label=None, zorder=4 if family == "rws" else 3)
         if floor is not None and interval.mean < floor:
             labels.append(Label(x, floor + 0.02, f"{title_of(arm)}: {interval.mean:.2f} \N{DOWNWARDS ARROW}", color))
         elif arm in best or (arm.method == "rws" and not arm.sampling_temperature):
             labels.append(Label(x, interval.mean, title_of(arm), color))
+        else:
+            labels.append(Label(x, interval.mean, "", color))
         if cost > forwards:
             axes.plot([x, cost * beside], [interval.mean] * 2, color=color, linewidth=0.5, alpha=0.6, zorder=1.5)
             axes.plot(cost * beside, interval.mean, color=color, marker="|", markersize=7, zorder=2)
