@@ -206,7 +206,8 @@ def exhibit(runs: Path) -> Exhibit:
         "beta, the mean over prompts of the text of largest log p + beta reward. Its lower end is the most probable "
         "text. Lines join a method's scales, and the numbers are c of temperature and s_R of RWS. "
         "The dashed frame is the lower panel. Right: mean regret, that is how many nats more log p a text "
-        "of at least the same reward may have, and the mean reward. Bars: 95 % BCa intervals over prompts. "
+        "of at least the same reward may have, and the mean reward. Where the most "
+        "probable text has more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
         f"{MARKS_LINE} {source_line(data.evidence)}"
     )
     return Exhibit(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from paper_figures.exhibits.evidence import arms_of, difference_of, interval_of
+from paper_figures.exhibits.evidence import MEASURES, arms_of, difference_of, interval_of
 from paper_figures.exhibits.evidence_looks import path_of, title_of
 from paper_figures.figures.parts.evidence_frontier import mean_frontier, points_of, regrets_of, reward_lacking
 from paper_figures.recorded import Recorded
@@ -78,13 +78,15 @@ def frontier_lines(evidence: Recorded, world: str) -> tuple[str, ...]:
     lines.append(_most_probable(evidence, world, rws))
     beside = [Arm("default"), *filter(None, [chosen_scale(evidence, world, "temperature")])]
     beside += [rws._replace(method=method) for method in ("constant", "schedule", "swapped")]
-    said = []
-    for other in beside:
-        difference = difference_of(arms[rws], arms[other], "regret") if other in arms else None
-        if difference is not None:
-            said.append(f"{title_of(other)}: {compared(difference, 'more', 'less', 1)}")
-    if said:
-        lines.append(f"Regret of {title_of(rws)} in nats beside others, paired. {'; '.join(said)}.")
+    for measure, name, digits in (("regret", "Regret", 1), ("reward_sd", "Reward", 2)):
+        said = []
+        for other in beside:
+            difference = difference_of(arms[rws], arms[other], measure) if other in arms else None
+            if difference is not None:
+                said.append(f"{title_of(other)}: {compared(difference, 'more', 'less', digits)}")
+        if said:
+            unit = MEASURES[measure].unit
+            lines.append(f"{name} of {title_of(rws)} beside others, {unit}, paired. {'; '.join(said)}.")
     lines += [_reward_users(evidence, world, rws), _least(regrets)]
     return tuple(filter(None, lines))
 
