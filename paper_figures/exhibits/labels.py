@@ -28,7 +28,11 @@ class Label(NamedTuple):
 
 
 def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: float = 8.0) -> None:
-    """Write each label at the side of its point where it covers least. Call it when limits and legends are set."""
+    """Write each label at the side of its point where it covers least. Call it when limits and legends are set.
+
+    Labels without a text are points that others should not cover. A label that stands far from its point has a line
+    to it.
+    """
     picture.draw_without_rendering()  # only now does each panel have its size
     points = picture.dpi / 72
     for axes, wanted in labels.items():
@@ -37,6 +41,8 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
         frame = Bbox.from_extents(*(inside.extents / points))
         taken = [Bbox.from_bounds(x - _POINT, y - _POINT, 2 * _POINT, 2 * _POINT) for x, y in places]
         for label, (x, y) in zip(wanted, places, strict=True):
+            if not label.text:
+                continue
             width = _WIDTH * size * len(label.text.replace("$", "").replace("_", ""))
             boxes = {}
             for far in (1.0, 2.4, 4.0):
@@ -44,10 +50,10 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
                     across, above = 5.0 * far * right, 4.0 * far * up
                     left = x + across - width * (1 - right) / 2
                     low = y + above - _HEIGHT * size * (1 - up) / 2
-                    boxes[across, above, right, up] = Bbox.from_bounds(left, low, width, _HEIGHT * size)
-            (across, above, right, up), box = min(
+                    boxes[far, across, above, right, up] = Bbox.from_bounds(left, low, width, _HEIGHT * size)
+            (far, across, above, right, up), box = min(
                 boxes.items(),
-                key=lambda item: _covered(item[1], taken, frame) + 0.4 * (item[0][0] ** 2 + item[0][1] ** 2) ** 0.5,
+                key=lambda item: _covered(item[1], taken, frame) + 0.4 * (item[0][1] ** 2 + item[0][2] ** 2) ** 0.5,
             )
             taken.append(box)
             axes.annotate(
@@ -60,6 +66,7 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
                 ha={1: "left", 0: "center", -1: "right"}[right],
                 va={1: "bottom", 0: "center", -1: "top"}[up],
                 annotation_clip=True,
+                arrowprops={"arrowstyle": "-", "color": label.color, "linewidth": 0.5} if far > 1 else None,
                 path_effects=[withStroke(linewidth=2, foreground="white")],
                 zorder=6,
             )

@@ -137,24 +137,26 @@ def _places(axes: Axes, data: Frontiers) -> None:
 def _labels(data: Frontiers, axes: Axes, near: bool) -> list[Label]:
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     return [
-        Label(x.mean, y.mean, text, FAMILIES[family_of(arm)].color)
+        Label(x.mean, y.mean, _short(arm, near), FAMILIES[family_of(arm)].color)
         for arm, (x, y) in data.places.items()
-        if (text := _short(arm, near)) and left <= x.mean <= right and low <= y.mean <= high
+        if left <= x.mean <= right and low <= y.mean <= high
     ]
 
 
-def _short(arm: Arm, near: bool) -> str | None:
+def _short(arm: Arm, near: bool) -> str:
     """Return what stands beside an arm's marker: the number of a path near by, a name of the others in the whole."""
     if near:
         greedy = not arm.sampling_temperature and not arm.one_by_one
         if greedy and arm.method in ("temperature", "rws"):
             return f"{arm.number:g}" if arm.method == "temperature" else f"RWS {arm.number:g}"
-        return "default" if arm == Arm("default") else None
+        return "default" if arm == Arm("default") else ""
+    if arm == Arm("tilt-sample", 0.0, 1.0, True):
+        return "drawn from the world"
     if arm.method in ("tilt-sample", "tilt-decode"):
         return f"{'drawn' if arm.method == 'tilt-sample' else 'decoded'} tilt {arm.number:g}"
     if arm.method in ("left-to-right",) and not arm.one_by_one:
         return "left to right"
-    return f"{arm.number:g} particles" if arm.method == "particles" else None
+    return f"{arm.number:g} particles" if arm.method == "particles" else ""
 
 
 def _look_near(axes: Axes, data: Frontiers) -> None:
@@ -204,7 +206,8 @@ def exhibit(runs: Path) -> Exhibit:
         "beta, the mean over prompts of the text of largest log p + beta reward. Its lower end is the most probable "
         "text. Lines join a method's scales, and the numbers are c of temperature and s_R of RWS. "
         "The dashed frame is the lower panel. Right: mean regret, that is how many nats more log p a text "
-        "of at least the same reward may have, and the mean reward. Bars: 95 % BCa intervals over prompts. "
+        "of at least the same reward may have, and the mean reward. Where the most "
+        "probable text has more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
         f"{MARKS_LINE} {source_line(data.evidence)}"
     )
     return Exhibit(

@@ -110,13 +110,15 @@ def _panel(axes: Axes, data: Costs, world: str, measure: str) -> list[Label]:
         if interval is None:
             continue
         family = family_of(arm)
-        beside = 1.05 ** (names.index(family) - (len(names) - 1) / 2)  # families of equal cost stand side by side
+        beside = 1.08 ** (names.index(family) - (len(names) - 1) / 2)  # families of equal cost stand side by side
         x, color = forwards * beside, FAMILIES[family].color
         draw_arm(axes, arm, Interval(x, x, x), interval, markersize=5, label=None, zorder=4 if family == "rws" else 3)
         if floor is not None and interval.mean < floor:
             labels.append(Label(x, floor + 0.02, f"{title_of(arm)}: {interval.mean:.2f} \N{DOWNWARDS ARROW}", color))
         elif arm in best or (arm.method == "rws" and not arm.sampling_temperature):
             labels.append(Label(x, interval.mean, title_of(arm), color))
+        else:
+            labels.append(Label(x, interval.mean, "", color))
         if cost > forwards:
             axes.plot([x, cost * beside], [interval.mean] * 2, color=color, linewidth=0.5, alpha=0.6, zorder=1.5)
             axes.plot(cost * beside, interval.mean, color=color, marker="|", markersize=7, zorder=2)
@@ -153,7 +155,7 @@ def _best(data: Costs, world: str, measure: str) -> list[Arm]:
 
 def _sentences(data: Costs) -> tuple[str, ...]:
     """Return, for each world and measure, RWS beside the arms of equal cost, and beside the best of no more cost."""
-    lines = []
+    lines, bests = [], []
     for world, costs in data.costs.items():
         arms, rws = arms_of(data.evidence, world), chosen_scale(data.evidence, world)
         if rws is None or rws not in costs:
@@ -167,6 +169,7 @@ def _sentences(data: Costs) -> tuple[str, ...]:
         for measure in measures_of(world):
             cheap = [arm for arm, (_, cost) in costs.items() if cost <= own and measure in data.quality[world][arm]]
             best = max(cheap, key=lambda arm: data.quality[world][arm][measure].mean)
+            bests.append(best == rws)
             said = []
             for arm in dict.fromkeys([*equal, *([best] if best != rws else [])]):
                 difference = difference_of(arms[rws], arms[arm], measure)
@@ -179,7 +182,13 @@ def _sentences(data: Costs) -> tuple[str, ...]:
                     f"In {world}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
                     f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
                 )
-    return tuple(lines)
+    if not bests:
+        return ()
+    headline = (
+        f"In {sum(bests)} of {len(bests)} comparisons, by world and measure, RWS at the scale chosen for it has the "
+        "best mean among arms of no more forwards and reward calls."
+    )
+    return (headline, *lines)
 
 
 def _table(data: Costs) -> Table:

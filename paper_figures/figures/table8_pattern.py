@@ -8,13 +8,11 @@ Run time: ten seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
@@ -42,20 +40,17 @@ from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import PRINTED, figure, panel_title
 from paper_figures.figures.parts.evidence_sentences import text_of
+from paper_figures.figures.parts.table8_shares import MEASURES_OF_TABLE8, sentences, shares_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import METHODS, Arm
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-if TYPE_CHECKING:
-    import pandas
-
-__all__ = ["Pattern", "Share", "compute", "draw", "exhibit", "share_of_change"]
+__all__ = ["Pattern", "compute", "draw", "exhibit"]
 
 NEEDS: tuple[str, ...] = ()
 _PATHS = ("temperature", "rws", "constant", "schedule")
-_MEASURES = {"log_perplexity": "perplexity", "god_tokens": "GOD"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +59,6 @@ class Pattern:
 
     evidence: Recorded
     places: Mapping[str, Mapping[Arm, tuple[Interval, Interval]]]
-
-
-@dataclass(frozen=True)
-class Share:
-    """The change of RWS from the default and of its constant, and the second as a share of the first.
-
-    The share is None where the interval of RWS's own change holds 0.
-    """
-
-    rws: Interval
-    constant: Interval
-    share: Interval | None
 
 
 def compute(runs: Path) -> Pattern:
@@ -91,26 +74,6 @@ def compute(runs: Path) -> Pattern:
         for world in worlds_in(evidence)
     }
     return Pattern(evidence, {world: arms for world, arms in places.items() if arms})
-
-
-def share_of_change(
-    default: pandas.DataFrame, rws: pandas.DataFrame, constant: pandas.DataFrame, measure: str
-) -> Share | None:
-    """Return how much of the mean change from the default that RWS makes its constant makes too.
-
-    share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts. None
-    where an answer has no such measure.
-    """
-    changes = difference_of(rws, default, measure), difference_of(constant, default, measure)
-    if changes[0] is None or changes[1] is None:
-        return None
-    if changes[0].low <= 0 <= changes[0].high:
-        return Share(*changes, None)
-    pairs = np.stack([(frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (rws, constant)])
-    drawn = np.random.default_rng(0).integers(pairs.shape[1], size=(1999, pairs.shape[1]))
-    means = pairs[:, drawn].mean(axis=2)
-    low, high = np.quantile(means[1] / means[0], [0.025, 0.975])
-    return Share(*changes, Interval(float(pairs[1].mean() / pairs[0].mean()), float(low), float(high)))
 
 
 def draw(data: Pattern) -> Figure:
@@ -213,53 +176,11 @@ def _printed(axes: Axes) -> list[Label]:
     return [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", FAMILIES["temperature"].color) for row in rows]
 
 
-def _shares(data: Pattern) -> Iterator[tuple[str, float, str, Share]]:
-    """Yield the share of change of each world, scale and measure."""
-    for world in data.places:
-        arms, default = arms_of(data.evidence, world), Arm("default")
-        for rws in path_of(arms, "rws"):
-            constant = Arm("constant", rws.number)
-            if default in arms and constant in arms:
-                for measure in _MEASURES:
-                    share = share_of_change(arms[default], arms[rws], arms[constant], measure)
-                    if share is not None:
-                        yield world, float(rws.number or 0.0), measure, share
-
-
-def _sentences(data: Pattern) -> tuple[str, ...]:
-    """Return a sentence for each world and scale, first those where RWS shows the printed pattern."""
-    cells: dict[tuple[str, float], dict[str, Share]] = {}
-    for world, scale, measure, share in _shares(data):
-        cells.setdefault((world, scale), {})[measure] = share
-    whole = {key: shares for key, shares in cells.items() if len(shares) == len(_MEASURES)}
-    ordered = sorted(whole.items(), key=lambda item: not _is_pattern(item[1]))
-    return tuple(_sentence(world, scale, shares) for (world, scale), shares in ordered)
-
-
-def _is_pattern(shares: Mapping[str, Share]) -> bool:
-    return shares["god_tokens"].rws.low > 0 and shares["log_perplexity"].rws.high < 0
-
-
-def _sentence(world: str, scale: float, shares: Mapping[str, Share]) -> str:
-    god, level = shares["god_tokens"], shares["log_perplexity"]
-    pattern = "the pattern of Table 8" if _is_pattern(shares) else "not the pattern of Table 8"
-    line = (
-        f"In {world}, RWS {scale:g} changes the default's GOD by {text_of(god.rws, signed=True)} tokens and its log of "
-        f"perplexity by {text_of(level.rws, signed=True)}: {pattern}."
-    )
-    parts = [
-        f"{text_of(Interval(*(100 * number for number in share.share)), 0)} % of the change in {_MEASURES[measure]}"
-        for measure, share in shares.items()
-        if share.share is not None
-    ]
-    return f"{line} Its constant makes {' and '.join(sorted(parts, key=len))}." if parts else line
-
-
 def _table(data: Pattern) -> Table:
     rows, shown = [], []
-    for world, scale, measure, share in _shares(data):
+    for world, scale, measure, share in shares_of(data.evidence, data.places):
         row = {"world": world, "s_R": scale, "measure": measure}
-        text = {"world": world, "s_R": f"{scale:g}", "measure": _MEASURES[measure]}
+        text = {"world": world, "s_R": f"{scale:g}", "measure": MEASURES_OF_TABLE8[measure]}
         for name, interval in (("RWS", share.rws), ("constant", share.constant), ("share", share.share)):
             row |= {f"{name}{end}": interval and interval[index] for index, end in enumerate(("", ", low", ", high"))}
             text[name] = text_of(interval, signed=name != "share") if interval else ""
@@ -295,6 +216,6 @@ def exhibit(runs: Path) -> Exhibit:
         title,
         (Picture("table8_pattern", draw(data), caption, alt),),
         (_table(data),),
-        conclusions=_sentences(data),
+        conclusions=sentences(data.evidence, data.places),
         inputs=inputs_of(runs),
     )

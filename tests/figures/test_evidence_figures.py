@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from paper_figures.exhibits import evidence as reader
 from paper_figures.exhibits.evidence import arms_of, difference_of, evidence_of, interval_of, source_line
@@ -20,9 +21,11 @@ from paper_figures.exhibits.evidence_looks import FAMILIES, family_of, path_of, 
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
-from paper_figures.figures import frontier, order_quality, quality_per_forward, table8_pattern
+from paper_figures.figures import frontier, order_quality, quality_per_forward
 from paper_figures.figures.parts.evidence_frontier import BETAS, best_reward, mean_frontier, points_of, reward_lacking
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
+from paper_figures.figures.parts.order_pairs import nearest_pairs
+from paper_figures.figures.parts.table8_shares import share_of_change
 from paper_figures.recorded import Recorded
 from paper_figures.runner.results import write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
@@ -98,6 +101,7 @@ def test_each_figure_draws_and_says_where_its_numbers_are_from(
     assert source_line(made) in picture.caption and "`the command`" in picture.caption
     assert exhibit.conclusions and not re.search(r"\bnan\b|\binf\b", " ".join((*exhibit.conclusions, picture.alt)))
     assert exhibit.tables[0].rows and exhibit.inputs == ()
+    assert len(exhibit.conclusions[0].split()) <= 50  # the page begins with it
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,7 +195,7 @@ def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_pat
 def test_pairs_of_equal_god_are_the_nearest(made: Recorded, ship: Made, tmp_path: Path) -> None:
     ship(made)
     data, arms = order_quality.compute(tmp_path), arms_of(made, MINI)
-    pairs = list(order_quality.nearest_pairs(data, MINI))
+    pairs = list(nearest_pairs(data, MINI))
     assert pairs
     for pair in pairs:
         god = arms[pair.fixed]["god_tokens"].mean()
@@ -213,14 +217,14 @@ def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:
     default, constant = arms[Arm("default")], arms[Arm("constant", 8.0)]
     moved = default.assign(god_tokens=default["god_tokens"] + np.linspace(1, 2, len(default)))
     half = default.assign(god_tokens=default["god_tokens"] + np.linspace(0.5, 1, len(default)))
-    share = table8_pattern.share_of_change(default, moved, half, "god_tokens")
+    share = share_of_change(default, moved, half, "god_tokens")
     assert share is not None and share.share is not None
     assert share.share == pytest.approx((0.5, 0.5, 0.5)) and share.rws.mean == pytest.approx(1.5)
-    random = table8_pattern.share_of_change(default, moved, constant, "god_tokens")
+    random = share_of_change(default, moved, constant, "god_tokens")
     assert random is not None and random.share is not None
     change = (constant["god_tokens"] - default["god_tokens"]).mean()
     assert random.share.mean == pytest.approx(change / 1.5) and random.share.low < random.share.mean
-    still = table8_pattern.share_of_change(default, default, constant, "god_tokens")
+    still = share_of_change(default, default, constant, "god_tokens")
     assert still is not None and still.share is None
 
 
@@ -264,6 +268,6 @@ def test_labels_of_equal_points_do_not_cover_each_other() -> None:
         axes.set_xlim(0, 1)
         place_labels(picture, {axes: [Label(0.5, 0.5, f"label {index}", "black") for index in range(6)]})
         FigureCanvasAgg(picture).draw()
-        boxes = [text.get_window_extent() for text in axes.texts]
+        boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the lines to their points
     pairs = [(first, second) for index, first in enumerate(boxes) for second in boxes[:index]]
     assert len(boxes) == 6 and not any(first.overlaps(second) for first, second in pairs)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
-from paper_figures.exhibits.evidence import arms_of, difference_of, interval_of
+from paper_figures.exhibits.evidence import MEASURES, arms_of, difference_of, interval_of
 from paper_figures.exhibits.evidence_looks import path_of, title_of
 from paper_figures.figures.parts.evidence_frontier import mean_frontier, points_of, regrets_of, reward_lacking
 from paper_figures.recorded import Recorded
@@ -28,9 +29,13 @@ def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
 def compared(interval: Interval, more: str, less: str, digits: int = 2) -> str:
     """Return what a difference says: `more` or `less` where its interval excludes 0, else that none is shown.
 
+    Where all differences are 0, the bootstrap knows no interval, and that is said.
+
     >>> compared(Interval(-2.0, -3.0, -1.0), "more", "less", 1), compared(Interval(0.0, -1.0, 1.0), "more", "less", 1)
     ('2.0 [1.0, 3.0] less', 'no difference shown (+0.0 [-1.0, +1.0])')
     """
+    if interval == (0.0, -inf, inf):  # that of differences which are all 0
+        return "the same for every prompt"
     if interval.low > 0:
         return f"{text_of(interval, digits)} {more}"
     if interval.high < 0:
@@ -73,13 +78,15 @@ def frontier_lines(evidence: Recorded, world: str) -> tuple[str, ...]:
     lines.append(_most_probable(evidence, world, rws))
     beside = [Arm("default"), *filter(None, [chosen_scale(evidence, world, "temperature")])]
     beside += [rws._replace(method=method) for method in ("constant", "schedule", "swapped")]
-    said = []
-    for other in beside:
-        difference = difference_of(arms[rws], arms[other], "regret") if other in arms else None
-        if difference is not None:
-            said.append(f"{title_of(other)}: {compared(difference, 'more', 'less', 1)}")
-    if said:
-        lines.append(f"Regret of {title_of(rws)} in nats beside others, paired. {'; '.join(said)}.")
+    for measure, name, digits in (("regret", "Regret", 1), ("reward_sd", "Reward", 2)):
+        said = []
+        for other in beside:
+            difference = difference_of(arms[rws], arms[other], measure) if other in arms else None
+            if difference is not None:
+                said.append(f"{title_of(other)}: {compared(difference, 'more', 'less', digits)}")
+        if said:
+            unit = MEASURES[measure].unit
+            lines.append(f"{name} of {title_of(rws)} beside others, {unit}, paired. {'; '.join(said)}.")
     lines += [_reward_users(evidence, world, rws), _least(regrets)]
     return tuple(filter(None, lines))
 
