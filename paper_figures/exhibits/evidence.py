@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,8 @@ from paper_figures.statistics.intervals import Interval, exact_share
 from paper_figures.statistics.means import mean_interval, paired_mean_interval
 from paper_figures.statistics.paired_proportions import paired_share_difference
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
+from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
 
 if TYPE_CHECKING:
     import pandas
@@ -64,15 +65,14 @@ MEASURES: dict[str, Measure] = {
 
 
 def evidence_of(runs: Path) -> Recorded:
-    """Return the study's results below `runs` if they are there, else the record that ships with the package.
+    """Return the last whole run of the study below `runs` if there is one, else the record that ships with the package.
 
     Its answers have their regrets, and the better of two scales. MissingRun, with the command, where neither is there;
     ValueError for results that cannot be read.
     """
-    parts = sorted((runs / NAME).glob("units-*/*.parquet"))
-    if parts:
-        state = max(path.stat().st_mtime_ns for path in (*parts, *(runs / NAME).glob("*.json")))
-        return _read(runs.resolve(), len(parts), state)
+    about = runs / NAME / "about.json"
+    if about.is_file():
+        return _read(runs.resolve(), about.stat().st_mtime_ns)
     try:
         return recorded()
     except ValueError as error:
@@ -81,35 +81,16 @@ def evidence_of(runs: Path) -> Recorded:
 
 
 @lru_cache(maxsize=2)
-def _read(runs: Path, _parts: int, state: int) -> Recorded:
-    from paper_figures.runner.manifest import read_manifest
-    from paper_figures.runner.results import read_results
+def _read(runs: Path, _state: int) -> Recorded:
+    from paper_figures.studies.evidence import read_rows
     from paper_figures.studies.summaries.evidence import answers_of, frontiers_of, with_better_scale, with_regret
+    from rws_decode.common.files import parse_json
 
-    manifest = read_manifest(runs / NAME)
-    rows = read_results(runs / NAME, manifest and manifest.results.removeprefix("units-"))
-    if manifest is not None:
-        rows = rows[[unit in manifest for unit in rows["unit"]]]
+    rows = read_rows(runs)
+    about = parse_json((runs / NAME / "about.json").read_text(encoding="utf-8"))
     answers, frontiers = answers_of(rows), frontiers_of(rows)
-    about = _about(answers, datetime.fromtimestamp(state / 1e9, UTC).date().isoformat())
-    return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, about)
-
-
-def _about(answers: pandas.DataFrame, date: str) -> dict[str, Any]:
-    counts = {
-        split: int(answers[answers["split"] == split].groupby("world")["prompt"].nunique().max())
-        for split in answers["split"].unique()
-    }
-    prompts, validation = counts.get("test", 0), counts.get("validation", 0)
-    worlds = [name for name in WORLDS if name in set(answers["world"])]
-    sizes = f"--worlds {' '.join(worlds)} --prompts {prompts} --validation {validation}"
-    return {
-        "command": f"python -m paper_figures experiment {NAME} --out out/runs {sizes}",
-        "date": date,
-        "prompts": prompts,
-        "validation": validation,
-        "own": True,  # these are not the results that ship
-    }
+    # These are not the results that ship.
+    return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, {**about, "own": True})
 
 
 def source_line(evidence: Recorded) -> str:
@@ -127,9 +108,7 @@ def inputs_of(runs: Path) -> tuple[str, ...]:
 
 def worlds_in(evidence: Recorded) -> list[str]:
     """Return the names of the worlds that have test answers, in the study's order."""
-    answers = evidence.answers
-    present = set(answers.loc[answers["split"] == "test", "world"])
-    return [name for name in WORLDS if name in present]
+    return worlds_of(evidence.answers)
 
 
 def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
@@ -143,45 +122,21 @@ def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
 
 @lru_cache(maxsize=8)
 def _arms(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
-    answers, shape = evidence.answers, WORLDS[world]
-    rows = _measured(answers[(answers["world"] == world) & (answers["split"] == "test")], world)
-    arms: dict[Arm, pandas.DataFrame] = {}
-    for (method, number, drawn, steps), frame in rows.groupby(["method", "number", "drawn", "steps"], dropna=False):
-        arm = Arm(
-            str(method), None if number != number else float(number), float(bool(drawn)), int(steps) == shape.length
-        )
-        arms[arm] = frame.drop_duplicates("prompt").set_index("prompt").sort_index()
-    whole = max(map(len, arms.values()), default=0)
-    return {arm: frame for arm, frame in sorted(arms.items(), key=_order) if len(frame) == whole}
+    exact = WORLDS[world].exact
+    # Log perplexity is that of the exact world, else of the causal model.
+    columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent", "log_perplexity": "nll"}
+    arms = {}
+    for arm, frame in sorted(whole_arms(evidence.answers, world).items(), key=_order):
+        scores = {column: scores_of(frame, world, measure) for column, measure in columns.items()}
+        if exact:
+            scores["log_perplexity"] = -scores["log_p_word"]
+        arms[arm] = frame.assign(**scores).set_index("prompt")
+    return arms
 
 
 def _order(item: tuple[Arm, Any]) -> tuple[Any, ...]:
     arm = item[0]
     return arm.method, -1.0 if arm.number is None else arm.number, arm.sampling_temperature, arm.one_by_one
-
-
-def _measured(answers: pandas.DataFrame, world: str) -> pandas.DataFrame:
-    """Return the answers with the columns of `MEASURES`; NaN where an answer has no such measure."""
-    import pandas as pd
-
-    from rws_decode.rewards import load_reward
-
-    guide = load_reward(WORLDS[world].reward)
-    number = {
-        name: pd.to_numeric(answers[name], errors="coerce").astype(float)
-        for name in ("reward", "log_prob", "rules_broken", "nll", "causal_tokens", "regret", "god_tokens")
-    }
-    broken, log_p_word = number["rules_broken"], number["log_prob"] / WORLDS[world].length
-    # That of the exact world, else of the causal model; exp of its mean over answers is their geometric mean.
-    log_perplexity = -log_p_word if WORLDS[world].exact else number["nll"] / number["causal_tokens"]
-    return answers.assign(
-        reward_sd=(number["reward"] - guide.mean) / guide.std,
-        log_p_word=log_p_word,
-        coherent=(broken == 0).astype(float).where(broken.notna()),
-        log_perplexity=log_perplexity,
-        regret=number["regret"],
-        god_tokens=number["god_tokens"],
-    )
 
 
 def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:

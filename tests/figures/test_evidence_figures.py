@@ -27,10 +27,12 @@ from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.figures.parts.order_pairs import nearest_pairs
 from paper_figures.figures.parts.table8_shares import share_of_change
 from paper_figures.recorded import Recorded
+from paper_figures.runner.manifest import write_manifest
 from paper_figures.runner.results import write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, with_better_scale, with_regret
+from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
 ENGLISH, MINI = "english:era", "mini:mini"
@@ -235,7 +237,10 @@ def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, t
     row = {"text": "a", "final_reward": -3.0, "log_prob": -40.0, "forwards": 16, "reward_calls": 16}
     folder = tmp_path / "evidence" / "units-abc"
     folder.mkdir(parents=True)
-    write_part(folder, units, ["1" * 64, "2" * 64], [[row], [row]])
+    hashes = ["1" * 64, "2" * 64]
+    write_part(folder, units, hashes, [[row], [row]])
+    write_manifest(folder, 0, hashes)
+    write_json(tmp_path / "evidence" / "about.json", {"command": "evidence --prompts 2", "date": "2026-01-01"})
     own = evidence_of(tmp_path)
     assert "this page's own run" in source_line(own) and "--prompts 2" in source_line(own)
     frame = arms_of(own, ENGLISH)[Arm("rws", 2.0)]
