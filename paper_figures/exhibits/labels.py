@@ -68,6 +68,7 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
                 annotation_clip=True,
                 arrowprops={"arrowstyle": "-", "color": label.color, "linewidth": 0.5} if far > 1 else None,
                 path_effects=[withStroke(linewidth=2, foreground="white")],
+                bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
                 zorder=6,
             )
 

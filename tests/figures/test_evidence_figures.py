@@ -21,7 +21,7 @@ from paper_figures.exhibits.evidence_looks import FAMILIES, family_of, path_of, 
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
-from paper_figures.figures import frontier, order_quality, quality_per_forward
+from paper_figures.figures import order_quality, quality_per_forward, reward_frontier
 from paper_figures.figures.parts.evidence_frontier import BETAS, best_reward, mean_frontier, points_of, reward_lacking
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.figures.parts.order_pairs import nearest_pairs
@@ -36,7 +36,7 @@ from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
 ENGLISH, MINI = "english:era", "mini:mini"
-NAMES = ("frontier", "quality_per_forward", "order_quality", "table8_pattern")
+NAMES = ("reward_frontier", "quality_per_forward", "order_quality", "table8_pattern")
 PROMPTS = [f"prompt-{index:02d}" for index in range(12)]
 Made = Callable[[Recorded], None]
 
@@ -124,7 +124,7 @@ def test_one_world_is_enough(name: str, world: str, made: Recorded, ship: Made, 
     for picture in exhibit.pictures:
         FigureCanvasAgg(picture.figure).draw()
     other = ({ENGLISH, MINI} - {world}).pop()
-    assert name == "frontier" or other not in " ".join(exhibit.conclusions)
+    assert name == "reward_frontier" or other not in " ".join(exhibit.conclusions)
 
 
 def test_an_arm_that_lacks_prompts_is_left_out(made: Recorded) -> None:
@@ -180,7 +180,7 @@ def test_the_frontier_tells_the_regret_of_the_chosen_scale(made: Recorded, ship:
     ship(made)
     assert chosen_scale(made, ENGLISH) == Arm("rws", 2.0)
     mean = arms_of(made, ENGLISH)[Arm("rws", 2.0)]["regret"].mean()
-    first = _exhibit("frontier", tmp_path).conclusions[0]
+    first = _exhibit("reward_frontier", tmp_path).conclusions[0]
     assert first.startswith(f"In {ENGLISH}, RWS 2 ") and f"lies {mean:.1f} [" in first
 
 
@@ -254,7 +254,7 @@ def test_without_run_and_record_the_command_is_told(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(reader, "recorded", none)
     with pytest.raises(MissingRun, match="python -m paper_figures experiment evidence --out"):
-        frontier.exhibit(tmp_path)
+        reward_frontier.exhibit(tmp_path)
 
 
 def test_every_arm_has_a_family_and_a_path_starts_at_its_least_scale() -> None:

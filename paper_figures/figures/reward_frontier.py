@@ -212,7 +212,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     return Exhibit(
         title,
-        (Picture("frontier", draw(data), caption, _alt(data)),),
+        (Picture("reward_frontier", draw(data), caption, _alt(data)),),
         (_table(data),),
         conclusions=frontier_lines(data.evidence, WORLD),
         inputs=inputs_of(runs),
