@@ -28,7 +28,6 @@ from paper_figures.studies.summaries.evidence_words import (
     counted,
     p_text,
     setting_words,
-    short_text,
     told,
     verdict_sentence,
 )
@@ -137,8 +136,7 @@ def _against_controls(rows: Sequence[Comparison], where: str) -> list[str]:
     if real:
         most = max(real, key=lambda row: abs(row.difference))
         lines.append(f"The largest difference that is real is {told(most)}.")
-    swapped = [row for row in rows if row.arm.method == "swapped"]
-    return [*lines, *(f"RWS minus another prompt's rewards at s_R = {r.scale:g}: {short_text(r)}" for r in swapped)]
+    return lines
 
 
 def schedule_lines(rows: Sequence[Comparison]) -> list[str]:

@@ -82,7 +82,7 @@ def distances_of(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFra
 
 
 def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> list[str]:
-    """Return which method is nearest, and two sentences for RWS at each s_R and for each method that uses a reward."""
+    """Return which method is nearest, and how far RWS is at each s_R, and the method of most reward; the table has all."""
     distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
     if not distances:
         return []
@@ -91,13 +91,16 @@ def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame
         f"In {WORLDS[world].model}, {_title(nearest)} is nearest to the frontier of log p and reward: "
         f"{_span(distances[nearest].log_prob, 1)} nats below it."
     ]
-    for arm, distance in distances.items():
-        if METHODS[arm.method].kind in ("rws", "reward"):
-            lines += [
-                f"{_title(arm)}: at equal reward, its log p is {_span(distance.log_prob, 1)} nats below the best.",
-                f"At equal log p there is a text with {_span(distance.least, 2)} deviations more reward, and none with "
-                f"over {_span(distance.most, 2)} more.",
-            ]
+    using = [arm for arm in distances if METHODS[arm.method].kind == "reward"]
+    told = [arm for arm in distances if arm.method == "rws" and not arm.sampling_temperature]
+    if using:
+        told.append(max(using, key=lambda arm: float(arms[arm]["reward"].mean())))
+    for arm in told:
+        distance = distances[arm]
+        lines.append(
+            f"{_title(arm)}: at equal reward its log p is {_span(distance.log_prob, 1)} nats below the best. At equal "
+            f"log p there is a text with {_span(distance.least, 2)} deviations more reward."
+        )
     return lines
 
 

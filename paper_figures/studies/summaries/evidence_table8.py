@@ -15,7 +15,6 @@ from paper_figures.studies.summaries.evidence_words import (
     listed_words,
     setting_words,
     short_text,
-    with_unit,
 )
 
 if TYPE_CHECKING:
@@ -50,24 +49,26 @@ def table8_rows(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame]
 
 
 def table8_lines(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
-    """Return at which s_R RWS and its controls have Table 8's pattern, and what RWS has over its constant then."""
-    lines = []
+    """Return at which s_R RWS and its controls have Table 8's pattern, and what RWS has over its controls then."""
+    lines, without = [], []
     for scale, group in groupby(table8_rows(rows, arms, world), key=lambda row: row["s_R"]):
         kept = list(group)
-        rws = next((row for row in kept if row["method"] == "rws"), None)
-        if rws is None:
-            continue
-        where = f"{setting_words(world, False)}, s_R = {scale:g}"
-        god, other = (with_unit(name, rws[key]) for name, key in (("god", "god"), (rws["name"], "quality")))
-        lines.append(f"{where}: RWS changes GOD by {god} against the default, and {other}.")
         shown = [control_name(row["method"]) for row in kept if row["pattern"]]
+        if not shown:
+            without.append(f"{scale:g}")
+            continue
         lines.append(
-            f"GOD rises and perplexity falls for {listed_words(shown)}."
-            if shown
-            else "GOD up and perplexity down, as in Table 8, is seen neither for RWS nor for its controls."
+            f"{setting_words(world, False)}, s_R = {scale:g}: GOD rises and perplexity falls against the default for "
+            f"{listed_words(shown)}."
         )
-        for row in kept:
-            if row["direct"] is not None and (shown or row["method"] == "constant"):
-                minus = f"RWS minus {control_name(row['method'])} in {MEASURES[row['name']].title}"
-                lines.append(f"{minus}: {short_text(row['direct'])}")
+        lines += [
+            f"RWS minus {control_name(row['method'])} in {MEASURES[row['name']].title}: {short_text(row['direct'])}"
+            for row in kept
+            if row["direct"] is not None
+        ]
+    if without:
+        lines.append(
+            f"{setting_words(world, False)}, s_R = {' and '.join(without)}: GOD up and perplexity down, as in Table 8, "
+            "is seen neither for RWS nor for its controls."
+        )
     return lines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS
 from paper_figures.studies.summaries.evidence_comparisons import Comparison
 from paper_figures.studies.summaries.evidence_measures import MEASURES
@@ -20,7 +19,6 @@ __all__ = [
     "short_text",
     "told",
     "verdict_sentence",
-    "with_unit",
 ]
 
 MADE = ("constant", "schedule", "swapped")  # at every s_R
@@ -96,18 +94,6 @@ def verdict_sentence(row: Comparison) -> str:
         return "No difference was seen; so few prompts that differ cannot show one."
     least = measure.text(row.least, sign=False)
     return f"No difference was seen; one of {least} {measure.unit} would have been seen with 80 % power."
-
-
-def with_unit(name: str, interval: Interval) -> str:
-    """Return a change by a measure with its interval and unit.
-
-    >>> with_unit("god", Interval(1.0, 0.5, 1.5)), with_unit("log_prob", Interval(0.1, 0.0, 0.2))
-    ('+1.00 [+0.50, +1.50] tokens', 'log p by +0.100 [0.000, +0.200] nats a word')
-    """
-    measure = MEASURES[name]
-    mean, low, high = map(measure.text, interval)
-    label = "" if name == "god" else f"{measure.title} by "
-    return f"{label}{mean} [{low}, {high}] {measure.unit}"
 
 
 def control_name(method: str, title: str | None = None) -> str:
