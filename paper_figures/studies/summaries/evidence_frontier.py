@@ -82,7 +82,7 @@ def distances_of(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFra
 
 
 def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> list[str]:
-    """Return which method is nearest, and how far RWS is at each s_R, and the method of most reward; the table has all."""
+    """Return which method is nearest to the frontier, how far RWS is, and how far the method of most reward is."""
     distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
     if not distances:
         return []
