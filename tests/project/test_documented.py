@@ -191,6 +191,9 @@ THERE: dict[str, str] = {
     r"python -m paper_figures experiment evidence --out out-study/runs .*": (
         "test_evidence_study.py::test_every_arm_answers_every_prompt"
     ),
+    "python -m paper_figures record --runs out-study/runs": (
+        "test_evidence_study.py::test_a_record_of_a_run_is_computed_again"
+    ),
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": (
         "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
