@@ -86,10 +86,12 @@ def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame
     distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
     if not distances:
         return []
-    nearest = min(distances, key=lambda arm: distances[arm].log_prob.mean)
+    regrets = {arm: frame["regret"].to_numpy(dtype=float) for arm, frame in arms.items()}
+    nearest = min((arm for arm in regrets if np.isfinite(regrets[arm]).all()), key=lambda arm: regrets[arm].mean())
+    least = mean_interval(regrets[nearest], np.random.default_rng(0), resamples=1999)
     lines = [
-        f"In {WORLDS[world].model}, {_title(nearest)} is nearest to the frontier of log p and reward: "
-        f"{_span(distances[nearest].log_prob, 1)} nats below it."
+        f"Of all {len(arms)} arms in {WORLDS[world].model}, {_title(nearest)} is nearest to the frontier of log p and "
+        f"reward: {_span(least, 1)} nats below it."
     ]
     using = [arm for arm in distances if METHODS[arm.method].kind == "reward"]
     told = [arm for arm in distances if arm.method == "rws" and not arm.sampling_temperature]

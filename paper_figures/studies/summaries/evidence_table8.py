@@ -68,7 +68,7 @@ def table8_lines(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame
         ]
     if without:
         lines.append(
-            f"{setting_words(world, False)}, s_R = {' and '.join(without)}: GOD up and perplexity down, as in Table 8, "
+            f"{setting_words(world, False)}, s_R = {listed_words(without)}: GOD up and perplexity down, as in Table 8, "
             "is seen neither for RWS nor for its controls."
         )
     return lines
