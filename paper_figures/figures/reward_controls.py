@@ -186,8 +186,9 @@ def exhibit(runs: Path) -> Exhibit:
     )
     said = answers_to(record)
     lines = [
-        f"{answer.question} {sentence}" if not index else sentence
-        for answer in said
+        # The first line of all stands alone on the page's first screen: it needs no question.
+        f"{answer.question} {sentence}" if number and not index else sentence
+        for number, answer in enumerate(said)
         for index, sentence in enumerate(answer.sentences)
     ]
     return Exhibit(

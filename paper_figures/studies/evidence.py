@@ -66,6 +66,8 @@ def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.evidence_arms import WORLDS
 
+    if Path(options.out).exists() and not Path(options.out).is_dir():
+        raise ValueError(f"--out is {options.out}: a file; a directory is needed")
     worlds = [WORLDS[name] for name in options.worlds]
     loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
 

@@ -141,9 +141,9 @@ def frontiers(
     unless the weights are finite, at least 0, and rise.
 
     >>> world = NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2)
-    >>> curve, _ = frontiers(world, [0.0, 1.0], 3, [[0], [1]], [0.0, 1.0, 4.0])
+    >>> curve, _ = frontiers(world, [0.0, 1.0], 3, [[0], [1]], [0.0, 4.0])
     >>> [point.tokens.tolist() for point in curve.points]
-    [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
+    [[0, 0, 0], [1, 1, 1]]
     """
     weights = np.asarray(betas, dtype=float)
     if weights.size == 0 or not np.isfinite(weights).all() or weights[0] < 0 or (np.diff(weights) <= 0).any():

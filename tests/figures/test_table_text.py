@@ -101,7 +101,7 @@ def test_the_reference_stands_first_and_clear_differences_are_marked() -> None:
     order = [(2.0, "rws"), (2.0, "best"), (2.0, "zero"), (8.0, "rws"), (8.0, "best"), (8.0, "zero")]
     assert [(row["scale"], row["method"]) for row in table.rows] == order
     assert [row["net"] for row in table.brief.rows] == ["0", "1*", "0.05"] * 2
-    assert "In brackets" in table.caption and "(+1 in all 8, p 0.016)" in table.shown[1]["net"]
+    assert "In brackets" in table.caption and "(+1 [+0.35, +1], p 0.016)" in table.shown[1]["net"]
     assert table.brief.caption == (
         "Means. A * marks a difference from rws, p < 0.05 after Holm's correction; controls.md has them all."
     )

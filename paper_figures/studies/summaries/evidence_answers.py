@@ -56,7 +56,7 @@ def answers_to(record: Recorded) -> tuple[Answer, ...]:
     arms = {world: arms_of(record.answers, world) for world in worlds}
     asked = {
         "Does RWS do anything that its factor, a schedule or another prompt's rewards do not?": [
-            *([headline(rows)] if headline(rows) else []),
+            *headline(rows),
             *(line for world in worlds for line in reward_lines(rows, world, arms[world])),
         ],
         "Is a less left-to-right order better?": [line for world in worlds for line in order_lines(arms[world], world)],
@@ -96,8 +96,8 @@ def _swapped(rows: Sequence[Comparison], world: str) -> list[str]:
     ]
 
 
-def headline(rows: Sequence[Comparison]) -> str:
-    """Return where RWS differs from its constant, its schedule and another prompt's rewards alike, over all worlds.
+def headline(rows: Sequence[Comparison]) -> list[str]:
+    """Say where RWS differs from its constant, its schedule and another prompt's rewards alike, over all worlds.
 
     It is empty where no runs have all three.
     """
@@ -107,7 +107,7 @@ def headline(rows: Sequence[Comparison]) -> str:
             sets.setdefault((row.world, row.drawn, row.measure, row.scale), []).append(row)
     whole = {key: kept for key, kept in sets.items() if len(kept) == len(MADE)}
     if not whole:
-        return ""
+        return []
     alike = {
         verdict: [k for k, kept in whole.items() if {r.verdict for r in kept} == {verdict}] for verdict in VERDICTS
     }
@@ -120,13 +120,13 @@ def headline(rows: Sequence[Comparison]) -> str:
         for verdict in ("RWS more", "RWS less")
     )
     equivalent = len(alike["equivalent"])
-    lines = [
-        f"RWS has more than {controls} alike in: {more}." if more else f"RWS has more than {controls} alike nowhere.",
-        f"It has less than all three in: {less}." if less else "It has less than all three nowhere.",
-        f"These are {len(whole)} settings of world, measure, sampling and s_R.",
-        f"RWS is equivalent to all three in {equivalent or 'none'} of them. The others are mixed or undecided.",
+    return [
+        f"RWS has more than {controls} alike in {len(alike['RWS more']) or 'none'} of {len(whole)} settings"
+        f"{f': {more}' if more else ''}.",
+        f"It has less than all three in {len(alike['RWS less']) or 'none'}{f': {less}' if less else ''}.",
+        f"RWS is equivalent to all three in {equivalent or 'none'}. The others are mixed or undecided. A setting "
+        "is a world, a measure, a sampling and an s_R.",
     ]
-    return " ".join(lines)
 
 
 def _against_controls(rows: Sequence[Comparison], where: str) -> list[str]:
