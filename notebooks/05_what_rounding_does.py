@@ -118,11 +118,11 @@ path = selection_path(seen.logits, int(seen.chosen.sum()), 0.25, 32.0)
 plots.selection(path, seen.words, seen.positions)
 
 # %%
-grid = tuple(np.geomspace(0.25, 32, 57))
+grid = tuple(np.geomspace(0.25, 32, 29))
 first = {
     name: [
         (run.chosen[0], run.value[0])
-        for run in decode(predictor, [prompt] * 57, Temperature(grid), SHAPE, options=options)
+        for run in decode(predictor, [prompt] * len(grid), Temperature(grid), SHAPE, options=options)
     ]
     for name, options in RANKINGS.items()
 }

@@ -91,7 +91,7 @@ def exchange_distances(name, revealed, left_out):
     return [exchange_distance(predictor, canvas, *pair, left_out) for pair in zip(at[::2], at[1::2], strict=False)]
 
 
-exchange = {"mini": [bounds for revealed in (0, 4, 8) for bounds in exchange_distances("mini", revealed, 0.01)]}
+exchange = {"mini": [bounds for revealed in (0, 4, 8) for bounds in exchange_distances("mini", revealed, 0.05)]}
 exchange["english"] = exchange_distances("english", 8, 0.0)
 
 # %%
