@@ -18,7 +18,9 @@ Record = Mapping[str, Any]
 _FOLDED = "<details>\n<summary>{}</summary>\n{}\n</details>"
 # What comes before the paper's own figures and tables, and of the ledger every line, since each is of a part.
 _LEDGER = "ledger"
+_QUESTION = ("reward_controls", "reward_frontier", "order_quality", "table8_pattern")
 _APART = ("controls", "cross_judging", "saturation")
+_OPEN = (_QUESTION[0], _LEDGER)  # the first exhibits of the groups that are not folded
 # What the shipped worlds are.
 _WORLDS = {"english": "an n-gram model of public-domain English"}
 
@@ -26,15 +28,17 @@ _WORLDS = {"english": "an n-gram model of public-domain English"}
 def conclusions(records: Mapping[str, Record]) -> str:
     """Return the first conclusion of every exhibit that was made, under headings.
 
-    What holds and what the reward does are open; the rest is folded.
+    Whether the reward matters and what holds are open; the rest is folded.
     """
     rest = {
-        heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in by_heading().items()
+        heading: [name for name in names if name not in (_LEDGER, *_QUESTION, *_APART)]
+        for heading, names in by_heading().items()
     }
     of_paper = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
     groups = {
+        "Does the reward matter?": list(_QUESTION),
         "What of the paper holds": [_LEDGER],
-        "What the reward does, apart from sharpening and rounding": list(_APART),
+        "What the reward does, apart from sharpening and rounding, on few prompts": list(_APART),
         "A line for every figure and table of the paper": of_paper,
         "Beyond the paper": [name for names in rest.values() for name in names if name not in of_paper],
     }
@@ -47,8 +51,7 @@ def conclusions(records: Mapping[str, Record]) -> str:
         if lines:
             counts = _counts(records[_LEDGER]) if _LEDGER in names else ""
             title, said = f"<h3>{escape(heading)}</h3>", f"{counts}{items(lines, raw=True)}"
-            folded = names[0] not in (_LEDGER, *_APART)
-            sections.append(_FOLDED.format(title, said) if folded else f"{title}\n{said}")
+            sections.append(_FOLDED.format(title, said) if names[0] not in _OPEN else f"{title}\n{said}")
     return "\n".join(sections)
 
 
@@ -105,8 +108,9 @@ def setting(records: Mapping[str, Record]) -> str:
         [name for options in settings for name in [*options.get("rewards", []), *_single(options.get("reward"))]]
     )
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
-    prompts = f", {_span(counts)} prompts in each study" if counts else ""
-    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}.{_whose(settings)}"
+    prompts = f", {_span(counts)} prompts in each study that was run for this page" if counts else ""
+    more = " Whether the reward matters is asked on hundreds of prompts." if _QUESTION[0] in records else ""
+    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}.{more}{_whose(settings)}"
 
 
 def _whose(settings: list[Mapping[str, Any]]) -> str:

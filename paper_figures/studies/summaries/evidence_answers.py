@@ -122,10 +122,9 @@ def headline(rows: Sequence[Comparison]) -> list[str]:
     equivalent = len(alike["equivalent"])
     return [
         f"RWS has more than {controls} alike in {len(alike['RWS more']) or 'none'} of {len(whole)} settings"
-        f"{f': {more}' if more else ''}.",
-        f"It has less than all three in {len(alike['RWS less']) or 'none'}{f': {less}' if less else ''}.",
-        f"RWS is equivalent to all three in {equivalent or 'none'}. The others are mixed or undecided. A setting "
-        "is a world, a measure, a sampling and an s_R.",
+        f"{f': {more}' if more else ''}. It has less than all three in {len(alike['RWS less']) or 'none'}"
+        f"{f': {less}' if less else ''}. It is equivalent to all three in {equivalent or 'none'}.",
+        "The other settings are mixed or undecided. A setting is a world, a measure, a sampling and an s_R.",
     ]
 
 
