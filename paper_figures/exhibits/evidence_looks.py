@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from paper_figures.exhibits.style import Line
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import METHODS, Arm
+from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 
@@ -29,7 +29,6 @@ FAMILIES: dict[str, Line] = {
     "compute": Line(SKY, "P", "none", "more forwards or samples"),
     "reward": Line(PURPLE, "X", (0, (7, 2, 2, 2)), "uses the reward while it decodes"),
 }
-_CONTROLS = ("constant", "schedule", "swapped", "shuffled", "flipped", "random")
 MARKS_LINE = "Hollow markers: tokens are drawn. Half-filled: one token a step."
 
 
@@ -43,7 +42,7 @@ def family_of(arm: Arm) -> str:
         return arm.method
     if arm.method == "default":
         return "compute" if arm.one_by_one else "default"
-    return "control" if arm.method in _CONTROLS else METHODS[arm.method].kind
+    return "control" if arm.method in CONTROLS else METHODS[arm.method].kind
 
 
 def title_of(arm: Arm) -> str:

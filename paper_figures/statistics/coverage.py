@@ -115,7 +115,7 @@ def _t_interval(values: Values, rng: np.random.Generator, level: float, resample
     return Interval(float(values.mean()), float(ends.low), float(ends.high))
 
 
-_SIGMA = 0.7  # of the logarithm; the perplexities of short texts spread about as much
+_SIGMA = 0.7  # of the logarithm: more skewed than the perplexities of the recorded answers, 0.3 to 0.6
 
 DISTRIBUTIONS = (
     Distribution("2 % discordant pairs", _rare(0.015, 0.005), 0.01, outcomes=True),

@@ -120,11 +120,13 @@ def _about(options: Options, frame: pandas.DataFrame) -> dict[str, Any]:
 
     from paper_figures.report.provenance import provenance
     from paper_figures.studies.design.evidence_arms import WORLDS
+    from paper_figures.studies.summaries.evidence import answers_of
+    from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
     from paper_figures.studies.work.timing import machine_name
 
     numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
     words = [f"--{name.replace('_', '-')} {_words(getattr(options, name))}" for name in numbers]
-    validation = frame[frame["split"] == "validation"]
+    answers = answers_of(frame)
     return {
         "command": shlex.join(f"python -m paper_figures experiment {NAME} --out runs {' '.join(words)}".split()),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -133,7 +135,7 @@ def _about(options: Options, frame: pandas.DataFrame) -> dict[str, Any]:
         "seconds": round(float(frame["seconds"].sum())),
         **{name: getattr(options, name) for name in numbers},
         "worlds": {name: asdict(WORLDS[name]) for name in options.worlds},
-        "chosen": {name: chosen(validation[validation["world"] == name]) for name in options.worlds},
+        "chosen": {name: chosen_scales(answers, name) for name in options.worlds},
     }
 
 
@@ -189,8 +191,12 @@ def read_rows(runs: Path) -> pandas.DataFrame:
 
 
 def _run_world(world: World, prompts: Prompts, options: Options, stages: Stages) -> None:
+    from paper_figures.studies.summaries.evidence import answers_of
+    from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
+
     validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options.seed))
-    first = stages.run(f"{world.name} arms", units_before(world, prompts, options, chosen(validation)))
+    scales = chosen_scales(answers_of(validation), world.name)
+    first = stages.run(f"{world.name} arms", units_before(world, prompts, options, scales))
     stages.run(f"{world.name} controls", units_after(world, prompts, options, first))
 
 
@@ -200,12 +206,6 @@ def validation_units(world: World, prompts: Prompts, seed: int) -> list[Unit]:
 
     arms = validation_arms()
     return [unit_of(world, arm, prompt, "validation", seed) for arm in arms for prompt in prompts.validation]
-
-
-def chosen(validation: pandas.DataFrame) -> dict[str, float]:
-    """Return the scale of the greatest mean reward for rws and for temperature, the smallest of equal ones."""
-    means = validation.groupby(["method", "number"])["final_reward"].mean()
-    return {method: float(means[method].idxmax()) for method in ("rws", "temperature")}
 
 
 def units_before(world: World, prompts: Prompts, options: Options, scales: dict[str, float]) -> list[Unit]:

@@ -22,7 +22,7 @@ from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.figures import order_quality, quality_per_forward, reward_frontier
-from paper_figures.figures.parts.evidence_frontier import BETAS, best_reward, mean_frontier, points_of, reward_lacking
+from paper_figures.figures.parts.evidence_frontier import BETAS, mean_frontier, points_of
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.figures.parts.order_pairs import nearest_pairs
 from paper_figures.figures.parts.table8_shares import share_of_change
@@ -166,14 +166,6 @@ def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> Non
         assert log_p == pytest.approx(np.mean([text[0] for text in best]) / 32)
         assert reward == pytest.approx((np.mean([text[1] for text in best]) - guide.mean) / guide.std)
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
-
-
-def test_the_reward_that_is_lacking_is_that_of_a_loop(made: Recorded) -> None:
-    frame, points = arms_of(made, ENGLISH)[Arm("default")], points_of(made, ENGLISH)
-    lacking = reward_lacking(made, ENGLISH, frame)
-    loop = [best_reward(points[prompt], row["log_prob"]) - row["reward"] for prompt, row in frame.iterrows()]
-    assert lacking is not None and lacking.mean == pytest.approx(np.mean(loop) / load_reward("era").std)
-    assert np.isnan(best_reward(points[PROMPTS[0]], 0.0))
 
 
 def test_the_frontier_tells_the_regret_of_the_chosen_scale(made: Recorded, ship: Made, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
-"""The mean frontier of log p and reward over prompts, and how far an arm's answers lie from the frontier."""
+"""The mean frontier of log p and reward over prompts, and the mean regret of each arm."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +8,9 @@ from numpy.typing import NDArray
 from paper_figures.exhibits.evidence import arms_of, interval_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.statistics.means import mean_interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 
-if TYPE_CHECKING:
-    import pandas
-
-__all__ = ["BETAS", "best_reward", "mean_frontier", "points_of", "regrets_of", "reward_lacking"]
+__all__ = ["BETAS", "mean_frontier", "points_of", "regrets_of"]
 
 # Nats per unit of the raw reward: 0 is the most probable text, and 4 the largest weight that the study searched.
 BETAS = np.concatenate([[0.0], np.geomspace(0.003, 4.0, 60)])
@@ -53,33 +47,3 @@ def regrets_of(evidence: Recorded, world: str) -> dict[Arm, Interval]:
     """Return the mean regret of each arm in nats with its interval, the least first."""
     regrets = {arm: interval_of(frame, "regret") for arm, frame in arms_of(evidence, world).items()}
     return dict(sorted(((a, i) for a, i in regrets.items() if i is not None), key=lambda item: item[1].mean))
-
-
-def best_reward(texts: NDArray[np.float64], log_prob: float) -> float:
-    """Return the largest reward among the frontier's texts whose log p is at least `log_prob`; NaN if there is none.
-
-    >>> best_reward(np.array([[-10.0, 1.0], [-12.0, 3.0]]), -11.0)
-    1.0
-    """
-    reached = texts[texts[:, 0] >= log_prob - 1e-9, 1]
-    return float(reached.max()) if reached.size else float("nan")
-
-
-def reward_lacking(evidence: Recorded, world: str, frame: pandas.DataFrame) -> Interval | None:
-    """Return by how many deviations the frontier's best text of at least an answer's log p exceeds its reward.
-
-    A mean over the arm's answers. It is a lower bound, as other texts may have more reward still. None without
-    frontiers.
-    """
-    from rws_decode.rewards import load_reward
-
-    points = points_of(evidence, world)
-    pairs = [
-        best_reward(points[str(prompt)], log_prob) - reward
-        for prompt, log_prob, reward in zip(frame.index, frame["log_prob"], frame["reward"], strict=True)
-        if str(prompt) in points
-    ]
-    values = np.array(pairs, dtype=float) / load_reward(WORLDS[world].reward).std
-    if not values.size or np.isnan(values).any():
-        return None
-    return mean_interval(values, np.random.default_rng(0), resamples=1999)

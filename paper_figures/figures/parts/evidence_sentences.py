@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import Any
 
 from paper_figures.exhibits.evidence import MEASURES, arms_of, difference_of, interval_of
 from paper_figures.exhibits.evidence_looks import path_of, title_of
-from paper_figures.figures.parts.evidence_frontier import mean_frontier, points_of, regrets_of, reward_lacking
+from paper_figures.figures.parts.evidence_frontier import mean_frontier, points_of, regrets_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
+from paper_figures.studies.summaries.evidence_frontier import distance_of
 
 __all__ = ["chosen_scale", "compared", "frontier_lines", "text_of"]
 
@@ -44,23 +45,10 @@ def compared(interval: Interval, more: str, less: str, digits: int = 2) -> str:
 
 
 def chosen_scale(evidence: Recorded, world: str, method: str = "rws") -> Arm | None:
-    """Return the greedy arm of the scale chosen on validation prompts, else the one of most mean reward; None if none.
-
-    The same rule holds for RWS and for temperature.
-    """
-    arms = arms_of(evidence, world)
-    path = [arm for arm in path_of(arms, method) if arm.method == method]
-    named: Mapping[str, Any] = evidence.about.get("chosen", {}).get(world, {})
-    given = [arm for arm in path if arm.number == named.get(method)]
-    if given or not path:
-        return given[0] if given else None
-    answers = evidence.answers
-    validation = answers[
-        (answers["world"] == world) & (answers["split"] == "validation") & (answers["method"] == method)
-    ]
-    means = validation.groupby("number")["reward"].mean()
-    best = [arm for arm in path if len(means) and arm.number == means.idxmax()]
-    return best[0] if best else max(path, key=lambda arm: float(arms[arm]["reward_sd"].mean()))
+    """Return the greedy arm of the scale that was chosen on validation prompts; None if there is none."""
+    scales = evidence.about.get("chosen", {}).get(world) or chosen_scales(evidence.answers, world)
+    path = path_of(arms_of(evidence, world), method)
+    return next((arm for arm in path if arm.method == method and arm.number == scales.get(method)), None)
 
 
 def frontier_lines(evidence: Recorded, world: str) -> tuple[str, ...]:
@@ -69,11 +57,15 @@ def frontier_lines(evidence: Recorded, world: str) -> tuple[str, ...]:
     rws = chosen_scale(evidence, world)
     if rws is None or rws not in regrets:
         return ()
-    lacking = reward_lacking(evidence, world, arms[rws])
+    distance = distance_of(arms[rws].reset_index(), evidence.frontiers, world)
     lines = [
         f"In {world}, {title_of(rws)} (its scale chosen on validation prompts) lies {text_of(regrets[rws], 1)} nats "
         "below the frontier of log p and reward"
-        + (f", and at least {text_of(lacking)} deviations of reward below it at equal log p." if lacking else ".")
+        + (
+            f", and at least {text_of(distance.least)} deviations of reward below it at equal log p."
+            if distance
+            else "."
+        )
     ]
     lines.append(_most_probable(evidence, world, rws))
     beside = [Arm("default"), *filter(None, [chosen_scale(evidence, world, "temperature")])]

@@ -19,6 +19,7 @@ from paper_figures.studies.design.prompts import Prompt
 from rws_theory.gain import reward_factor
 
 __all__ = [
+    "CONTROLS",
     "FROM_RUN",
     "GRID",
     "METHODS",
@@ -111,6 +112,8 @@ METHODS: dict[str, Line] = {
     "tilt-decode": Line("decoding the exact tilt", "reward"),
     "tilt-sample": Line("drawing the exact tilt", "reward"),
 }
+# The controls of RWS that have its s_R, in the order of tables.
+CONTROLS = tuple(name for name, line in METHODS.items() if line.kind == "factor" and name != "temperature")
 # Controls whose numbers follow from the rws runs of the same world, scale and sampling temperature.
 FROM_RUN = ("constant", "schedule", "swapped", "shuffled")
 _TEMPERATURES = (0.1, 0.5, 2.0, 8.0, 32.0)

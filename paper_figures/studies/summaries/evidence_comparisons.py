@@ -15,7 +15,7 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.max_t import max_t
 from paper_figures.statistics.means import mean_interval
 from paper_figures.statistics.paired_proportions import net_share
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
@@ -46,7 +46,6 @@ __all__ = [
 
 ALPHA = 0.05
 RESAMPLES = 1999
-_OF_SCALE = ("constant", "schedule", "swapped", "shuffled", "flipped", "random")
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,13 @@ class Comparison:
     @property
     def title(self) -> str:
         """Return what RWS is compared with."""
-        shown = None if self.arm.method in (*_OF_SCALE, "better-scale") else self.arm.number
+        shown = None if self.arm.method in (*CONTROLS, "better-scale") else self.arm.number
         return arm_title(self.arm.method, shown, self.arm.sampling_temperature > 0, self.arm.one_by_one)
 
     @property
     def factor_control(self) -> bool:
         """Return whether the other arm is made from RWS at the same s_R, without its reward."""
-        return self.arm.method in _OF_SCALE
+        return self.arm.method in CONTROLS
 
     @property
     def alike(self) -> bool:
@@ -135,7 +134,7 @@ def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
     """
     drawn = rws.sampling_temperature
     copies = [Arm("best-of", 2.0, 1.0), Arm("best-of", 4.0, 1.0), Arm("particles", 4.0, 1.0)]
-    listed = [Arm(method, rws.number, drawn) for method in _OF_SCALE]
+    listed = [Arm(method, rws.number, drawn) for method in CONTROLS]
     listed += [Arm("default", None, drawn)]
     if not drawn:
         listed += [Arm("temperature", tuned), Arm("default", None, 0.0, True), Arm("better-scale", 2.0)]

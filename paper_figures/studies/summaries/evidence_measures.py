@@ -1,6 +1,7 @@
 """What the evidence study measures of an answer, and from which difference on a measure matters: the margins.
 
-A margin is fixed here, before the results are read. "Equivalent" means within it, by a test of equivalence.
+No margin follows from the results: each has its reason beside it. "Equivalent" means within the margin, by a test of
+equivalence.
 """
 
 from __future__ import annotations
