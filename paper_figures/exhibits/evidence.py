@@ -83,14 +83,14 @@ def evidence_of(runs: Path) -> Recorded:
 @lru_cache(maxsize=2)
 def _read(runs: Path, _state: int) -> Recorded:
     from paper_figures.studies.evidence import read_rows
-    from paper_figures.studies.summaries.evidence import answers_of, frontiers_of, with_better_scale, with_regret
+    from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
     from rws_decode.common.files import parse_json
 
     rows = read_rows(runs)
     about = parse_json((runs / NAME / "about.json").read_text(encoding="utf-8"))
-    answers, frontiers = answers_of(rows), frontiers_of(rows)
+    frontiers = frontiers_of(rows)
     # These are not the results that ship.
-    return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, {**about, "own": True})
+    return Recorded(completed(answers_of(rows), frontiers), frontiers, {**about, "own": True})
 
 
 def source_line(evidence: Recorded) -> str:

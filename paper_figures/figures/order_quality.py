@@ -8,6 +8,7 @@ Run time: ten seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from paper_figures.exhibits.evidence import (
     MEASURES,
     arms_of,
+    difference_of,
     evidence_of,
     inputs_of,
     interval_of,
@@ -33,16 +35,27 @@ from paper_figures.exhibits.evidence_looks import (
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, panel_title
-from paper_figures.figures.parts.order_pairs import FIXED, Orders, measure_of, sentences
+from paper_figures.figures.parts.evidence_sentences import compared
+from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.table import Table
 
-__all__ = ["compute", "draw", "exhibit"]
+__all__ = ["Orders", "compute", "draw", "exhibit"]
 
 NEEDS: tuple[str, ...] = ()
-_DRAWN = ("default", "temperature", "rws", "margin", *FIXED)
+_FIXED = ("left-to-right", "window", "random-order")  # orders that do not follow confidence
+_DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)
 _FAR = 2.0  # nats per word below the best: such points stand at the panel's edge, with their number
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """For each world: mean GOD and mean quality of each greedy arm whose order is drawn."""
+
+    evidence: Recorded
+    places: Mapping[str, Mapping[Arm, tuple[Interval, Interval]]]
 
 
 def compute(runs: Path) -> Orders:
@@ -53,11 +66,15 @@ def compute(runs: Path) -> Orders:
             arm: (god, quality)
             for arm, frame in arms_of(evidence, world).items()
             if arm.method in _DRAWN and not arm.sampling_temperature
-            if (god := interval_of(frame, "god_tokens")) and (quality := interval_of(frame, measure_of(world)))
+            if (god := interval_of(frame, "god_tokens")) and (quality := interval_of(frame, _measure(world)))
         }
         for world in worlds_in(evidence)
     }
     return Orders(evidence, {world: arms for world, arms in places.items() if arms})
+
+
+def _measure(world: str) -> str:
+    return "log_p_word" if WORLDS[world].exact else "coherent"
 
 
 def draw(data: Orders) -> Figure:
@@ -70,7 +87,7 @@ def draw(data: Orders) -> Figure:
         for axes, one_by_one in zip(row, (False, True), strict=True):
             _panel(axes, {arm: at for arm, at in data.places[world].items() if arm.one_by_one == one_by_one})
             panel_title(axes, f"{world}, {'one token' if one_by_one else 'two tokens'} a step")
-        row[0].set_ylabel(f"{MEASURES[measure_of(world)].title}  [{MEASURES[measure_of(world)].unit}]")
+        row[0].set_ylabel(f"{MEASURES[_measure(world)].title}  [{MEASURES[_measure(world)].unit}]")
         labels |= _limits(row, data.places[world])
     for axes in panels[-1]:
         axes.set_xlabel("GOD  [tokens; 0: left to right]")
@@ -123,7 +140,7 @@ def _limits(row: Sequence[Axes], places: Mapping[Arm, tuple[Interval, Interval]]
 def _table(data: Orders) -> Table:
     rows, shown = [], []
     for world, places in data.places.items():
-        name = MEASURES[measure_of(world)]
+        name = MEASURES[_measure(world)]
         for arm, (god, quality) in sorted(places.items(), key=lambda item: item[1][0].mean):
             row = {
                 "world": world,
@@ -144,6 +161,20 @@ def _table(data: Orders) -> Table:
     return Table("order_quality", rows, shown, "Every order by rising GOD, with 95 % intervals over prompts.")
 
 
+def _ends(data: Orders, world: str) -> str:
+    """Return what a random order has more than left to right, two tokens a step and one."""
+    arms, said = arms_of(data.evidence, world), []
+    for one_by_one in (False, True):
+        pair = [Arm(method, None, 0.0, one_by_one) for method in ("random-order", "left-to-right")]
+        if all(arm in arms for arm in pair):
+            difference = difference_of(arms[pair[0]], arms[pair[1]], _measure(world))
+            if difference is not None:
+                steps = "one token a step" if one_by_one else "two tokens a step"
+                said.append(f"{steps} {compared(difference, 'more', 'less')}")
+    name = MEASURES[_measure(world)]
+    return f"A random order against left to right in {world}, {name.title}: {'; '.join(said)}." if said else ""
+
+
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure of quality against order."""
     data, title = compute(runs), "Quality against order"
@@ -155,16 +186,17 @@ def exhibit(runs: Path) -> Exhibit:
         "probability there. Windows: random among that many leftmost masks. Bars: 95 % intervals over prompts. A point "
         f"far below the others is named at the lower edge, with its value. {source_line(data.evidence)}"
     )
+    lines = (*told_by("order_quality", data.evidence), *filter(None, (_ends(data, world) for world in data.places)))
     alt = "Quality against GOD. " + " ".join(
         f"{world}, {title_of(arm)}: GOD {god.mean:.1f}, {quality.mean:.2f}."
         for world, places in data.places.items()
         for arm, (god, quality) in places.items()
-        if arm.method in ("default", *FIXED) and not arm.one_by_one
+        if arm.method in ("default", *_FIXED) and not arm.one_by_one
     )
     return Exhibit(
         title,
         (Picture("order_quality", draw(data), caption, alt),),
         (_table(data),),
-        conclusions=sentences(data),
+        conclusions=lines or ("The results have too few orders to compare.",),
         inputs=inputs_of(runs),
     )

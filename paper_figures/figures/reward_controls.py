@@ -24,7 +24,7 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import WORLDS
-from paper_figures.studies.summaries.evidence_answers import answers_to
+from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.studies.summaries.evidence_comparisons import (
     ALPHA,
     Comparison,
@@ -184,17 +184,10 @@ def exhibit(runs: Path) -> Exhibit:
         Picture(f"reward_controls_{WORLDS[data.world].model}", draw(data), _caption(data, record), _alt(data))
         for data in forests
     )
-    said = answers_to(record)
-    lines = [
-        # The first line of all stands alone on the page's first screen: it needs no question.
-        f"{answer.question} {sentence}" if number and not index else sentence
-        for number, answer in enumerate(said)
-        for index, sentence in enumerate(answer.sentences)
-    ]
     return Exhibit(
         "Does the reward matter? RWS against every control",
         pictures,
-        conclusions=tuple(lines) or ("The results have no runs of RWS with their controls.",),
+        conclusions=told_by("reward_controls", record) or ("The results have no runs of RWS with their controls.",),
         inputs=inputs_of(runs),
     )
 

@@ -47,8 +47,11 @@ def read_recorded(folder: Path) -> Recorded:
 
 @lru_cache(maxsize=1)
 def recorded() -> Recorded:
-    """Return the record that ships with the package: answers with their regrets, and the better of two scales."""
-    from paper_figures.studies.summaries.evidence import with_better_scale, with_regret
+    """Return the record that ships with the package: answers with their regrets, and the better of two scales.
+
+    Equal texts after a prompt have equal scores.
+    """
+    from paper_figures.studies.summaries.evidence import completed
 
     raw = read_recorded(FOLDER)
-    return Recorded(with_regret(with_better_scale(raw.answers), raw.frontiers), raw.frontiers, raw.about)
+    return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)

@@ -235,7 +235,7 @@ def units_after(world: World, prompts: Prompts, options: Options, rows: pandas.D
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> Sequence[Table]:
     """Return the study's tables from its rows: each world's arms. No draw hangs on `seed`."""
-    from paper_figures.studies.summaries.evidence import answers_of, frontiers_of, with_better_scale, with_regret
+    from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
     from paper_figures.studies.summaries.evidence_table import arm_tables
 
-    return arm_tables(with_regret(with_better_scale(answers_of(frame)), frontiers_of(frame)))
+    return arm_tables(completed(answers_of(frame), frontiers_of(frame)))

@@ -22,6 +22,7 @@ from paper_figures.statistics.equivalence import least_difference, least_net_rat
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.sample_size import prompts_needed
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
+from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_frontier import best_table
 from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure, arms_of, worlds_of
@@ -190,4 +191,5 @@ def _conclusions(record: Recorded, rows: Sequence[Comparison]) -> tuple[str, ...
         counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in _VERDICTS}
         told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
         lines.append(f"{len(kept)} comparisons in {WORLDS[world].model}, on {kept[0].n} prompts: {told}.")
-    return (*(lines or ["The results have no runs of RWS to compare."]), source_line(record))
+    lines = lines or ["The results have no runs of RWS to compare."]
+    return (*lines, *told_by("evidence", record), source_line(record))

@@ -21,17 +21,16 @@ from paper_figures.exhibits.evidence_looks import FAMILIES, family_of, path_of, 
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
-from paper_figures.figures import order_quality, quality_per_forward, reward_frontier
+from paper_figures.figures import quality_per_forward, reward_frontier
 from paper_figures.figures.parts.evidence_frontier import BETAS, mean_frontier, points_of
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
-from paper_figures.figures.parts.order_pairs import nearest_pairs
 from paper_figures.figures.parts.table8_shares import share_of_change
 from paper_figures.recorded import Recorded
 from paper_figures.runner.manifest import write_manifest
 from paper_figures.runner.results import write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, with_better_scale, with_regret
+from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, completed
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
@@ -46,8 +45,13 @@ def _answer(world: str, arm: Arm, prompt: str, draw: np.random.Generator) -> dic
     steps = shape.length if arm.one_by_one else shape.steps
     row: dict[str, Any] = dict.fromkeys(ANSWER_COLUMNS)
     row |= {"world": world, "split": "test", "prompt": prompt, "method": arm.method, "number": arm.number}
-    row |= {"drawn": bool(arm.sampling_temperature), "steps": steps, "text": "a", "tokens": "b"}
-    row |= {"reward": draw.normal(-5, 2), "judge_scores": [], "mean_factor": 1.0, "forwards": steps}
+    row |= {"drawn": bool(arm.sampling_temperature), "steps": steps, "text": f"{arm} of {prompt}", "tokens": f"{arm}"}
+    row |= {
+        "reward": draw.normal(-5, 2),
+        "judge_scores": draw.normal(size=len(shape.judges)).tolist(),
+        "mean_factor": 1.0,
+        "forwards": steps,
+    }
     row |= {"log_prob": draw.normal(-45, 4)} if exact else {"rules_broken": int(draw.integers(3))}
     if not exact:
         row |= {"nll": draw.uniform(40, 80), "causal_tokens": 64}
@@ -74,7 +78,7 @@ def made() -> Recorded:
         fronts.append({"world": ENGLISH, "prompt": prompt, "points": points.tolist(), "lines": lines, "complete": True})
     about = {"command": "the command", "date": "2026-01-02", "chosen": {ENGLISH: {"rws": 2.0, "temperature": 4.0}}}
     answers, frontiers = pd.DataFrame(rows), pd.DataFrame(fronts)
-    return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, about)
+    return Recorded(completed(answers, frontiers), frontiers, about)
 
 
 @pytest.fixture
@@ -184,26 +188,6 @@ def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_pat
     assert costs[Arm("default")] == (16.0, 16.0)
     assert costs[Arm("better-scale", 2.0)] == (32.0, 34.0)
     assert not [arm for arm in costs if arm.method == "tilt-sample"]
-
-
-def test_pairs_of_equal_god_are_the_nearest(made: Recorded, ship: Made, tmp_path: Path) -> None:
-    ship(made)
-    data, arms = order_quality.compute(tmp_path), arms_of(made, MINI)
-    pairs = list(nearest_pairs(data, MINI))
-    assert pairs
-    for pair in pairs:
-        god = arms[pair.fixed]["god_tokens"].mean()
-        others = [
-            arm
-            for arm in arms
-            if family_of(arm._replace(one_by_one=False)) in ("default", "temperature")
-            and not arm.sampling_temperature
-            and arm.one_by_one == pair.fixed.one_by_one
-        ]
-        distances = {arm: abs(arms[arm]["god_tokens"].mean() - god) for arm in others}
-        assert distances[pair.confident] == pytest.approx(min(distances.values())) and min(distances.values()) <= 1
-        expected = arms[pair.fixed]["coherent"].mean() - arms[pair.confident]["coherent"].mean()
-        assert pair.difference.mean == pytest.approx(expected)
 
 
 def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, with_better_scale, with_regret
+from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, completed
 
 PROMPTS, VALIDATION = 24, 3
 SCALES = (2.0, 8.0)
@@ -45,7 +45,7 @@ def evidence_record(worlds: tuple[str, ...] = tuple(WORLDS), seed: int = 0) -> R
     frontiers = pd.DataFrame(curves, columns=["world", "prompt", "points", "lines"])
     about: dict[str, Any] = {"command": "python -m paper_figures experiment evidence --out out/runs"}
     about |= {"date": "2026-01-01", "prompts": PROMPTS, "validation": VALIDATION}
-    return Recorded(with_regret(with_better_scale(answers), frontiers), frontiers, about)
+    return Recorded(completed(answers, frontiers), frontiers, about)
 
 
 def _rows(world: str, rng: np.random.Generator) -> list[dict[str, Any]]:

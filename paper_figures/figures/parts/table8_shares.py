@@ -69,13 +69,15 @@ def shares_of(evidence: Recorded, worlds: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def sentences(evidence: Recorded, worlds: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for each world and scale, first those where RWS shows the printed pattern."""
+    """Return a sentence for each world and scale where RWS shows the printed pattern: what its constant makes of it."""
     cells: dict[tuple[str, float], dict[str, Share]] = {}
     for world, scale, measure, share in shares_of(evidence, worlds):
         cells.setdefault((world, scale), {})[measure] = share
-    whole = {key: shares for key, shares in cells.items() if len(shares) == len(MEASURES_OF_TABLE8)}
-    ordered = sorted(whole.items(), key=lambda item: not _is_pattern(item[1]))
-    return tuple(_sentence(world, scale, shares) for (world, scale), shares in ordered)
+    return tuple(
+        _sentence(world, scale, shares)
+        for (world, scale), shares in cells.items()
+        if len(shares) == len(MEASURES_OF_TABLE8) and _is_pattern(shares)
+    )
 
 
 def _is_pattern(shares: Mapping[str, Share]) -> bool:
@@ -86,7 +88,7 @@ def _sentence(world: str, scale: float, shares: Mapping[str, Share]) -> str:
     god, level = shares["god_tokens"], shares["log_perplexity"]
     line = (
         f"RWS {scale:g} in {world} changes GOD by {text_of(god.rws, signed=True)} tokens and log perplexity by "
-        f"{text_of(level.rws, signed=True)} from the default: {'' if _is_pattern(shares) else 'not '}Table 8's pattern."
+        f"{text_of(level.rws, signed=True)} from the default: Table 8's pattern."
     )
     parts = [
         f"{text_of(Interval(*(100 * number for number in share.share)), 0)} % of the {which}"

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ANSWER_COLUMNS", "KEY", "answers_of", "arm_title", "frontiers_of", "with_better_scale", "with_regret"]
+__all__ = ["ANSWER_COLUMNS", "KEY", "answers_of", "arm_title", "completed", "frontiers_of", "with_one_score"]
 
 # What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
 KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
@@ -42,7 +42,22 @@ def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
     return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
 
 
-def with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
+def completed(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the answers with one score for each text, the better of two scales, and regrets."""
+    return _with_regret(_with_better_scale(with_one_score(answers)), frontiers)
+
+
+def with_one_score(answers: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the answers with one score for each text: equal texts after a prompt take the scores of their first row.
+
+    Models score in batches. The scores of one text in two batches differ in last digits, which must not decide who
+    wins.
+    """
+    first = answers.groupby(["world", "split", "prompt", "text"], sort=False)[["reward", "judge_scores", "nll"]]
+    return answers.assign(**first.transform("first"))
+
+
+def _with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
     """Return the answers with `regret`: nats below the frontier of their prompt, NaN where there is none.
 
     The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
@@ -57,7 +72,7 @@ def with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> panda
     return answers.assign(regret=regret)
 
 
-def with_better_scale(answers: pandas.DataFrame) -> pandas.DataFrame:
+def _with_better_scale(answers: pandas.DataFrame) -> pandas.DataFrame:
     """Return the answers and, as method "better-scale", the better of the default's and temperature 2's by the guide.
 
     It costs both decodes and a reward call for each. Of equal rewards the default's answer stays.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
@@ -37,38 +38,55 @@ if TYPE_CHECKING:
 
     from paper_figures.recorded import Recorded
 
-__all__ = ["Answer", "answers_to", "headline", "reward_lines", "schedule_lines"]
+__all__ = ["Answer", "answers_to", "headline", "reward_lines", "schedule_lines", "told_by"]
 
 _OPEN_SCALE = 2.0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A question with its answer in whole sentences."""
+    """A question with its answer in whole sentences, and the exhibit that tells it."""
 
     question: str
+    exhibit: str
     sentences: tuple[str, ...]
 
 
+@lru_cache(maxsize=2)
 def answers_to(record: Recorded) -> tuple[Answer, ...]:
     """Return the answers that a record gives, question by question; without sentences where it has no such arms."""
     rows, worlds = comparisons_of(record), worlds_of(record.answers)
     arms = {world: arms_of(record.answers, world) for world in worlds}
-    asked = {
-        "Does RWS do anything that its factor, a schedule or another prompt's rewards do not?": [
-            *headline(rows),
-            *(line for world in worlds for line in reward_lines(rows, world, arms[world])),
-        ],
-        "Is a less left-to-right order better?": [line for world in worlds for line in order_lines(arms[world], world)],
-        "How far is RWS from the best that its reward allows?": [
-            line for world in worlds for line in best_lines(arms[world], record.frontiers, world)
-        ],
-        "What of GOD up and perplexity down needs a reward?": [
-            line for world in worlds for line in table8_lines(rows, arms[world], world)
-        ],
-        "What of s_R = 2 against the schedule, by the other judge?": schedule_lines(rows),
-    }
-    return tuple(Answer(question, tuple(lines)) for question, lines in asked.items())
+    frontiers = record.frontiers
+    told: list[tuple[str, str, list[str]]] = [
+        (
+            "Does RWS do anything that its factor, a schedule or another prompt's rewards do not?",
+            "reward_controls",
+            [*headline(rows), *(line for world in worlds for line in reward_lines(rows, world, arms[world]))],
+        ),
+        (
+            "Is a less left-to-right order better?",
+            "order_quality",
+            [line for world in worlds for line in order_lines(arms[world], world)],
+        ),
+        (
+            "How far is RWS from the best that its reward allows?",
+            "evidence",
+            [line for world in worlds for line in best_lines(arms[world], frontiers, world)],
+        ),
+        (
+            "What of GOD up and perplexity down needs a reward?",
+            "table8_pattern",
+            [line for world in worlds for line in table8_lines(rows, arms[world], world)],
+        ),
+        ("What of s_R = 2 against the schedule, by the other judge?", "reward_controls", schedule_lines(rows)),
+    ]
+    return tuple(Answer(question, exhibit, tuple(lines)) for question, exhibit, lines in told)
+
+
+def told_by(exhibit: str, record: Recorded) -> tuple[str, ...]:
+    """Return the sentences of the answers that an exhibit tells."""
+    return tuple(line for answer in answers_to(record) if answer.exhibit == exhibit for line in answer.sentences)
 
 
 def reward_lines(rows: Sequence[Comparison], world: str, arms: Mapping[Arm, pandas.DataFrame]) -> list[str]:

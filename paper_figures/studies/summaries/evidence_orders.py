@@ -68,11 +68,11 @@ def order_lines(arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
             continue
         rho = rank_correlation(god, quality, np.random.default_rng(0))
         title = f"the {MEASURES[name].title}" if MEASURES[name].kind == "mean" else f"the {_OF_ARM[name]}"
+        lines += _equal_god(arms, orders, world, name, god, quality)
         lines.append(
             f"Over {len(orders)} orders of {WORLDS[world].model}, the rank correlation of GOD and {title} is "
             f"{rho.mean:+.2f} [{rho.low:+.2f}, {rho.high:+.2f}]. {_direction(rho)}"
         )
-        lines += _equal_god(arms, orders, world, name, god, quality)
     return [*lines, *_one_by_one(arms, world)]
 
 
@@ -107,8 +107,8 @@ def _equal_god(
     apart = sum(p <= ALPHA for p in corrected)
     best = int(np.argmax(np.abs(table.mean(axis=1)) * (np.array(corrected) <= ALPHA)))
     line = (
-        f"{len(pairs)} pairs of these orders have the same GOD within ±{margin:g} tokens; {apart or 'none'} of them "
-        f"differ in {MEASURES[name].title} (max-T)."
+        f"In {WORLDS[world].model}, {len(pairs)} pairs of {len(orders)} orders have the same GOD within ±{margin:g} "
+        f"tokens; {apart or 'none'} of them differ in {MEASURES[name].title} (max-T)."
     )
     if not apart:
         return [line]

@@ -19,7 +19,7 @@ from paper_figures.recorded.again import verify
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.evidence import Options, read_rows, run
-from paper_figures.studies.summaries.evidence import answers_of, frontiers_of, with_better_scale, with_regret
+from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
 from rws_theory.gain import reward_factor
 
 # The same arms in a smaller world: half the words, and one tilt.
@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def answers(runs: Path) -> pd.DataFrame:
     """Return the answers of that run, with their regrets."""
     rows = read_rows(runs)
-    return with_regret(with_better_scale(answers_of(rows)), frontiers_of(rows))
+    return completed(answers_of(rows), frontiers_of(rows))
 
 
 def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: bool = False) -> pd.DataFrame:
@@ -93,6 +93,19 @@ def test_misuse_is_refused() -> None:
         numbers_of_runs("swapped", 8.0, {"a": [0.0]})
     with pytest.raises(ValueError, match="run is None: constant is made from rws runs"):
         unit_of(WORLD, Arm("constant", 8.0), Prompt("a", ("peace",)), "test")
+
+
+def test_a_text_has_one_score_and_draws_with_itself() -> None:
+    from paper_figures.studies.summaries.evidence_comparisons import comparisons_of
+
+    raw, record = read_recorded(FOLDER), recorded()
+    texts = ["world", "split", "prompt", "text"]
+    spread = raw.answers.groupby(texts)["reward"].agg(np.ptp)
+    assert 0 < spread.max() < 1e-4  # batches turn last digits; another text of the record differs by more
+    assert record.answers.groupby(texts)["reward"].agg(np.ptp).max() == 0
+    assert (np.abs(with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
+    for row in comparisons_of(record):
+        assert row.wins is None or row.losses is None or row.wins + row.losses <= row.n - row.same
 
 
 def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
