@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 from paper_figures.table import Table, write_tables
 from rws_decode.common.files import write_bytes, write_json, write_text
+from rws_decode.common.page import Page
 
-__all__ = ["Exhibit", "MissingRun", "Passage", "Picture", "save"]
+__all__ = ["Exhibit", "Interactive", "MissingRun", "Passage", "Picture", "Story", "save"]
 
 
 class MissingRun(ValueError):
@@ -43,10 +44,34 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Interactive:
+    """A page to drag or scrub: file stem, the page, and what it is of, in some words."""
+
+    stem: str
+    page: Page
+    title: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """What the report says of an exhibit before its appendix: a claim, further sentences, and a caveat.
+
+    `stem` names the picture that is shown with it. The interactive page of the exhibit, if it has one, is shown on
+    screens in place of the picture.
+    """
+
+    claim: str
+    text: tuple[str, ...]
+    caveat: str
+    stem: str
+
+
+@dataclass(frozen=True)
 class Exhibit:
     """Everything that one module contributes: pictures, tables, passages, conclusions, inputs (files below the runs).
 
-    The first conclusion is the headline, which the page begins with. Tables without rows are left out.
+    The first conclusion is the headline. Tables without rows are left out. Some exhibits tell a part of the report's
+    story, and some have a page to drag.
     """
 
     title: str
@@ -55,6 +80,8 @@ class Exhibit:
     passages: tuple[Passage, ...] = ()
     conclusions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    story: Story | None = None
+    interactive: Interactive | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(table for table in self.tables if table.rows and table.shown))
@@ -63,7 +90,7 @@ class Exhibit:
 def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = None) -> list[Path]:
     """Write an exhibit's files below `out` and return their paths.
 
-    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, and figures/NAME.json, from which the page
+    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, pages/STEM.html, and figures/NAME.json, from which the page
     is built, with `runs`, facts about the experiments behind it by name. Each is written beside its target and renamed.
     The same exhibit gives the same bytes: no dates and no versions in files.
     """
@@ -74,6 +101,8 @@ def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = N
     written += write_tables(out / "tables", made.tables, latex=True)
     for passage in made.passages:
         written.append(write_text(out / "texts" / f"{passage.stem}.txt", f"{passage.text.rstrip()}\n"))
+    if made.interactive is not None:
+        written.append(write_text(out / "pages" / f"{made.interactive.stem}.html", made.interactive.page.html))
     written.append(write_json(out / "figures" / f"{name}.json", _record(made) | {"runs": dict(runs or {})}))
     return written
 
@@ -105,4 +134,6 @@ def _record(made: Exhibit) -> dict[str, Any]:
         "passages": [{"stem": p.stem, "text": p.text, "caption": p.caption} for p in made.passages],
         "conclusions": list(made.conclusions),
         "inputs": list(made.inputs),
+        "story": None if made.story is None else asdict(made.story),
+        "interactive": made.interactive and {"stem": made.interactive.stem, "title": made.interactive.title},
     }

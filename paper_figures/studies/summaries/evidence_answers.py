@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from paper_figures.recorded import Recorded
 
-__all__ = ["Answer", "answers_to", "headline", "reward_lines", "schedule_lines", "told_by"]
+__all__ = ["Answer", "alike_settings", "answers_to", "headline", "reward_lines", "schedule_lines", "told_by"]
 
 _OPEN_SCALE = 2.0
 
@@ -114,21 +114,31 @@ def _swapped(rows: Sequence[Comparison], world: str) -> list[str]:
     ]
 
 
-def headline(rows: Sequence[Comparison]) -> list[str]:
-    """Say where RWS differs from its constant, its schedule and another prompt's rewards alike, over all worlds.
+def alike_settings(rows: Sequence[Comparison]) -> tuple[int, dict[str, list[tuple[str, bool, str, float]]]]:
+    """Return how many settings have all three controls, and verdict -> those where all three have it.
 
-    It is empty where no runs have all three.
+    A setting is (world, whether tokens are drawn, measure, s_R). The controls are RWS's constant, its schedule and
+    another prompt's rewards.
     """
     sets: dict[tuple[str, bool, str, float], list[Comparison]] = {}
     for row in rows:
         if row.arm.method in MADE and row.measure in main_measures(row.world):
             sets.setdefault((row.world, row.drawn, row.measure, row.scale), []).append(row)
     whole = {key: kept for key, kept in sets.items() if len(kept) == len(MADE)}
-    if not whole:
-        return []
     alike = {
         verdict: [k for k, kept in whole.items() if {r.verdict for r in kept} == {verdict}] for verdict in VERDICTS
     }
+    return len(whole), alike
+
+
+def headline(rows: Sequence[Comparison]) -> list[str]:
+    """Say where RWS differs from its constant, its schedule and another prompt's rewards alike, over all worlds.
+
+    It is empty where no runs have all three.
+    """
+    count, alike = alike_settings(rows)
+    if not count:
+        return []
     controls = "its constant, its schedule and another prompt's rewards"
     more, less = (
         "; ".join(
@@ -139,7 +149,7 @@ def headline(rows: Sequence[Comparison]) -> list[str]:
     )
     equivalent = len(alike["equivalent"])
     return [
-        f"RWS has more than {controls} alike in {len(alike['RWS more']) or 'none'} of {len(whole)} settings"
+        f"RWS has more than {controls} alike in {len(alike['RWS more']) or 'none'} of {count} settings"
         f"{f': {more}' if more else ''}. It has less than all three in {len(alike['RWS less']) or 'none'}"
         f"{f': {less}' if less else ''}. It is equivalent to all three in {equivalent or 'none'}.",
         "The other settings are mixed or undecided. A setting is a world, a measure, a sampling and an s_R.",

@@ -1,0 +1,225 @@
+"""Three small figures that the page begins with: the frontier, RWS minus its controls, and the paper's Table 8.
+
+Shows: where methods lie below the best log p and reward in exact English; RWS minus each control without its reward, in
+margins of equivalence, with 95 % intervals; GOD against perplexity as the paper prints them.
+Inputs: the evidence study below RUNS, else the record that ships; the printed Table 8.
+Run time: half a minute, shared with the exhibits of the same study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from paper_figures.exhibits.evidence import evidence_of, inputs_of
+from paper_figures.exhibits.evidence_looks import FAMILIES, draw_arm, family_of, path_of, title_of
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
+from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.style import GREY, figure
+from paper_figures.figures import reward_frontier
+from paper_figures.figures.parts.evidence_sentences import chosen_scale
+from paper_figures.figures.reward_frontier import Frontiers
+from paper_figures.figures.table8_pattern import draw_printed
+from paper_figures.recorded import Recorded
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.summaries.evidence_answers import alike_settings
+from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
+from paper_figures.studies.summaries.evidence_measures import MEASURES
+from paper_figures.studies.summaries.evidence_words import MADE
+from rws_decode.common.palette import GREEN, PURPLE, SKY
+from rws_theory.printed import printed_in
+
+__all__ = ["Glance", "compute", "draw", "exhibit"]
+
+NEEDS: tuple[str, ...] = ()  # the record ships with the package
+_SIZE = 4.3, 3.7  # inches of each figure
+_SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
+_LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
+_MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What is drawn: the study's results, its frontier in exact English, and RWS minus its controls."""
+
+    evidence: Recorded
+    frontier: Frontiers
+    comparisons: tuple[Comparison, ...]
+
+
+def compute(runs: Path) -> Glance:
+    """Read the study; MissingRun if there is neither a run nor a record."""
+    evidence = evidence_of(runs)
+    rows = [
+        row
+        for row in comparisons_of(evidence)
+        if row.arm.method in MADE and row.measure in main_measures(row.world) and np.isfinite([row.low, row.high]).all()
+    ]
+    return Glance(evidence, reward_frontier.compute(runs), tuple(rows))
+
+
+def draw(data: Glance) -> tuple[Figure, Figure, Figure]:
+    """Draw the frontier, the forest of controls, and the printed Table 8."""
+    return _frontier(data.frontier), _forest(data.comparisons), _table8()
+
+
+def _frontier(data: Frontiers) -> Figure:
+    picture = figure(*_SIZE)
+    axes = picture.subplots()
+    if len(data.curve):
+        axes.plot(*data.curve.T, color=GREY, linewidth=2.4)
+    shown = [arm for arm in _SHOWN if arm in data.places]
+    for method in ("temperature", "rws"):
+        path = [arm for arm in path_of(data.places, method) if (arm.number or 1.0) >= _LEAST_SCALE]
+        look = FAMILIES[method]
+        middle = [[data.places[arm][side].mean for arm in path] for side in (0, 1)]
+        axes.plot(*middle, color=look.color, linewidth=1.1, linestyle=look.dash)
+        shown += path
+    labels = [Label(x, y, "", GREY) for x, y in data.curve.tolist()[::6]]
+    for arm in dict.fromkeys(shown):
+        x, y = data.places[arm]
+        draw_arm(axes, arm, x, y, label=None, zorder=4 if arm.method == "rws" else 3)
+        labels.append(Label(x.mean, y.mean, _short(arm), FAMILIES[family_of(arm)].color))
+    axes.margins(x=0.08)
+    axes.set_xlabel("log p of the text  [nats per word]")
+    axes.set_ylabel("reward  [deviations]")
+    place_labels(picture, {axes: labels}, size=8.0)
+    if len(data.curve):
+        axes.annotate("the best possible", data.curve[len(data.curve) // 2], (-6, 4), textcoords="offset points",
+                      fontsize=8.5, color="#4a4a4a", ha="right")  # fmt: skip
+    return picture
+
+
+def _short(arm: Arm) -> str:
+    if arm.method in ("rws", "temperature"):
+        return f"{'RWS' if arm.method == 'rws' else 'c'} {arm.number:g}"
+    names = {"default": "default", "lookahead": "reward lookahead", "tilt-decode": "decoding the exact tilt"}
+    return names.get(arm.method) or title_of(arm)
+
+
+def _forest(rows: Sequence[Comparison]) -> Figure:
+    picture = figure(*_SIZE)
+    axes = picture.subplots()
+    settings = list(dict.fromkeys((row.world, row.drawn, row.measure, row.scale) for row in rows))
+    axes.axvspan(-1, 1, color="#d9e6f2", zorder=0, linewidth=0)
+    axes.axvline(0, color=GREY, linewidth=1.0)
+    for row in rows:
+        height = settings.index((row.world, row.drawn, row.measure, row.scale)) + 0.26 * (MADE.index(row.arm.method) - 1)
+        middle, low, high = (value / row.margin for value in (row.difference, row.low, row.high))
+        marker, color = _MARKS[row.arm.method]
+        real = row.verdict.startswith("RWS")
+        axes.errorbar(
+            middle,
+            height,
+            xerr=[[max(middle - low, 0.0)], [max(high - middle, 0.0)]],
+            marker=marker,
+            markersize=4.5,
+            markerfacecolor=color if real else "white",
+            color=color,
+            elinewidth=0.9,
+            linestyle="none",
+        )
+    names = [
+        f"{WORLDS[world].model}, {_MEASURE.get(measure, MEASURES[measure].title)}, {scale:g}{' drawn' if drawn else ''}"
+        for world, drawn, measure, scale in settings
+    ]
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("RWS minus control  [margins]")
+    looks: list[Line2D | Patch] = [
+        Line2D([], [], marker=marker, color=color, linestyle="none", markersize=5, label=_CONTROL[method])
+        for method, (marker, color) in _MARKS.items()
+    ]
+    looks.append(Patch(color="#d9e6f2", label="equivalent"))
+    picture.legend(handles=looks, loc="outside lower center", ncols=2, fontsize=8)
+    return picture
+
+
+_MEASURE = {"net mini-judge": "wins", "coherent": "coherent"}
+_CONTROL = {"constant": "its constant", "schedule": "its schedule", "swapped": "other rewards"}
+
+
+def _table8() -> Figure:
+    picture = figure(*_SIZE)
+    axes: Axes = picture.subplots()
+    labels = draw_printed(axes)
+    axes.set_title("")
+    axes.set_ylabel("perplexity")
+    axes.set_xlabel("Generation Order Deviation (0: left to right)")
+    place_labels(picture, {axes: labels})
+    return picture
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the three figures, and the finding in a sentence."""
+    data, title = compute(runs), "At a glance"
+    if not data.comparisons or not data.frontier.places:
+        return Exhibit(title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs))
+    finding = _finding(data.comparisons)
+    pictures = tuple(
+        Picture(f"glance_{name}", drawn, caption, alt)
+        for (name, (caption, alt)), drawn in zip(_captions(data).items(), draw(data), strict=True)
+    )
+    said = Story(finding, (), "", pictures[0].stem)
+    return Exhibit(title, pictures, conclusions=(finding,), inputs=inputs_of(runs), story=said)
+
+
+def _finding(rows: Sequence[Comparison]) -> str:
+    count, alike = alike_settings(rows)
+    more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
+    share = more / count if count else 0.0
+    answer = "No" if not more else "Rarely" if share < 0.25 else "Sometimes" if share < 0.5 else "Mostly"
+    prompts = max(row.n for row in rows)
+    return (
+        f"{answer}. We compared RWS with three controls that keep its factors but not its reward, on {prompts} prompts "
+        f"in {len({row.world for row in rows})} small worlds. RWS does more than all three in {more} of {count} "
+        f"settings, less in {less or 'none'}, and the same within a margin in {equal}; the rest are mixed or undecided."
+    )
+
+
+def _captions(data: Glance) -> dict[str, tuple[str, str]]:
+    """Return caption and description of each figure by its name."""
+    evidence, frontier = data.evidence, data.frontier
+    rws = chosen_scale(evidence, reward_frontier.WORLD)
+    regret = frontier.regrets.get(rws) if rws is not None else None
+    distance = (
+        f"{title_of(rws)}, its scale chosen on other prompts, lies {regret.mean:.1f} nats below it. "
+        if rws is not None and regret is not None
+        else ""
+    )
+    lowest, highest = (f"{end:.2g}" for end in _ends(data.comparisons))
+    controls = "; ".join(METHODS[name].title for name in MADE)
+    printed = printed_in("table8_temperature")
+    return {
+        "frontier": (
+            "How far from the best? Real English with an exact model. No text lies above the grey curve. "
+            f"{distance}Its path runs beside that of temperature, which reads no reward.",
+            f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
+        ),
+        "controls": (
+            "Does RWS do more than its factors? RWS minus each control, in margins; the number is s_R. Bars: 95 % "
+            "intervals. In the band both do the same. Filled marks: a real difference (max-T).",
+            f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to {highest} "
+            "margins, around a band of equivalence from -1 to 1.",
+        ),
+        "table8": (
+            f"What did the paper show? Its Table 8, on LLaDA ({printed['where']}): GOD up and perplexity down, by a "
+            "temperature c alone. RWS has the dashed GOD and a perplexity in the band; the dotted GOD is the default's.",
+            "Printed perplexity against GOD for temperatures: "
+            + ", ".join(f"c {row['scale']:g}: {row['god']} and {row['perplexity']}" for row in printed["rows"]),
+        ),
+    }
+
+
+def _ends(rows: Sequence[Comparison]) -> tuple[float, float]:
+    values = [row.difference / row.margin for row in rows]
+    return min(values), max(values)
