@@ -90,8 +90,9 @@ class Exhibit:
 def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = None) -> list[Path]:
     """Write an exhibit's files below `out` and return their paths.
 
-    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, pages/STEM.html, and figures/NAME.json, from which the page
-    is built, with `runs`, facts about the experiments behind it by name. Each is written beside its target and renamed.
+    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, pages/STEM.html, and figures/NAME.json,
+    from which the page is built, with `runs`, facts about the experiments behind it by name. Each is written beside its
+    target and renamed.
     The same exhibit gives the same bytes: no dates and no versions in files.
     """
     written: list[Path] = []

@@ -111,7 +111,9 @@ def _forest(rows: Sequence[Comparison]) -> Figure:
     axes.axvspan(-1, 1, color="#d9e6f2", zorder=0, linewidth=0)
     axes.axvline(0, color=GREY, linewidth=1.0)
     for row in rows:
-        height = settings.index((row.world, row.drawn, row.measure, row.scale)) + 0.26 * (MADE.index(row.arm.method) - 1)
+        height = settings.index((row.world, row.drawn, row.measure, row.scale)) + 0.26 * (
+            MADE.index(row.arm.method) - 1
+        )
         middle, low, high = (value / row.margin for value in (row.difference, row.low, row.high))
         marker, color = _MARKS[row.arm.method]
         real = row.verdict.startswith("RWS")
@@ -163,7 +165,9 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the three figures, and the finding in a sentence."""
     data, title = compute(runs), "At a glance"
     if not data.comparisons or not data.frontier.places:
-        return Exhibit(title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs))
+        return Exhibit(
+            title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs)
+        )
     finding = _finding(data.comparisons)
     pictures = tuple(
         Picture(f"glance_{name}", drawn, caption, alt)
@@ -208,12 +212,12 @@ def _captions(data: Glance) -> dict[str, tuple[str, str]]:
         "controls": (
             "Does RWS do more than its factors? RWS minus each control, in margins; the number is s_R. Bars: 95 % "
             "intervals. In the band both do the same. Filled marks: a real difference (max-T).",
-            f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to {highest} "
-            "margins, around a band of equivalence from -1 to 1.",
+            f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to "
+            f"{highest} margins, around a band of equivalence from -1 to 1.",
         ),
         "table8": (
             f"What did the paper show? Its Table 8, on LLaDA ({printed['where']}): GOD up and perplexity down, by a "
-            "temperature c alone. RWS has the dashed GOD and a perplexity in the band; the dotted GOD is the default's.",
+            "temperature c alone. RWS has the dashed GOD and a perplexity in the band; the default the dotted GOD.",
             "Printed perplexity against GOD for temperatures: "
             + ", ".join(f"c {row['scale']:g}: {row['god']} and {row['perplexity']}" for row in printed["rows"]),
         ),

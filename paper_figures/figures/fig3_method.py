@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
+from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure
 from paper_figures.figures.parts.fig3_step import Step, compute
 from paper_figures.table import Table
@@ -191,10 +192,34 @@ def exhibit(runs: Path) -> Exhibit:
         f"{changed} of {len(data.position)} positions have another rank than at factor 1. Both runs have {what} at "
         "this step.",
     )
+    story = Story(
+        "Within a step the factor changes where a token is committed, never which token.",
+        (
+            f"Here the reward model gives the completed text {data.normalised:.2f} deviations, which makes a factor of "
+            f"{data.factor:.2f}. {where[0].upper()}{where[1:]}.",
+            "Drag the scale. Each line is a masked position. Where two lines cross, their ranks reverse, and each "
+            "crossing is proved.",
+        ),
+        f"One step of one prompt, {rule}: an illustration.",
+        "fig3_method",
+    )
     return Exhibit(
         "Figure 3: one step of reward-weighted sampling",
         (Picture("fig3_method", draw(data), caption, alt),),
         (table(data),),
         conclusions=conclusions,
         inputs=data.files,
+        story=story,
+        interactive=_curves(data),
     )
+
+
+def _curves(data: Step) -> Interactive | None:
+    """Return the confidence curves of the step, by the model again, with the scale to drag; shipped models only."""
+    from rws_decode.replay.step_logits import step_logits
+
+    predictor = shipped_predictor(data.orders.settings["model"])
+    if predictor is None:
+        return None
+    step = step_logits(data.trace, predictor, data.step)
+    return Interactive("fig3_curves", step.view(), f"Confidence of each masked position at step {data.step}, by scale")

@@ -22,7 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from paper_figures.exhibits.canvas_cells import MASKED
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
+from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
@@ -260,12 +261,31 @@ def exhibit(runs: Path) -> Exhibit:
             f"By the language's own rules, the answer of the default {kept['default']}, that of RWS {kept['rws']}. One "
             "prompt shows how the methods work, not which is better."
         )
+    story = Story(
+        f"Committing at other places writes another text: {differ} of {trace.length} tokens differ."
+        if differ
+        else "Another order of commits can leave the text as it is.",
+        (
+            f"Both decodes answer the same prompt. They commit different positions at {parted.size} of {steps} "
+            f"steps{first}.",
+            *conclusions[1:2],
+            "Scrub the steps. Marked words were committed at the step that is shown.",
+        ),
+        "The prompt is the run's first, and was not chosen for its outcome.",
+        "fig4_worked_decode",
+    )
+    predictor = shipped_predictor(data.orders.settings["model"])
+    page = predictor and Interactive(
+        "fig4_decodes", default.trace.view(trace, predictor), "The default and RWS on one prompt, step by step"
+    )
     return Exhibit(
         "Figure 4: a worked decode",
         (Picture("fig4_worked_decode", draw(data), caption, alt),),
         (table(data),),
         conclusions=tuple(conclusions),
         inputs=data.files,
+        story=story,
+        interactive=page,
     )
 
 

@@ -32,7 +32,7 @@ from paper_figures.exhibits.evidence_looks import (
     path_of,
     title_of,
 )
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.figures.parts.evidence_sentences import compared
@@ -175,6 +175,22 @@ def _ends(data: Orders, world: str) -> str:
     return f"A random order against left to right in {world}, {name.title}: {'; '.join(said)}." if said else ""
 
 
+def _story(lines: tuple[str, ...]) -> Story | None:
+    """Return what the page says first: how many orders of equal GOD differ, and what neighbours do to each other."""
+    equal = [line for line in lines if "have the same GOD" in line]
+    if not equal:
+        return None
+    apart = [line for line in equal if "none of them differ" not in line]
+    claim = (
+        "How far an order is from left to right does not tell how good its text is."
+        if apart
+        else "Orders that are equally far from left to right are equally good here."
+    )
+    ends = [line for line in lines if line.startswith("A random order")]
+    caveat = "The orders are those that we chose; others could behave otherwise."
+    return Story(claim, (equal[0], *ends[:1]), caveat, "order_quality")
+
+
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure of quality against order."""
     data, title = compute(runs), "Quality against order"
@@ -198,5 +214,6 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("order_quality", draw(data), caption, alt),),
         (_table(data),),
         conclusions=lines or ("The results have too few orders to compare.",),
+        story=_story(lines),
         inputs=inputs_of(runs),
     )

@@ -33,7 +33,7 @@ from paper_figures.exhibits.evidence_looks import (
     legend_of_families,
     title_of,
 )
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures.parts.evidence_sentences import chosen_scale, compared
@@ -222,10 +222,20 @@ def exhibit(runs: Path) -> Exhibit:
     alt = "Panels of quality against forwards per answer, for " + " and ".join(
         f"{world} ({len(arms)} arms)" for world, arms in data.costs.items()
     )
+    lines = _sentences(data)
+    story = Story(
+        "At equal cost other methods do better than RWS, in each world and measure."
+        if lines and lines[0].startswith("In 0 of")
+        else "At equal cost RWS is the best method in some worlds and measures.",
+        lines[:1],
+        "A reward call counts as a forward here. With a reward model of another size it costs more or less.",
+        "quality_per_forward",
+    )
     return Exhibit(
         title,
         (Picture("quality_per_forward", draw(data), caption, f"{alt}."),),
         (_table(data),),
-        conclusions=_sentences(data),
+        conclusions=lines,
         inputs=inputs_of(runs),
+        story=story if lines else None,
     )

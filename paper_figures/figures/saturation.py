@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from paper_figures.exhibits.differences import excludes_zero
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.names import guide_name
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import read_named
@@ -29,7 +29,7 @@ from paper_figures.plan import command
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["compute", "draw", "exhibit", "scale_axis", "tables"]
+__all__ = ["compute", "draw", "draw_short", "exhibit", "scale_axis", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -85,6 +85,26 @@ def draw(data: Rounding) -> Figure:
     if len(names) > 1:
         spot = {"loc": "center", "bbox_to_anchor": (0.66, 0.09)}
     picture.legend([*handles, *printed.lines[:1]], [*labels, label], **spot)
+    return picture
+
+
+def draw_short(data: Rounding) -> Figure:
+    """Draw GOD of the first strategy against the scale, ranked exactly and by rounded confidences."""
+    picture = figure(6.6, 3.1)
+    axes = picture.subplots()
+    name = data.strategies[0]
+    if data.random is not None:
+        axes.axhline(data.random, color=GREY, linewidth=1.2, linestyle=(0, (6, 3)), label="random order within blocks")
+    for ranking, look in RANKINGS.items():
+        curve = data.of(name, ranking)
+        style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dash}
+        axes.plot([row["scale"] for row in curve], [row["god_steps"] for row in curve], label=look.label, **style)
+    scale_axis(axes, data.scales)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("scale  [factor]")
+    axes.set_ylabel("GOD  [steps; 0: left to right]")
+    panel_title(axes, STRATEGIES[name])
+    picture.legend(loc="outside right center")
     return picture
 
 
@@ -192,12 +212,40 @@ def exhibit(runs: Path) -> Exhibit:
         f"another set than the exact one. {_apart(data)}{guided} GOD is of the whole canvas and so includes "
         "end-of-text filler, of which short answers have more."
     )
+    short = f"GOD against the scale, ranked exactly and by softmax; {data.prompts} prompts. GOD is of the whole canvas."
     return Exhibit(
         "What rounding does to the generation order",
-        (Picture("saturation", draw(data), caption, _alt(data)),),
+        (
+            Picture("rounding", draw_short(data), short, _alt(data)),
+            Picture("saturation", draw(data), caption, _alt(data)),
+        ),
         tables(data),
         conclusions=conclusions(data),
         inputs=data.inputs,
+        story=_story(data),
+    )
+
+
+def _story(data: Rounding) -> Story | None:
+    """Return what the page says first: what rounding to bfloat16 makes of GOD at the largest scale."""
+    name = data.strategies[0]
+    rows = data.of(name, "bfloat16")
+    due = data.due(rows[-1]) if rows else {}
+    if not rows or np.isnan(due["share"]):
+        return None
+    row, share = rows[-1], 100 * due["share"]
+    change = "takes away" if share < 0 else "adds"
+    return Story(
+        f"At scale {row['scale']:g}, rounding {change} {abs(share):.0f} % of the distance from left to right.",
+        (
+            f"At large scales confidences round to exactly 1: {100 * row['saturated']:.0f} % of them in bfloat16 at "
+            f"{row['scale']:g}. Then ties decide, and here they go to the leftmost position.",
+            f"{100 * row['inexact']:.0f} % of the steps commit another set than the exact ranking. Log-odds in float64 "
+            "never round to a tie.",
+        ),
+        f"{data.prompts} prompts; the interval of that share is [{100 * due['share_low']:+.0f}, "
+        f"{100 * due['share_high']:+.0f}] %. Which precision the paper used is not printed.",
+        "rounding",
     )
 
 

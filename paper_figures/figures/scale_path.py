@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
+from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
 from paper_figures.figures.parts.scale_path_data import read_profile as compute
@@ -202,10 +203,40 @@ def exhibit(runs: Path) -> Exhibit:
         f"Two strips cut into pieces along logarithmic axes from {ends}, with step lines of reward, perplexity and "
         f"order deviation below. {counted}."
     )
+    said = conclusions(data)
+    missed, grid = len(data.missed("temperature")), len(data.grid)
+    story = Story(
+        f"No temperature gives this prompt more than {counts['temperature'][1]} answers, which is proved.",
+        (
+            f"The {grid} scales that the paper tried miss {missed or 'none'} of them. "
+            f"Any reward scale gives {counts['reward-scale'][1]}.",
+            "Drag the scale: the answer, its order and its reward change at proved breakpoints.",
+        ),
+        f"{len(data.prompts)} prompts were followed like this: an illustration.",
+        "scale_path",
+    )
     return Exhibit(
         "The complete scale path of a prompt",
         (Picture("scale_path", draw(data), caption, alt),),
         tables(data),
-        conclusions=conclusions(data),
+        conclusions=said,
         inputs=(f"{NEEDS[0]}/results.json",),
+        story=story,
+        interactive=_path(data),
     )
+
+
+def _path(data: Profile) -> Interactive | None:
+    """Return the drawn prompt's path over c, followed again, with the scale to drag; shipped models only."""
+    from rws_decode.rewards import load_reward
+    from rws_decode.scales.path import scale_path
+    from rws_decode.settings import Shape
+
+    settings = data.settings
+    predictor = shipped_predictor(settings["model"])
+    if predictor is None:
+        return None
+    shape = Shape(settings["length"], settings["steps"], settings["block"])
+    ends = settings["scale_min"], settings["scale_max"]
+    path = scale_path(predictor, data.drawn["prompt"], *ends, shape, reward=load_reward(settings["reward"]))
+    return Interactive("scale_path", path.view(data.grid), "The answers of one prompt along the whole scale axis")

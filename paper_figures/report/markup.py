@@ -11,14 +11,17 @@ from typing import Any
 
 from paper_figures.table import Table, to_html
 
-__all__ = ["items", "link", "pairs", "passage", "picture", "prose", "table", "verdict"]
+__all__ = ["figure_text", "items", "link", "pairs", "passage", "picture", "prose", "table", "verdict"]
 
 # A table with more rows scrolls in a box of its own, its head staying in sight.
 _ROWS = 24
 
 
-def picture(record: Mapping[str, str], out: Path) -> str:
-    """Return a figure with its caption and links; its PNG below `out` becomes part of the page."""
+def picture(record: Mapping[str, str], out: Path, folded: bool = False) -> str:
+    """Return a figure with its caption and links; its PNG below `out` becomes part of the page.
+
+    A folded caption is read by who asks how to read the figure.
+    """
     stem = f"figures/{record['stem']}"
     data = (out / f"{stem}.png").read_bytes()
     width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))  # of the header, which comes first in a PNG
@@ -26,8 +29,17 @@ def picture(record: Mapping[str, str], out: Path) -> str:
     return (
         f'<figure>\n{_box(record["caption"], "Figure")}<img src="data:image/png;base64,{source}" '
         f'width="{width}" height="{height}" alt="{escape(record["alt"])}"></div>\n'
-        f"<figcaption>{prose(record['caption'])} {_files(stem, ('png', 'pdf'))}</figcaption>\n</figure>"
+        f"<figcaption>{_folded(figure_text(record)) if folded else figure_text(record)}</figcaption>\n</figure>"
     )
+
+
+def figure_text(record: Mapping[str, str]) -> str:
+    """Return a figure's caption and the links to its files."""
+    return f"{prose(record['caption'])} {_files('figures/' + record['stem'], ('png', 'pdf'))}"
+
+
+def _folded(text: str) -> str:
+    return f"<details><summary>How to read this figure</summary>{text}</details>"
 
 
 def table(record: Mapping[str, Any]) -> str:

@@ -1,11 +1,14 @@
-"""Write the page OUT/index.html: every figure and table beside what the paper printed, in one file.
+"""Write the page OUT/index.html: what was found, a section for each question, and all figures and tables folded.
 
 `page.html` holds the text and the places that are filled in, `page.css` the style. The page needs no network, and its
-policy lets a browser fetch nothing.
+policy lets a browser fetch nothing. The only scripts that run are those of the pages to drag, told by their hashes.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
@@ -14,16 +17,17 @@ from string import Template
 from typing import Any
 
 from paper_figures.contents import NAMES, by_heading
-from paper_figures.report.conclusions import conclusions, setting
-from paper_figures.report.markup import items, link, passage, picture, prose, table
+from paper_figures.report.appendix import appendix
+from paper_figures.report.markup import items, link
 from paper_figures.report.runs_section import copied_files, runs_section
+from paper_figures.report.setting import setting
+from paper_figures.report.story import QUESTIONS, finding, glance, sections
 from rws_decode.common.files import parse_json, write_text
 
 __all__ = ["read_records", "style", "write_page"]
 
-# So many further conclusions are read at once; more are unfolded.
-_LINES = 4
 _PARTS = ("title", "pictures", "tables", "passages", "conclusions", "inputs")
+_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def write_page(runs: Path, out: Path) -> list[Path]:
@@ -37,10 +41,13 @@ def write_page(runs: Path, out: Path) -> list[Path]:
     headings = {heading: [name for name in names if name in records] for heading, names in by_heading().items()}
     page = Template(_source("page.html")).substitute(
         style=style(),
+        policy=escape(f"default-src 'none'; img-src data:; style-src 'unsafe-inline'{_scripts(records, out)}"),
         setting=escape(setting(records)),
         contents=_contents(headings, records),
-        conclusions=conclusions(records),
-        sections="\n".join(_group(heading, names, records, out) for heading, names in headings.items() if names),
+        finding=finding(records),
+        glance=glance(records, out),
+        sections=sections(records, out),
+        appendix=appendix(headings, records, out),
         provenance=runs_section(records, links),
     )
     return [*copied, write_text(out / "index.html", page)]
@@ -71,46 +78,37 @@ def _record(path: Path) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict) or any(part not in record for part in _PARTS):
         return None
-    return record if all((path.parent / f"{entry['stem']}.png").is_file() for entry in record["pictures"]) else None
+    drag = record.get("interactive")
+    needed = [path.parent / f"{entry['stem']}.png" for entry in record["pictures"]]
+    needed += [path.parent.parent / "pages" / f"{drag['stem']}.html"] if drag else []
+    return record if all(file.is_file() for file in needed) else None
 
 
 def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[str, Any]]) -> str:
+    told = [link(f"#{each.anchor}", each.title) for each in QUESTIONS if records.get(each.name, {}).get("story")]
     groups = {
         heading: [link(f"#{name}", records[name]["title"]) for name in names] for heading, names in headings.items()
     }
-    groups["This page"] = [link("#conclusions", "In plain words"), link("#provenance", "Where the numbers come from")]
-    shown = (
-        f"<div><h3>{escape(title)}</h3>\n{items(links, raw=True)}</div>" for title, links in groups.items() if links
+    appended = (
+        f"<div><h4>{escape(title)}</h4>\n{items(links, raw=True)}</div>" for title, links in groups.items() if links
     )
     absent = [name for name in NAMES if name not in records]
     note = f"<p>Not drawn: {', '.join(absent)}.</p>" if absent else ""
-    return f'<div class="groups">\n{"".join(shown)}\n</div>\n{note}'
+    ends = [link("#appendix", "Appendix: every figure and table"), link("#provenance", "Where the numbers come from")]
+    return (
+        f"{items([*told, *ends], raw=True)}\n<details>\n<summary>Contents of the appendix</summary>\n"
+        f'<div class="groups">\n{"".join(appended)}\n</div>\n{note}</details>'
+    )
 
 
-def _group(heading: str, names: list[str], records: Mapping[str, Mapping[str, Any]], out: Path) -> str:
-    sections = "\n".join(_section(name, records[name], out) for name in names)
-    return f"<h2>{escape(heading)}</h2>\n{sections}"
-
-
-def _section(name: str, record: Mapping[str, Any], out: Path) -> str:
-    title = f'<span id="{name}-title">{escape(record["title"])}</span>'
-    up = f'<span class="up">{link("#contents", "Contents")}</span>'
-    parts = [
-        f"<h3>{title} {up}</h3>",
-        _said(record["conclusions"]),
-        *(picture(entry, out) for entry in record["pictures"]),
-        *(table(entry) for entry in record["tables"]),
-        *(passage(entry) for entry in record["passages"]),
-    ]
-    body = "\n".join(filter(None, parts))
-    return f'<section id="{name}" class="exhibit" aria-labelledby="{name}-title">\n{body}\n</section>'
-
-
-def _said(lines: list[str]) -> str:
-    """Return an exhibit's conclusions: the headline, and the rest as a list, folded where it is long."""
-    if not lines:
-        return ""
-    first, rest = f'<p class="headline">{prose(lines[0])}</p>', lines[1:]
-    if len(rest) <= _LINES:
-        return first + (f"\n{items(rest)}" if rest else "")
-    return f"{first}\n<details>\n<summary>{len(rest)} further conclusions</summary>\n{items(rest)}\n</details>"
+def _scripts(records: Mapping[str, Mapping[str, Any]], out: Path) -> str:
+    """Return the part of the policy that lets the scripts of the pages to drag run, and no other."""
+    stems = [drag["stem"] for record in records.values() if record.get("story") and (drag := record.get("interactive"))]
+    texts = ((out / "pages" / f"{stem}.html").read_text(encoding="utf-8") for stem in stems)
+    hashes = {
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        for text in texts
+        for script in _SCRIPT.findall(text)
+    }
+    allowed = " ".join(f"'sha256-{digest}'" for digest in sorted(hashes))
+    return f"; script-src {allowed}" if hashes else ""

@@ -9,12 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from paper_figures.report.conclusions import short_title
 from paper_figures.report.markup import items, link, pairs, prose
 from paper_figures.report.provenance import notes, provenance
 from rws_decode.common.files import write_bytes
 
-__all__ = ["Run", "copied_files", "runs_behind", "runs_section"]
+__all__ = ["Run", "copied_files", "runs_behind", "runs_section", "short_title"]
 
 Record = Mapping[str, Any]
 _COLUMNS = ("run", "time", "model", "prompts", "seed", "device", "to be known", "shown in")
@@ -154,3 +153,13 @@ def _time(seconds: float) -> str:
     ('12 s', '2.5 min')
     """
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def short_title(title: str) -> str:
+    """Return the figure's or table's number that begins a title; the whole title if there is none.
+
+    >>> short_title("Table 8: temperature against reward"), short_title("Controls: what remains")
+    ('Table 8', 'Controls: what remains')
+    """
+    name = title.partition(":")[0]
+    return name if name.startswith(("Figure ", "Table ", "Appendix ")) else title

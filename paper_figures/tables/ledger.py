@@ -14,7 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.runs import read_results
 from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
@@ -44,6 +44,7 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
     "not confirmed": ("#999999", "xx"),
 }
 VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
+_CENTRAL = ("C1-rws", "T1-exclusive", "F-temperature-quality")  # what the method rests on, and its baseline
 OURS = "not in the paper, ours"
 
 
@@ -156,6 +157,23 @@ def exhibit(runs: Path) -> Exhibit:
             *(f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()),
         ),
         inputs=(f"{NEEDS[0]}/results.json",),
+        story=_story(ledger, total),
+    )
+
+
+def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:
+    """Return what the page says first: the counts, and the central statements that are false."""
+    false = [
+        claim for name in _CENTRAL for claim in ledger.claims if (claim["id"], claim["verdict"]) == (name, "false")
+    ]
+    return Story(
+        f"Of {sum(total.values())} statements of the paper that can be checked, {_counted(total)}.",
+        tuple(
+            f"{claim['where']} says: “{claim['statement']}” This is false. Instead: {claim['correction']}"
+            for claim in false
+        ),
+        "How finely statements are cut is our choice, so the counts do not measure the paper.",
+        "ledger",
     )
 
 

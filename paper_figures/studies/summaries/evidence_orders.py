@@ -62,7 +62,7 @@ def order_lines(arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
         return []
     god = np.array([scores_of(arms[arm], world, "god") for arm in orders])
     lines = []
-    for name in main_measures(world):
+    for name in reversed(main_measures(world)):  # the quality of the text before its reward
         quality = np.array([scores_of(arms[arm], world, name) for arm in orders])
         if not np.isfinite(quality).all():
             continue
