@@ -16,7 +16,7 @@ __all__ = ["appendix"]
 Record = Mapping[str, Any]
 
 _FEW = 100  # prompts: with fewer an exhibit is an illustration
-_NOTHING = re.compile(r"\b(no|none)\b[^.]*\bshown\b|\bshown (in|at|for) none\b")
+_NOTHING = re.compile(r"\b(no|none)\b[^.]*\bshown\b|\bshown (in|at|for) none\b", re.IGNORECASE)
 _FILTERED = "ledger"  # the exhibit whose rows are filtered by verdict
 
 
@@ -89,9 +89,4 @@ def _filters(record: Record) -> str:
         f"{verdict(title, title) if key != 'all' else 'all'}</label>"
         for key, title in names.items()
     )
-    hidden = "".join(
-        f".filtered:has(#keep-{key}:checked) tbody tr:not(:has(.verdict.{key})) {{ display: none; }}\n"
-        for key in names
-        if key != "all"
-    )
-    return f"<fieldset><legend>Show statements that are</legend>{buttons}</fieldset>\n<style>\n{hidden}</style>"
+    return f"<fieldset><legend>Show statements that are</legend>{buttons}</fieldset>"

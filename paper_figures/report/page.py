@@ -90,7 +90,7 @@ def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[s
         heading: [link(f"#{name}", records[name]["title"]) for name in names] for heading, names in headings.items()
     }
     appended = (
-        f"<div><h4>{escape(title)}</h4>\n{items(links, raw=True)}</div>" for title, links in groups.items() if links
+        f"<div><h3>{escape(title)}</h3>\n{items(links, raw=True)}</div>" for title, links in groups.items() if links
     )
     absent = [name for name in NAMES if name not in records]
     note = f"<p>Not drawn: {', '.join(absent)}.</p>" if absent else ""

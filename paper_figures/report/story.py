@@ -67,7 +67,7 @@ def _section(question: Question, record: Record, out: Path) -> str:
         f'<p class="claim">{prose(story["claim"])}</p>',
         items(story["text"]) if len(story["text"]) > 2 else "".join(f"<p>{prose(line)}</p>" for line in story["text"]),
         _shown(record, still, out),
-        f'<p class="caveat">{prose(story["caveat"])} {link(f"#{question.name}", "All of it, with data")}.</p>',
+        f'<p class="caveat">{prose(story["caveat"])} {link(f"#{question.name}", "All of it, with data")}</p>',
     ]
     body = "\n".join(filter(None, parts))
     return f'<section id="{question.anchor}" class="story" aria-labelledby="{title}">\n{body}\n</section>'

@@ -6,19 +6,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture, save
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Passage, Picture, Story, save
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.report.page import write_page
 from paper_figures.report.provenance import run_facts
 from paper_figures.table import Table
 from rws_decode.common.files import write_json
+from rws_decode.common.page import Page as Dragged
 
 __all__ = ["SETTINGS", "VERDICTS", "Page", "claims_exhibit", "results", "small_page"]
 
 SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
 SETTINGS |= {"traces": True}
 VERDICTS = ("true", "false", "true with correction", "not about RWS", "not confirmed")
-_VOID = frozenset("meta link img br".split())
+_VOID = frozenset("meta link img br input".split())
 
 
 class Page(HTMLParser):
@@ -96,7 +97,23 @@ def exhibits() -> dict[str, Exhibit]:
         inputs=inputs,
     )
     drawn = Exhibit("Appendix D: a line", (Picture("line", picture, "A & B.", alt),), conclusions=("A line.",))
-    return {"table8_temperature": table, "appendix_d": drawn, "ledger": claims_exhibit()}
+    step = figure(6.6, 2.0)
+    step.subplots().plot([0, 1], [1, 0])
+    told = Exhibit(
+        "Figure 3: one step",
+        (Picture("fig3_method", step, "One & only.", alt.replace("rises", "falls")),),
+        conclusions=("A step.",),
+        story=Story("A claim, <i> & more.", ("A sentence.",), "A caveat.", "fig3_method"),
+        interactive=Interactive("fig3_curves", _DRAGGED, "A 'page' to drag"),
+    )
+    return {"fig3_method": told, "table8_temperature": table, "appendix_d": drawn, "ledger": claims_exhibit()}
+
+
+_DRAGGED = Dragged(
+    '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Drag</title></head>\n<body>\n'
+    '<main><h1>Drag</h1><p id="said">still</p></main>\n'
+    '<script>document.getElementById("said").textContent = "moved";</script>\n</body></html>'
+)
 
 
 def small_page(out: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import platform
@@ -13,20 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from report_pages import SETTINGS, VERDICTS, Page, results, small_page
+from report_pages import SETTINGS, Page, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
 from paper_figures.plan import CLAIMS, PLAN, parsed
-from paper_figures.report.conclusions import setting
 from paper_figures.report.markup import table
 from paper_figures.report.page import style, write_page
 from paper_figures.report.provenance import notes, provenance, run_facts
+from paper_figures.report.setting import setting
+from paper_figures.report.story import QUESTIONS
 from paper_figures.studies.design.results_json import settings_of
 from paper_figures.tables.ledger import OURS, Ledger
 from rws_decode.common.files import write_json
 
-LARGEST = 12_000_000
+LARGEST = 10_000_000
+MOST_WORDS = 2_500  # before the appendix
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +45,21 @@ def page(request: pytest.FixtureRequest) -> Path:
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
     parsed, text = Page(page), page.read_text(encoding="utf-8")
     assert len(text.encode()) < LARGEST
-    assert not re.search(r"https?:|\bsrc=\"(?!data:)|@import|url\(|<script", text)
-    (policy,) = (element["content"] for element in parsed.of("meta") if "http-equiv" in element)
-    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    own = re.sub(r"srcdoc='[^']*'", "", text)
+    assert not re.search(r"https?:|\bsrc=\"(?!data:)|@import|url\(|<script", own)
+    (policy,) = (element["content"] or "" for element in parsed.of("meta") if "http-equiv" in element)
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-")
+    assert "unsafe-inline" not in policy.partition("script-src")[2]
+    scripts = [script for frame in parsed.of("iframe") for script in _scripts(frame["srcdoc"] or "")]
+    digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
+    assert scripts and {f"'sha256-{digest}'" for digest in digests} == set(policy.partition("script-src ")[2].split())
     (icon,) = parsed.of("link")
     assert icon["href"] == "data:,"  # else browsers ask for one
     assert str(page.parent) not in text and str(Path.home()) not in text
+
+
+def _scripts(html: str) -> list[str]:
+    return re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
 
 
 def test_pictures_are_in_the_page_whole_and_described(page: Path) -> None:
@@ -96,27 +108,49 @@ def test_heads_of_tables_say_what_they_are_of(page: Path) -> None:
     assert all(element["tabindex"] == "0" and element["role"] == "group" and element["aria-label"] for element in boxes)
 
 
-def test_the_first_page_begins_with_verdicts_then_headlines(small: Path) -> None:
+def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Path) -> None:
     text = small.read_text(encoding="utf-8")
-    first = text[text.index('id="conclusions"') : text.index("<h2>Figures of the paper")]
-    for verdict in VERDICTS:
-        assert f'<span class="verdict {verdict.replace(" ", "-").lower()}">1 {verdict}</span>' in first
-    assert '<a href="#table8_temperature">Table 8</a>: the headline, &lt;i&gt; &amp; more.' in first
-    assert "Further line 0." not in first and "Further line 8." in text
-    assert "The 1 statements that are false" in first and "Section 1: One is two. Instead: One is one." in first
-    assert first.index("#ledger") < first.index("#appendix_d") < first.index("#table8_temperature")
+    section = text[text.index('<section id="one-step"') : text.index('<section id="appendix"')]
+    claim, frame, still, caveat = (
+        section.index(part) for part in ("A claim, &lt;i&gt; &amp; more.", "<iframe", "<img", "A caveat.")
+    )
+    assert claim < frame < still < caveat and 'href="#fig3_method"' in section
+    assert text.count('src="data:image/png') == 2  # the picture of the question is not repeated in the appendix
+    (drag,) = Page(small).of("iframe")
+    assert drag["title"] == "A 'page' to drag"
+    assert drag["srcdoc"] == (small.parent / "pages" / "fig3_curves.html").read_text(encoding="utf-8")
 
 
-def test_the_first_page_is_read_in_two_minutes(figure_page: Path) -> None:
+def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     text = figure_page.read_text(encoding="utf-8")
-    first = text[text.index('id="conclusions"') : text.index('id="contents"')]
-    unfolded = re.sub(r"<details>.*?</details>", "", first, flags=re.DOTALL)
-    assert 100 < len(re.sub(r"<[^>]*>", " ", unfolded).split()) < 450
+    before = text[text.index("<body>") : text.index('<section id="appendix"')]
+    bare = re.sub(r"srcdoc='[^']*'|src=\"[^\"]*\"", "", before)
+    assert 1_000 < len(re.sub(r"<[^>]*>", " ", bare).split()) <= MOST_WORDS
     parsed = Page(figure_page)
+    sections = {element.get("id") for element in parsed.of("section")}
+    assert {question.anchor for question in QUESTIONS} <= sections and "appendix" in sections
+    assert len(parsed.of("iframe")) == 3
     for name in NAMES:
         record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
-        assert len(record["conclusions"][0].split()) <= 50, f"the headline of {name} is more than one plain finding"
+        assert len(record["conclusions"][0].split()) <= 60, f"the headline of {name} is more than one plain finding"
     assert "RWS" in [text for path, text in parsed.texts if path[-1:] == ("dt",)]
+
+
+def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) -> None:
+    text = small.read_text(encoding="utf-8")
+    exhibit = text[text.index('<section id="table8_temperature"') : text.index('<section id="ledger"')]
+    assert "An illustration, of 4 prompts" in exhibit and text.count("An illustration, of") == 1
+
+
+def test_comparisons_without_a_difference_are_counted_and_not_listed(tmp_path: Path) -> None:
+    out = small_page(tmp_path / "out").parent
+    path = out / "figures" / "appendix_d.json"
+    lines = ["A line.", *(f"No difference is shown for {name}." for name in "abc"), "A real one."]
+    write_json(path, json.loads(path.read_text()) | {"conclusions": lines})
+    write_page(out / "runs", out)
+    text = (out / "index.html").read_text(encoding="utf-8")
+    assert "No difference is shown for" not in text and "3 further comparisons show no difference" in text
+    assert "A real one." in text
 
 
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
@@ -155,6 +189,9 @@ def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
         for suffix in suffixes
     }
     assert wanted <= set(parsed.links)
+    assert {f"pages/{record['interactive']['stem']}.html" for record in records.values() if record["interactive"]} <= {
+        path.relative_to(out).as_posix() for path in (out / "pages").iterdir()
+    }
     assert len(parsed.of("img")) == sum(len(record["pictures"]) for record in records.values())
 
 
@@ -248,7 +285,7 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     out = small_page(tmp_path / "out").parent
     assert main(["appendix_d", "--runs", str(out / "runs"), "--out", str(out)]) == 0
     sections = [element["id"] for element in Page(out / "index.html").of("section")]
-    assert [name for name in sections if name in NAMES] == ["appendix_d", "table8_temperature", "ledger"]
+    assert [name for name in sections if name in NAMES] == ["fig3_method", "appendix_d", "table8_temperature", "ledger"]
     assert "fig1_commit_order" in (out / "index.html").read_text(encoding="utf-8").split("Not drawn: ")[1]
 
 

@@ -46,7 +46,7 @@ def page(request: pytest.FixtureRequest) -> Path:
 def test_the_page_is_silent_whole_and_readable(browser: Chromium, page: Path, width: int, dark: bool) -> None:
     tab = browser.open(page.as_uri(), width=width, dark=dark)
     assert tab.messages == [] and tab.failures == []
-    assert tab.requests == [page.as_uri()]
+    assert {request for request in tab.requests if request != "about:srcdoc"} == {page.as_uri()}
     assert tab.evaluate("document.images.length") > 0 and tab.evaluate(BROKEN) == 0
     assert tab.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
     assert tab.evaluate("innerWidth") == width
@@ -64,7 +64,7 @@ def _check_text(tab: Tab) -> None:
 
 
 def test_wide_tables_scroll_in_their_own_box_and_long_ones_keep_their_head(browser: Chromium, small: Path) -> None:
-    tab = browser.open(small.as_uri(), width=400)
+    tab = browser.open(f"{small.as_uri()}#table8_temperature", width=400)
     box = "document.querySelector('.wide.tall')"
     assert tab.evaluate(f"{box}.scrollWidth > {box}.clientWidth && {box}.scrollHeight > {box}.clientHeight")
     top = f"{box}.querySelector('thead').getBoundingClientRect().top - {box}.getBoundingClientRect().top"
@@ -74,8 +74,23 @@ def test_wide_tables_scroll_in_their_own_box_and_long_ones_keep_their_head(brows
 
 def test_rows_of_text_are_stacked_on_a_narrow_screen(browser: Chromium, figure_page: Path) -> None:
     cell = "getComputedStyle(document.querySelector('#ledger table.rows td')).display"
-    assert browser.open(figure_page.as_uri(), width=400).evaluate(cell) == "block"
-    assert browser.open(figure_page.as_uri(), width=1280).evaluate(cell) == "table-cell"
+    assert browser.open(f"{figure_page.as_uri()}#ledger", width=400).evaluate(cell) == "block"
+    assert browser.open(f"{figure_page.as_uri()}#ledger", width=1280).evaluate(cell) == "table-cell"
+
+
+def test_statements_are_filtered_by_verdict(browser: Chromium, small: Path) -> None:
+    tab = browser.open(f"{small.as_uri()}#ledger", width=1280)
+    rows = "[...document.querySelectorAll('#ledger tbody tr')].filter(row => row.checkVisibility()).length"
+    assert tab.evaluate(rows) == 6
+    assert tab.evaluate("document.getElementById('keep-false').click(), " + rows) == 2
+    assert tab.evaluate("document.getElementById('keep-all').click(), " + rows) == 6
+
+
+def test_pages_to_drag_run_in_their_frames_and_no_other_script_does(browser: Chromium, small: Path) -> None:
+    tab = browser.open(f"{small.as_uri()}#one-step", width=1280)
+    said = "document.querySelector('iframe').contentDocument.getElementById('said').textContent"
+    assert tab.evaluate(said) == "moved"
+    assert tab.evaluate("getComputedStyle(document.querySelector('.still')).display") == "none"
 
 
 def test_a_link_unfolds_the_run_that_it_leads_to(browser: Chromium, small: Path) -> None:
@@ -91,10 +106,15 @@ def test_what_asks_a_network_or_fails_is_seen(browser: Chromium, tmp_path: Path)
     assert len(tab.messages) >= 2 and tab.evaluate(BROKEN) == 1
 
 
-def test_print_hides_what_leads_about_and_unfolds_the_rest(browser: Chromium, small: Path) -> None:
+def test_print_has_the_story_and_what_was_opened_of_the_appendix(browser: Chromium, small: Path) -> None:
     tab = browser.open(small.as_uri(), width=740, dark=True, media="print")
     assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
-    assert tab.evaluate("getComputedStyle(document.querySelector('.wide.tall')).overflowY") == "visible"
-    assert tab.evaluate("document.querySelector('details:not([open]) li').checkVisibility()")
+    assert not tab.evaluate("document.querySelector('#appendix').checkVisibility()")
+    assert tab.evaluate("getComputedStyle(document.querySelector('.still')).display") != "none"
+    assert tab.evaluate("document.querySelector('details:not([open]) dt').checkVisibility()")
+    opened = browser.open(f"{small.as_uri()}#table8_temperature", width=740, media="print")
+    assert opened.evaluate("document.querySelector('#table8_temperature').checkVisibility()")
+    assert not opened.evaluate("document.querySelector('#ledger').checkVisibility()")
+    assert opened.evaluate("getComputedStyle(document.querySelector('.wide.tall')).overflowY") == "visible"
