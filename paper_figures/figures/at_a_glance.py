@@ -205,18 +205,19 @@ def _captions(data: Glance) -> dict[str, tuple[str, str]]:
     printed = printed_in("table8_temperature")
     return {
         "frontier": (
-            "How far from the best? Real English with an exact model. No text lies above the grey curve. "
+            "How far from the best? Real English with an exact model; no method can lie above the grey curve. "
             f"{distance}Its path runs beside that of temperature, which reads no reward.",
             f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
         ),
         "controls": (
             "Does RWS do more than its factors? RWS minus each control, in margins; the number is s_R. Bars: 95 % "
-            "intervals. In the band both do the same. Filled marks: a real difference (max-T).",
+            "intervals. In the band the two are the same for all purposes. Filled marks are real differences "
+            "(p corrected for all comparisons).",
             f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to "
             f"{highest} margins, around a band of equivalence from -1 to 1.",
         ),
         "table8": (
-            f"What did the paper show? Its Table 8, on LLaDA ({printed['where']}): GOD up and perplexity down, by a "
+            "What did the paper show? Its Table 8, on LLaDA: GOD up and perplexity down, by a "
             "temperature c alone. RWS has the dashed GOD and a perplexity in the band; the default the dotted GOD.",
             "Printed perplexity against GOD for temperatures: "
             + ", ".join(f"c {row['scale']:g}: {row['god']} and {row['perplexity']}" for row in printed["rows"]),

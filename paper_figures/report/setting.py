@@ -25,9 +25,9 @@ def setting(records: Mapping[str, Record]) -> str:
         [name for options in settings for name in [*options.get("rewards", []), *_single(options.get("reward"))]]
     )
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
-    prompts = f", {_span(counts)} prompts in each study that was run for this page" if counts else ""
-    more = " Whether the reward matters is asked on hundreds of prompts." if _STUDY in records else ""
-    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}.{more}{_whose(settings)}"
+    prompts = f" The studies that were run for this page have {_span(counts)} prompts each." if counts else ""
+    more = " The figures above have hundreds." if counts and _STUDY in records else ""
+    return f"Our numbers are of {models}, guided by the reward models {rewards}.{_whose(settings)}{prompts}{more}"
 
 
 def _whose(settings: list[Mapping[str, Any]]) -> str:
