@@ -211,7 +211,7 @@ def _captions(data: Glance) -> dict[str, tuple[str, str]]:
         ),
         "controls": (
             "Does RWS do more than its factors? RWS minus each control, in margins; the number is s_R. Bars: 95 % "
-            "intervals. In the band the two are the same for all purposes. Filled marks are real differences "
+            "intervals. The band holds differences too small to matter. Filled marks are real differences "
             "(p corrected for all comparisons).",
             f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to "
             f"{highest} margins, around a band of equivalence from -1 to 1.",

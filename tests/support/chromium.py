@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
+import re
 import select
 import shutil
 import time
@@ -154,6 +156,11 @@ class Tab:
 
     def _input(self, method: str, **params: Any) -> None:
         self._browser.call(method, self._session, **params)
+
+    def printed_pages(self) -> int:
+        """Return how many sheets of A4 the page takes in print."""
+        pdf = self._browser.call("Page.printToPDF", self._session, paperWidth=8.27, paperHeight=11.69)
+        return len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(pdf["data"])))
 
     @property
     def messages(self) -> list[str]:

@@ -98,6 +98,10 @@ def test_a_link_unfolds_the_run_that_it_leads_to(browser: Chromium, small: Path)
     assert tab.evaluate("document.querySelector('#run-1').closest('details').open")
 
 
+def test_the_story_is_printed_on_few_sheets(browser: Chromium, figure_page: Path) -> None:
+    assert 3 < browser.open(figure_page.as_uri(), width=1280).printed_pages() <= 25
+
+
 def test_what_asks_a_network_or_fails_is_seen(browser: Chromium, tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text('<img src="http://example.invalid/a.png"><script>console.warn("x"); y()</script>', encoding="utf-8")
