@@ -167,12 +167,11 @@ def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:
         claim for name in _CENTRAL for claim in ledger.claims if (claim["id"], claim["verdict"]) == (name, "false")
     ]
     return Story(
-        f"Of {sum(total.values())} statements of the paper that can be checked, {_counted(total)}.",
-        tuple(
-            f"{claim['where']} says: “{claim['statement']}” This is false. Instead: {claim['correction']}"
-            for claim in false
-        ),
-        "How finely statements are cut is our choice, so the counts do not measure the paper.",
+        f"Of {sum(total.values())} statements of the paper that can be checked, {total['true']} are true as printed and "
+        f"{total['false']} false.",
+        tuple(f"“{claim['statement']}” ({claim['where']}) is false. Instead: {claim['correction']}" for claim in false),
+        f"The others: {_counted({v: n for v, n in total.items() if v not in ('true', 'false')})}. How finely statements are "
+        "cut is our choice, so the counts do not measure the paper.",
         "ledger",
     )
 
