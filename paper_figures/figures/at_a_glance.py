@@ -16,17 +16,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
 from paper_figures.exhibits.evidence import evidence_of, inputs_of
 from paper_figures.exhibits.evidence_looks import FAMILIES, draw_arm, family_of, path_of, title_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
+from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.figures import reward_frontier
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.figures.reward_frontier import Frontiers
-from paper_figures.figures.table8_pattern import draw_printed
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence_answers import alike_settings
@@ -39,7 +39,7 @@ from rws_theory.printed import printed_in
 __all__ = ["Glance", "compute", "draw", "exhibit"]
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
-_SIZE = 4.3, 3.7  # inches of each figure
+_SIZE = 4.5, 4.0  # inches of each figure
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
 _LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
@@ -129,14 +129,15 @@ def _forest(rows: Sequence[Comparison]) -> Figure:
             linestyle="none",
         )
     names = [
-        f"{WORLDS[world].model}, {_MEASURE.get(measure, MEASURES[measure].title)}, {scale:g}{' drawn' if drawn else ''}"
+        f"{WORLDS[world].model}: {_MEASURE.get(measure, MEASURES[measure].title)}, s_R {scale:g}"
+        f"{', drawn' if drawn else ''}"
         for world, drawn, measure, scale in settings
     ]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("RWS minus control  [margins]")
+    axes.set_xlabel("\N{LEFTWARDS ARROW} RWS less    [margins]    RWS more \N{RIGHTWARDS ARROW}")
     looks: list[Line2D | Patch] = [
         Line2D([], [], marker=marker, color=color, linestyle="none", markersize=5, label=_CONTROL[method])
         for method, (marker, color) in _MARKS.items()
@@ -147,17 +148,29 @@ def _forest(rows: Sequence[Comparison]) -> Figure:
 
 
 _MEASURE = {"net mini-judge": "wins", "coherent": "coherent"}
-_CONTROL = {"constant": "its constant", "schedule": "its schedule", "swapped": "other rewards"}
+_CONTROL = {"constant": "its mean factor", "schedule": "its mean factor by step", "swapped": "another prompt's rewards"}
 
 
 def _table8() -> Figure:
     picture = figure(*_SIZE)
     axes: Axes = picture.subplots()
-    labels = draw_printed(axes)
-    axes.set_title("")
-    axes.set_ylabel("perplexity")
-    axes.set_xlabel("Generation Order Deviation (0: left to right)")
-    place_labels(picture, {axes: labels})
+    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
+    color, rws = FAMILIES["temperature"].color, FAMILIES["rws"].color
+    axes.plot([row["god"] for row in rows], [row["perplexity"] for row in rows], "o", color=color, markersize=5.5)
+    worst, god = printed_range("worst perplexity of RWS")[0], printed_range("GOD of RWS at every step")[0]
+    default = printed_range("GOD of the default")[0]
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, worst - 0.9), high)
+    axes.set_xlim(0.5, 2.75)
+    box = Rectangle((god - 0.1, axes.get_ylim()[0]), 0.2, worst - axes.get_ylim()[0], color=rws, alpha=0.3, linewidth=0)
+    axes.add_patch(box)
+    axes.text(god - 0.14, axes.get_ylim()[0] + 0.05, f"RWS: GOD {god:g},\nperplexity at most {worst:g}", color=rws,
+              fontsize=8.5, ha="right", va="bottom")  # fmt: skip
+    axes.axvline(default, color="black", linewidth=1.0, linestyle=(0, (1, 1)))
+    axes.text(default + 0.03, high, f"default: GOD {default:g}", fontsize=8.5, va="top")
+    axes.set_ylabel("perplexity, as printed")
+    axes.set_xlabel("GOD, as printed  [0: left to right]")
+    place_labels(picture, {axes: [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", color) for row in rows]})
     return picture
 
 
@@ -173,7 +186,7 @@ def exhibit(runs: Path) -> Exhibit:
         Picture(f"glance_{name}", drawn, caption, alt)
         for (name, (caption, alt)), drawn in zip(_captions(data).items(), draw(data), strict=True)
     )
-    said = Story(finding, (), "", pictures[0].stem)
+    said = Story(finding, _gain(data), "", pictures[0].stem)
     return Exhibit(title, pictures, conclusions=(finding,), inputs=inputs_of(runs), story=said)
 
 
@@ -182,47 +195,91 @@ def _finding(rows: Sequence[Comparison]) -> str:
     more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
     share = more / count if count else 0.0
     answer = "No" if not more else "Rarely" if share < 0.25 else "Sometimes" if share < 0.5 else "Mostly"
-    prompts = max(row.n for row in rows)
+    where = "; ".join(
+        f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
+        for world, drawn, name, scale in alike["RWS more"]
+    )
     return (
-        f"{answer}. We compared RWS with three controls that keep its factors but not its reward, on {prompts} prompts "
-        f"in {len({row.world for row in rows})} small worlds. RWS does more than all three in {more} of {count} "
-        f"settings, less in {less or 'none'}, and the same within a margin in {equal}; the rest are mixed or undecided."
+        f"{answer}. We set RWS against three controls whose factors do not follow the reward of the text that is being "
+        f"written, on {max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds. "
+        f"It beats all three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three "
+        f"in {equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
+    )
+
+
+def _gain(data: Glance) -> tuple[str, ...]:
+    """Return what RWS has over the default in reward, and over a constant factor of the same mean."""
+    rws = chosen_scale(data.evidence, reward_frontier.WORLD)
+    rows = {
+        row.arm.method: row
+        for row in comparisons_of(data.evidence)
+        if (row.world, row.drawn, row.measure) == (reward_frontier.WORLD, False, "reward")
+        and rws is not None
+        and (row.scale, row.arm.one_by_one) == (rws.number, False)
+    }
+    if not {"default", "constant"} <= rows.keys():
+        return ()
+    default, constant = rows["default"], rows["constant"]
+    words = {"RWS more": "more than", "RWS less": "less than", "equivalent": "the same as", "undecided": "beside"}
+    return (
+        f"Its best scale for reward in {WORLDS[default.world].model} is s_R = {default.scale:g}. There it has "
+        f"{default.text()} of reward against the default, and {words[constant.verdict]} a constant factor of the same "
+        f"mean ({constant.text()}).",
     )
 
 
 def _captions(data: Glance) -> dict[str, tuple[str, str]]:
     """Return caption and description of each figure by its name."""
-    evidence, frontier = data.evidence, data.frontier
-    rws = chosen_scale(evidence, reward_frontier.WORLD)
-    regret = frontier.regrets.get(rws) if rws is not None else None
-    distance = (
-        f"{title_of(rws)}, its scale chosen on other prompts, lies {regret.mean:.1f} nats below it. "
-        if rws is not None and regret is not None
-        else ""
-    )
+    frontier = data.frontier
     lowest, highest = (f"{end:.2g}" for end in _ends(data.comparisons))
     controls = "; ".join(METHODS[name].title for name in MADE)
     printed = printed_in("table8_temperature")
+    distance = _distance(data)
     return {
         "frontier": (
-            "How far from the best? Real English with an exact model; no method can lie above the grey curve. "
-            f"{distance}Its path runs beside that of temperature, which reads no reward.",
+            "How far from the best? An n-gram model of English, whose probabilities are exact; no method can lie above "
+            "the grey curve. c multiplies all logits by a constant, RWS by s_R times a function of the reward. "
+            f"{distance}",
             f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
         ),
         "controls": (
-            "Does RWS do more than its factors? RWS minus each control, in margins; the number is s_R. Bars: 95 % "
-            "intervals. The band holds differences too small to matter. Filled marks are real differences "
-            "(p corrected for all comparisons).",
+            "Does RWS do more than its factors? RWS minus each control, with 95 % intervals. The band is the margin: "
+            "differences in it are too small to matter. Filled marks are real (p corrected for all comparisons), if "
+            "small.",
             f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to "
             f"{highest} margins, around a band of equivalence from -1 to 1.",
         ),
         "table8": (
-            "What did the paper show? Its Table 8, on LLaDA: GOD up and perplexity down, by a "
-            "temperature c alone. RWS has the dashed GOD and a perplexity in the band; the default the dotted GOD.",
+            "What did the paper show? On LLaDA, temperatures c of 2 and more raise GOD and lower perplexity too; RWS "
+            "lies in the box. The paper prints another GOD for c = 1 than for its default, which should be the same.",
             "Printed perplexity against GOD for temperatures: "
             + ", ".join(f"c {row['scale']:g}: {row['god']} and {row['perplexity']}" for row in printed["rows"]),
         ),
     }
+
+
+def _distance(data: Glance) -> str:
+    """Return how far RWS lies below the frontier, and what the temperature of most reward has beside it."""
+    frontier = data.frontier
+    rws = chosen_scale(data.evidence, reward_frontier.WORLD)
+    regret = frontier.regrets.get(rws) if rws is not None else None
+    if rws is None or regret is None:
+        return ""
+    length = WORLDS[reward_frontier.WORLD].length
+    said = f"{title_of(rws)} lies {regret.mean / length:.2f} nats per word below it."
+    path = [arm for arm in path_of(frontier.places, "temperature") if (arm.number or 1.0) >= _LEAST_SCALE]
+    if not path:
+        return said
+    best = max(path, key=lambda arm: frontier.places[arm][1].mean)
+    words, reward = (frontier.places[best][side].mean - frontier.places[rws][side].mean for side in (0, 1))
+    return (
+        f"{said} A temperature, c = {best.number or 1:g}, has {_more(reward)} reward (deviations) and {_more(words)} log p "
+        "(nats per word)."
+    )
+
+
+def _more(difference: float) -> str:
+    return f"{abs(difference):.2f} {'more' if difference > 0 else 'less'}"
 
 
 def _ends(rows: Sequence[Comparison]) -> tuple[float, float]:

@@ -193,12 +193,13 @@ def exhibit(runs: Path) -> Exhibit:
         "this step.",
     )
     story = Story(
-        "Within a step the factor changes where a token is committed, never which token.",
+        "Within a step of greedy decoding the factor changes where a token is committed, never which token.",
         (
-            f"Here the reward model gives the completed text {data.normalised:.2f} deviations, which makes a factor of "
+            f"Here the score of the completed text lies {abs(data.normalised):.2f} standard deviations "
+            f"{'below' if data.normalised < 0 else 'above'} the reward model's mean, which makes a factor of "
             f"{data.factor:.2f}. {where[0].upper()}{where[1:]}.",
-            "Drag the scale. Each line is a masked position. Where two lines cross, their ranks reverse, and each "
-            "crossing is proved.",
+            "Drag the factor. Each line is a masked position. Where two lines cross, their ranks reverse; ringed "
+            "crossings are proved.",
         ),
         f"One step of one prompt, {rule}: an illustration.",
         "fig3_method",

@@ -290,4 +290,4 @@ def exhibit(runs: Path) -> Exhibit:
 
 
 def _kept(decode: Decode) -> str:
-    return f"breaks rules of {', '.join(decode.broken)}" if decode.broken else "breaks none"
+    return f"breaks rules of {' and '.join(decode.broken)}" if decode.broken else "breaks none"

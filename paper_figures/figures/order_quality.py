@@ -172,7 +172,11 @@ def _ends(data: Orders, world: str) -> str:
                 steps = "one token a step" if one_by_one else "two tokens a step"
                 said.append(f"{steps} {compared(difference, 'more', 'less')}")
     name = MEASURES[_measure(world)]
-    return f"A random order against left to right in {world}, {name.title}: {'; '.join(said)}." if said else ""
+    return (
+        f"A random order against left to right in {world}, {name.title} in {name.unit}: {'; '.join(said)}."
+        if said
+        else ""
+    )
 
 
 def _story(lines: tuple[str, ...]) -> Story | None:
@@ -182,9 +186,9 @@ def _story(lines: tuple[str, ...]) -> Story | None:
         return None
     apart = [line for line in equal if "none of them differ" not in line]
     claim = (
-        "How far an order is from left to right does not tell how good its text is."
+        "Orders that are equally far from left to right differ in quality."
         if apart
-        else "Orders that are equally far from left to right are equally good here."
+        else "Orders that are equally far from left to right show no difference in quality here."
     )
     ends = [line for line in lines if line.startswith("A random order")]
     caveat = "The orders are those that we chose; others could behave otherwise."

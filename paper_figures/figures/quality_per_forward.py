@@ -224,11 +224,12 @@ def exhibit(runs: Path) -> Exhibit:
     )
     lines = _sentences(data)
     story = Story(
-        "At equal cost other methods do better than RWS, in each world and measure."
+        "In each world and measure, some method of no greater cost has a higher mean than RWS."
         if lines and lines[0].startswith("In 0 of")
-        else "At equal cost RWS is the best method in some worlds and measures.",
+        else "In some worlds and measures, RWS has the highest mean among methods of no greater cost.",
         lines[:1],
-        "A reward call counts as a forward here. With a reward model of another size it costs more or less.",
+        "The best is chosen among many methods on the same prompts. Here a reward call costs as much as a forward; that "
+        "depends on the reward model.",
         "quality_per_forward",
     )
     return Exhibit(

@@ -234,17 +234,19 @@ def _story(data: Rounding) -> Story | None:
     if not rows or np.isnan(due["share"]):
         return None
     row, share = rows[-1], 100 * due["share"]
-    change = "takes away" if share < 0 else "adds"
+    change = "lowers" if share < 0 else "raises"
+    ends = sorted(abs(100 * due[end]) for end in ("share_low", "share_high"))
+    left = ": the order becomes almost left to right" if share < -75 else ""
     return Story(
-        f"At scale {row['scale']:g}, rounding {change} {abs(share):.0f} % of the distance from left to right.",
+        f"At scale {row['scale']:g}, rounding to bfloat16 {change} GOD by {abs(share):.0f} %{left}.",
         (
             f"At large scales confidences round to exactly 1: {100 * row['saturated']:.0f} % of them in bfloat16 at "
             f"{row['scale']:g}. Then ties decide, and here they go to the leftmost position.",
             f"{100 * row['inexact']:.0f} % of the steps commit another set than the exact ranking. Log-odds in float64 "
             "never round to a tie.",
         ),
-        f"{data.prompts} prompts; the interval of that share is [{100 * due['share_low']:+.0f}, "
-        f"{100 * due['share_high']:+.0f}] %. Which precision the paper used is not printed.",
+        f"On {data.prompts} prompts; by {ends[0]:.0f} to {ends[1]:.0f} % with 95 % confidence. The paper does not print "
+        "its precision.",
         "rounding",
     )
 

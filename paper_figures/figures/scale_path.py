@@ -206,10 +206,10 @@ def exhibit(runs: Path) -> Exhibit:
     said = conclusions(data)
     missed, grid = len(data.missed("temperature")), len(data.grid)
     story = Story(
-        f"No temperature gives this prompt more than {counts['temperature'][1]} answers, which is proved.",
+        f"Over all factors c from {ends}, this prompt has {counts['temperature'][1]} answers, which is proved.",
         (
             f"The {grid} scales that the paper tried miss {missed or 'none'} of them. "
-            f"Any reward scale gives {counts['reward-scale'][1]}.",
+            f"RWS, over all s_R in that range, gives {counts['reward-scale'][1]}.",
             "Drag the scale: the answer, its order and its reward change at proved breakpoints.",
         ),
         f"{len(data.prompts)} prompts were followed like this: an illustration.",

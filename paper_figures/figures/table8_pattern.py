@@ -48,7 +48,7 @@ from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Pattern", "compute", "draw", "draw_printed", "exhibit"]
+__all__ = ["Pattern", "compute", "draw", "exhibit"]
 
 NEEDS: tuple[str, ...] = ()
 _PATHS = ("temperature", "rws", "constant", "schedule")
@@ -87,7 +87,7 @@ def draw(data: Pattern) -> Figure:
         labels[panels[0, column]] = _levels(panels[0, column], data.places[world])
         panel_title(panels[0, column], world)
         _differences(panels[1, column], data.evidence, world)
-    labels[panels[0, -1]] = draw_printed(panels[0, -1])
+    labels[panels[0, -1]] = _printed(panels[0, -1])
     panels[1, -1].set_axis_off()
     if worlds and (drawn := panels[1, 0].get_legend_handles_labels())[0]:
         panels[1, -1].legend(*drawn, loc="upper left")
@@ -149,7 +149,7 @@ def _differences(axes: Axes, evidence: Recorded, world: str) -> None:
     panel_title(axes, "log of perplexity, paired")
 
 
-def draw_printed(axes: Axes) -> list[Label]:
+def _printed(axes: Axes) -> list[Label]:
     """Draw the printed table, its default and what is printed of RWS; return the labels."""
     rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
     points = [row["god"] for row in rows], [row["perplexity"] for row in rows]

@@ -16,7 +16,7 @@ from rws_decode.common.files import write_bytes
 __all__ = ["Run", "copied_files", "runs_behind", "runs_section", "short_title"]
 
 Record = Mapping[str, Any]
-_COLUMNS = ("run", "time", "model", "prompts", "seed", "device", "to be known", "shown in")
+_COLUMNS = ("run", "time", "model", "prompts", "seed", "device", "notes", "shown in")
 _SIZES = (
     "Small sizes are below an experiment's own. They make every figure in minutes; with so few prompts, intervals are "
     "wide."

@@ -25,9 +25,14 @@ def setting(records: Mapping[str, Record]) -> str:
         [name for options in settings for name in [*options.get("rewards", []), *_single(options.get("reward"))]]
     )
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
-    prompts = f" The studies that were run for this page have {_span(counts)} prompts each." if counts else ""
-    more = " The figures above have hundreds." if counts and _STUDY in records else ""
-    return f"Our numbers are of {models}, guided by the reward models {rewards}.{_whose(settings)}{prompts}{more}"
+    prompts = (
+        f" The studies that were run for this page have {_span(counts)} prompts each and are illustrations."
+        if counts
+        else ""
+    )
+    more = " The evidence study has hundreds." if counts and _STUDY in records else ""
+    ours = _whose(settings) or f"Our numbers are of {models}, guided by the reward models {rewards}."
+    return f"{ours}{prompts}{more}"
 
 
 def _whose(settings: list[Mapping[str, Any]]) -> str:
@@ -41,7 +46,12 @@ def _whose(settings: list[Mapping[str, Any]]) -> str:
     made_up = "is a small model" if len(others) == 1 else "are small models"
     said = [f"{_named(others)} {made_up} of a made-up language of stories"] if others else []
     said += [f"{world} is {_WORLDS[world]}" for world in worlds]
-    return f" {', and '.join(said)}, shipped with this project: nothing here was measured on LLaDA, the paper's model."
+    return (
+        f"The worlds: {', and '.join(said)}. Both ship with this project, and nothing here was measured on "
+        "LLaDA, the paper's model."
+        if len(said) > 1
+        else f"Here {said[0]}. It ships with this project, and nothing here was measured on LLaDA, the paper's model."
+    )
 
 
 def _single(value: Any) -> list[str]:

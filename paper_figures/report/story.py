@@ -37,7 +37,10 @@ QUESTIONS = (
 def finding(records: Mapping[str, Record]) -> str:
     """Return the answer to the page's title; empty where it was not drawn."""
     story = records.get(GLANCE, {}).get("story")
-    return f'<p class="finding">{prose(story["claim"])}</p>' if story else ""
+    if not story:
+        return ""
+    rest = "".join(f"<p>{prose(line)}</p>" for line in story["text"])
+    return f'<p class="finding">{prose(story["claim"])}</p>\n{rest}'
 
 
 def glance(records: Mapping[str, Record], out: Path) -> str:

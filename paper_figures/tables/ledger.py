@@ -44,7 +44,7 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
     "not confirmed": ("#999999", "xx"),
 }
 VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
-_CENTRAL = ("C1-rws", "T1-exclusive", "F-temperature-quality")  # what the method rests on, and its baseline
+_CENTRAL = ("C1-rws", "AB-selective", "F-temperature-quality")  # what the method rests on, and its baseline
 OURS = "not in the paper, ours"
 
 
@@ -167,11 +167,11 @@ def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:
         claim for name in _CENTRAL for claim in ledger.claims if (claim["id"], claim["verdict"]) == (name, "false")
     ]
     return Story(
-        f"Of {sum(total.values())} statements of the paper that can be checked, {total['true']} are true as printed and "
-        f"{total['false']} false.",
+        f"Of {sum(total.values())} statements of the paper that can be checked, {total['true']} are true as printed "
+        f"and {total['false']} are false.",
         tuple(f"“{claim['statement']}” ({claim['where']}) is false. Instead: {claim['correction']}" for claim in false),
-        f"The others: {_counted({v: n for v, n in total.items() if v not in ('true', 'false')})}. How finely statements are "
-        "cut is our choice, so the counts do not measure the paper.",
+        f"The others: {_counted({v: n for v, n in total.items() if v not in ('true', 'false')})}. How finely we cut "
+        "statements is our choice, so read the counts as a guide.",
         "ledger",
     )
 

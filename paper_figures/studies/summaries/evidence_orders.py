@@ -108,7 +108,7 @@ def _equal_god(
     best = int(np.argmax(np.abs(table.mean(axis=1)) * (np.array(corrected) <= ALPHA)))
     line = (
         f"In {WORLDS[world].model}, {len(pairs)} pairs of {len(orders)} orders have the same GOD within ±{margin:g} "
-        f"tokens; {apart or 'none'} of them differ in {MEASURES[name].title} (max-T)."
+        f"tokens; {apart or 'none'} of them differ in {MEASURES[name].title} (p corrected for all pairs)."
     )
     if not apart:
         return [line]
