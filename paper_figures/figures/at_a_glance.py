@@ -273,8 +273,8 @@ def _distance(data: Glance) -> str:
     best = max(path, key=lambda arm: frontier.places[arm][1].mean)
     words, reward = (frontier.places[best][side].mean - frontier.places[rws][side].mean for side in (0, 1))
     return (
-        f"{said} A temperature, c = {best.number or 1:g}, has {_more(reward)} reward (deviations) and {_more(words)} log p "
-        "(nats per word)."
+        f"{said} A temperature, c = {best.number or 1:g}, has {_more(reward)} reward (deviations) and {_more(words)} "
+        "log p (nats per word)."
     )
 
 

@@ -228,8 +228,8 @@ def exhibit(runs: Path) -> Exhibit:
         if lines and lines[0].startswith("In 0 of")
         else "In some worlds and measures, RWS has the highest mean among methods of no greater cost.",
         lines[:1],
-        "The best is chosen among many methods on the same prompts. Here a reward call costs as much as a forward; that "
-        "depends on the reward model.",
+        "The best is chosen among many methods on the same prompts. A reward call costs as much as a forward here; "
+        "that depends on the reward model.",
         "quality_per_forward",
     )
     return Exhibit(

@@ -245,8 +245,8 @@ def _story(data: Rounding) -> Story | None:
             f"{100 * row['inexact']:.0f} % of the steps commit another set than the exact ranking. Log-odds in float64 "
             "never round to a tie.",
         ),
-        f"On {data.prompts} prompts; by {ends[0]:.0f} to {ends[1]:.0f} % with 95 % confidence. The paper does not print "
-        "its precision.",
+        f"On {data.prompts} prompts; by {ends[0]:.0f} to {ends[1]:.0f} % with 95 % confidence. The paper does "
+        "not print its precision.",
         "rounding",
     )
 
