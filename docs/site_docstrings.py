@@ -1,4 +1,4 @@
-"""How docstrings become pages: their doctests are blocks of code, their references to names are links."""
+"""How docstrings become pages: headings, arguments, doctests and references of ours as Markdown."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import Any
 import griffe
 
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):`~?([\w.]+)`")
-_DOCTEST = re.compile(r"((?:^|(?<=\n))>>> (?:.+\n?)+)")
+_DOCTEST = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
+_HEADING = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
+_ENTRY = re.compile(r"^([\w*][\w*, ]*) : ", re.MULTILINE)
+_LIST = re.compile(r"^((?! |- |\n).+)\n(?=- )", re.MULTILINE)
 
 
 def as_page(text: str) -> str:
-    """Return a docstring as Markdown.
+    r"""Return a docstring as Markdown.
 
-    >>> print(as_page("Add, see :func:`math.fsum`.\\n>>> 1 + 1\\n2\\n\\nMore."))
-    Add, see `math.fsum`.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    <BLANKLINE>
-    More.
+    >>> as_page("Add, see :func:`math.fsum`.\n\nParameters\n----------\na, b : numbers.")
+    'Add, see `math.fsum`.\n\n**Parameters**\n\n- `a, b`: numbers.'
     """
     text = _ROLE.sub(r"`\1`", text)
-    return _DOCTEST.sub(lambda block: f"\n```pycon\n{block[1].rstrip()}\n```\n", text)
+    if _HEADING.search(text):
+        text = _ENTRY.sub(r"- `\1`: ", _HEADING.sub(r"**\1**\n\n", text))
+    text = _LIST.sub(r"\1\n\n", text)
+    return _DOCTEST.sub(lambda block: f"```pycon\n{block[0].rstrip()}\n```\n", text).rstrip()
 
 
 class Docstrings(griffe.Extension):

@@ -25,8 +25,9 @@ CARDS = tuple(
 _BESIDE = "repository/"
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 _NAMED = re.compile(r"<code>((?:rws_theory|rws_decode|paper_figures)\.[\w.]+)</code>")
-_CITED = re.compile(r"\(T(\d+)\)(?!</)")
-_EQUATION = re.compile(r"\(T(\d+)\)$", re.MULTILINE)
+_CITED = re.compile(r"\(T(\d+)\)")
+_PARAGRAPH = re.compile(r"<(p|li)>.*?</\1>", re.DOTALL)
+_EQUATION = re.compile(r" +\(T(\d+)\)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -58,9 +59,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Give every equation of theory.md an anchor; link what the reference cites: equations, and names by role."""
+    """Give every equation of theory.md an anchor, and link what cites it; link the names that the reference has."""
     if page.file.src_uri == "theory.md":
-        return _EQUATION.sub(r'<span id="T\1">(T\1)</span>', html)
+        html = _EQUATION.sub(r' <span class="equation-number" id="T\1">(T\1)</span>', html)
+        return _PARAGRAPH.sub(lambda text: _CITED.sub(r'(<a href="#T\1">T\1</a>)', text[0]), html)
     if page.file.src_uri.startswith("api/"):
         html = _CITED.sub(r'(<a href="../theory.html#T\1">T\1</a>)', html)
         html = _NAMED.sub(_reference, html)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +166,9 @@ def test_the_coverages_are_those_that_the_tests_meet() -> None:
 
 def test_the_citation_names_this_version() -> None:
     assert f"version {rws_theory.__version__}," in page("docs/cite.md")
+
+
+def test_every_extra_is_in_the_table() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r'^\| `pip install "\.\[([\w-]+)\]"`', page(guide("install")), re.MULTILINE)
+    assert named == sorted(set(project["optional-dependencies"]) - {"dev"})

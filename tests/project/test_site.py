@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
+import runpy
 import subprocess
 import sys
 import zlib
@@ -56,6 +58,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Links]:
     return {path: Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def test_docstrings_become_markdown() -> None:
+    names = runpy.run_path(str(ROOT / "docs" / "site_docstrings.py"))
+    runner = doctest.DocTestRunner()
+    (example,) = doctest.DocTestFinder().find(names["as_page"], "as_page", globs=names)
+    assert runner.run(example) == (0, 1)
+    assert names["as_page"]("One:\n- two\n\n>>> 1\n1") == "One:\n\n- two\n\n```pycon\n>>> 1\n1\n```"
 
 
 def test_every_document_is_a_page(site: Path) -> None:
