@@ -69,5 +69,12 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     return html
 
 
+def on_post_build(config: MkDocsConfig) -> None:
+    """Leave out what no reader needs: maps of the theme's sources, and the search in other languages."""
+    scripts = Path(config.site_dir) / "assets"
+    for path in [*scripts.rglob("*.map"), *(scripts / "javascripts" / "lunr").rglob("*.js")]:
+        path.unlink()
+
+
 def _reference(found: re.Match[str]) -> str:
     return f'<autoref identifier="{found[1]}" optional>{found[0]}</autoref>'
