@@ -10,6 +10,7 @@ import posixpath
 import re
 from pathlib import Path
 
+from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -26,6 +27,7 @@ _BESIDE = "repository/"
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 _NAMED = re.compile(r"<code>((?:rws_theory|rws_decode|paper_figures)\.[\w.]+)</code>")
 _CITED = re.compile(r"\(T(\d+)\)")
+_SECTION = re.compile(r"docs/theory\.md,\s+section\s+(\d+)")
 _PARAGRAPH = re.compile(r"<(p|li)>.*?</\1>", re.DOTALL)
 _EQUATION = re.compile(r" +\(T(\d+)\)$", re.MULTILINE)
 
@@ -60,11 +62,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Give every equation of theory.md an anchor, and link what cites it; link the names that the reference has."""
+    if page.file.src_uri.startswith(("theory.md", "guides/")):  # not elsewhere: ARCHITECTURE has a picture
+        html = html.replace('class="language-text highlight"', 'class="language-text highlight wrapped"')
     if page.file.src_uri == "theory.md":
         html = _EQUATION.sub(r' <span class="equation-number" id="T\1">(T\1)</span>', html)
         return _PARAGRAPH.sub(lambda text: _CITED.sub(r'(<a href="#T\1">T\1</a>)', text[0]), html)
     if page.file.src_uri.startswith("api/"):
         html = _CITED.sub(r'(<a href="../theory.html#T\1">T\1</a>)', html)
+        html = _SECTION.sub(_section, html)
         html = _NAMED.sub(_reference, html)
     return html
 
@@ -74,6 +79,12 @@ def on_post_build(config: MkDocsConfig) -> None:
     scripts = Path(config.site_dir) / "assets"
     for path in [*scripts.rglob("*.map"), *(scripts / "javascripts" / "lunr").rglob("*.js")]:
         path.unlink()
+
+
+def _section(found: re.Match[str]) -> str:
+    titles = re.findall(r"^## (.*)", (ROOT / "docs" / "theory.md").read_text(encoding="utf-8"), re.MULTILINE)
+    anchor = slugify(titles[int(found[1]) - 1], "-")
+    return f'<a href="../theory.html#{anchor}">{found[0]}</a>'
 
 
 def _reference(found: re.Match[str]) -> str:

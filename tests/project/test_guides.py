@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from guide_pages import GUIDES, ROOT, page, ran, section, snippets
+from documented_commands import block_lines
+from guide_pages import GUIDES, ROOT, page, ran, section, shown, snippets
 
 import paper_figures.__main__ as figures
 import rws_theory
@@ -18,6 +19,7 @@ from paper_figures.recorded import FOLDER
 from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES
 from paper_figures.studies.summaries.evidence_measures import MEASURES
+from rws_decode.__main__ import main as rws_decode
 from rws_decode.predictors.families import class_of
 from rws_decode.predictors.native import FAMILIES
 
@@ -37,7 +39,8 @@ def test_every_snippet_is_executed_below() -> None:
 
 
 def test_no_page_is_long() -> None:
-    assert {name: len(page(name).split()) for name in GUIDES if len(page(name).split()) > 800} == {}
+    words = {name: len(page(name).split()) - sum(len(text.split()) for text in shown(name)) for name in GUIDES}
+    assert {name: number for name, number in words.items() if number > 800} == {}
 
 
 def test_the_first_example_is_as_the_text_says(
@@ -51,6 +54,12 @@ def test_the_first_example_is_as_the_text_says(
     assert "'the' at 0 overtakes 'worked' at 4 at factor 1.794" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.png", "decodes.html", "order.png"]
     assert 40_000 < (tmp_path / "decodes.html").stat().st_size < 80_000  # "some 60 KB"
+
+
+def test_the_first_command_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    command, *_ = block_lines(page(guide("decode")))
+    assert rws_decode(command.removeprefix("python -m rws_decode ").split()) == 0
+    assert [capsys.readouterr().out] == shown(guide("decode"))
 
 
 def test_configs_streams_and_perplexity_run(capsys: pytest.CaptureFixture[str]) -> None:

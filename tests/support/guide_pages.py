@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GUIDES", "ROOT", "page", "ran", "section", "snippets"]
+__all__ = ["GUIDES", "ROOT", "page", "ran", "section", "shown", "snippets"]
 
 ROOT = Path(__file__).parents[2]
 # The pages that show commands and Python to be pasted; those of theory.md are formulas, and those of trace-format.md,
@@ -30,6 +30,11 @@ def section(name: str, title: str) -> str:
 def snippets(name: str) -> list[str]:
     """Return the Python of a page."""
     return re.findall(r"```python\n(.*?)```", page(name), flags=re.DOTALL)
+
+
+def shown(name: str) -> list[str]:
+    """Return what a page says that its commands and snippets print."""
+    return re.findall(r"```text\n(.*?)```", page(name), flags=re.DOTALL)
 
 
 def ran(name: str, number: int = 0) -> dict[str, Any]:
