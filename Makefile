@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore fuzz prove notebooks env lint licences package clean
+.PHONY: reproduce study test coverage explore fuzz prove notebooks docs env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 	$(BIN)/python -m paper_figures verify --sample 40
@@ -48,6 +48,10 @@ fuzz: $(READY)
 # The proofs of docs/proofs, in Coq; one line and status 2 where Coq is not installed. Needs no environment.
 prove:
 	$(PYTHON) tests/support/check_proofs.py
+
+# The documentation as a site, out/docs/index.html: it needs no network, and fails where a link leads nowhere.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
 
 # The environment alone, with all that the tests need.
 env: $(READY)

