@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from importlib import import_module
 from pathlib import Path
 
@@ -27,8 +28,12 @@ OTHERS = {"--multi_gpu", "--num_processes", "--model_args", "--tasks", "--python
 
 def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(page("README.md").split()) <= 900
+    of_python, of_command = shown("README.md")
     ran("README.md")
-    assert [capsys.readouterr().out] == shown("README.md")
+    assert capsys.readouterr().out == of_python
+    (command,) = (line for line in block_lines(page("README.md")) if line.startswith("python -m rws_decode"))
+    assert decoding.main(shlex.split(command)[3:]) == 0
+    assert capsys.readouterr().out == of_command
 
 
 def test_the_readme_links_to_every_guide() -> None:

@@ -136,6 +136,26 @@ def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     assert "RWS" in [text for path, text in parsed.texts if path[-1:] == ("dt",)]
 
 
+def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    found = " ".join(readme.partition("## What was found")[2].partition("## ")[0].split())
+    records = {
+        name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("at_a_glance", "order_quality")
+    }
+    (headline,) = records["at_a_glance"]["conclusions"]
+    for pattern in (r"all three .*?in (\d+) of (\d+) settings", r"equivalent to all three in (\d+)"):
+        told = [re.search(pattern, text) for text in (found, headline)]
+        assert told[0] and told[1] and told[0].groups() == told[1].groups()
+    (orders,) = re.findall(
+        r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
+    )
+    assert "of {} pairs of orders equally far from left to right, {} differ in log p".format(*orders) in found
+    caption = records["at_a_glance"]["pictures"][0]["caption"]
+    numbers = re.findall(r"\d\.\d\d", found)
+    assert len(numbers) == 3 and set(numbers) <= set(re.findall(r"\d\.\d\d", caption))
+
+
 def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) -> None:
     text = small.read_text(encoding="utf-8")
     exhibit = text[text.index('<section id="table8_temperature"') : text.index('<section id="ledger"')]
