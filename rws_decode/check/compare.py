@@ -80,11 +80,14 @@ def _row_change(there: Digest, here: Digest, theirs: DecodedRow, ours: DecodedRo
     if not parted:
         return None
     step = min(min(theirs.commit_step[position], ours.commit_step[position]) for position in parted)
+    near = [step < len(row.near) and row.near[step] > 0 for row in (theirs, ours)]
     return RowChange(
         theirs.prompt,
         theirs.strategy,
         step,
-        any(step < len(row.near) and row.near[step] > 0 for row in (theirs, ours)),
+        near[0] or near[1],
+        near[0],
+        near[1],
         _committed(theirs, step, parted, there.words),
         _committed(ours, step, parted, here.words),
         sum(a != b for a, b in zip(theirs.tokens, ours.tokens, strict=True)),
@@ -164,5 +167,6 @@ def _rewards(
 
 def _context(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[FactChange]:
     for name in {**there, **here}:
-        if there.get(name) != here.get(name):
+        # What one side does not know follows from the device, or from a reward model that it does not have.
+        if None not in (there.get(name), here.get(name)) and there[name] != here[name]:
             yield FactChange(name, there.get(name), here.get(name))  # type: ignore[arg-type]

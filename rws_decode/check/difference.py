@@ -28,15 +28,18 @@ class ModelChange:
 class RowChange:
     """A decode that committed other tokens, or the same ones at other steps.
 
-    prompt, strategy: which decode; step: the first that committed otherwise, from 0; near_tie: whether either run has a
-    tie or near-tie there; only_there, only_here: what only one of them committed at that step, (position, id, word);
-    tokens: how many of the answer's tokens differ in the end; other_ids: whether the prompt has other ids.
+    prompt, strategy: which decode; step: the first that committed otherwise, from 0; near_there, near_here: whether
+    that run has a tie or near-tie at this step; near_tie: whether one of them has; only_there, only_here: what only one
+    of them committed at the step, (position, id, word); tokens: how many of the answer's tokens differ in the end;
+    other_ids: whether the prompt has other ids.
     """
 
     prompt: int
     strategy: str
     step: int
     near_tie: bool
+    near_there: bool
+    near_here: bool
     only_there: tuple[tuple[int, int, str], ...]
     only_here: tuple[tuple[int, int, str], ...]
     tokens: int
@@ -49,7 +52,7 @@ class RowChange:
 
 @dataclass(frozen=True)
 class FactChange:
-    """A fact of the machine there and here; None where one of the digests does not know it."""
+    """A fact of the machine that is not the same there and here."""
 
     name: str
     there: Fact

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rws_decode.check.reading import read_value
 from rws_decode.common.files import parse_json, write_text
@@ -28,6 +29,7 @@ __all__ = [
 
 FORMAT = 1
 _LARGEST = 2**23  # bytes of a file that is read
+_LONGEST, _PROMPTS = 2**14, 256
 Fact = str | int | float | bool | None
 
 
@@ -140,13 +142,15 @@ class Digest:
     words: dict[str, str]
 
     def __post_init__(self) -> None:
+        if not 0 < self.steps <= self.length <= _LONGEST or not 0 < len(self.prompts) <= _PROMPTS:
+            raise ValueError(f"at most {_PROMPTS} prompts and {_LONGEST} steps and tokens are read")
         shape, rows = Shape(self.length, self.steps, self.block), range(len(self.prompts))
         for decoded in self.decodes:
             whole = len(decoded.tokens) == len(decoded.commit_step) == shape.length
             ran = all(0 <= step < len(decoded.near) for step in decoded.commit_step)
             if not (whole and ran and decoded.prompt in rows):
                 raise ValueError("a decode does not fit the prompts, the length or the steps")
-        if len(self.prompt_ids) != len(self.prompts) or not self.prompts:
+        if len(self.prompt_ids) != len(self.prompts):
             raise ValueError("prompt_ids and prompts are not as many")
         if any(each.prompt not in rows for each in self.logits):
             raise ValueError("logits are of a prompt that is not there")
@@ -174,27 +178,25 @@ class Digest:
 
     def __str__(self) -> str:
         """Say in some lines what the digest holds."""
+        from rws_decode.check.words import printable
+
         margins = [row[0] - row[1] for each in self.logits for row in each.logits if len(row) > 1]
         rewards = "no reward model" if self.reward_model is None else f"rewards of {self.reward_model}"
-        facts = (f"{name} {value}" for name, value in self.machine.items() if value is not None)
-        return "\n".join(
-            [
-                f"{self.checkpoint.name}: {len(self.decodes)} decodes of {len(self.prompts)} prompts, {rewards}",
-                f"  near-ties: in {self.near_steps:.1%} of all steps",
-                f"  logits: {len(self.logits)} canvases; the best token leads the next by {figures(min(margins))} or "
-                "more"
-                if margins
-                else f"  logits: {len(self.logits)} canvases",
-                f"  made with {', '.join(facts)}",
-            ]
-        )
+        lead = f"; the best token leads the next by at least {figures(min(margins))}" if margins else ""
+        lines = [
+            f"{self.checkpoint.name}: {len(self.decodes)} decodes of {len(self.prompts)} prompts, {rewards}",
+            f"  near-ties: {self.near_steps:.1%} of all steps",
+            f"  logits: {len(self.logits)} canvases{lead}",
+            *(f"  {name}: {value}" for name, value in self.machine.items() if value is not None),
+        ]
+        return "\n".join(map(printable, lines))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the digest as JSON, atomically, and return the path; equal digests give equal bytes."""
         lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in self.as_data().items())
         return write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
-    def as_data(self) -> dict[str, object]:
+    def as_data(self) -> dict[str, Any]:
         """Return what JSON holds."""
         return {"digest": FORMAT} | asdict(self)
 
@@ -221,4 +223,4 @@ def load_digest(path: str | os.PathLike[str]) -> Digest:
             raise ValueError(f"it is of format {str(data['digest'])[:20]}, and format {FORMAT} is read here{update}")
         return read_value(Digest, {key: value for key, value in data.items() if key != "digest"}, "digest")
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{path} is no whole digest: {' '.join(str(error).split())[:300]}") from None
+        raise ValueError(f"{path} cannot be read as a digest: {' '.join(str(error).split())[:300]}") from None

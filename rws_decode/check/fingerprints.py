@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -32,7 +33,7 @@ _UNREAD = {"transformers_version", "_name_or_path"}
 _WORLD = "world.npz"
 
 
-def hash_of(*parts: bytes) -> str:
+def hash_of(*parts: bytes | memoryview) -> str:
     """Return a short hash of some bytes, in hexadecimal.
 
     >>> hash_of(b"a", b"b") == hash_of(b"ab"), len(hash_of())
@@ -45,9 +46,9 @@ def hash_of(*parts: bytes) -> str:
     return whole.hexdigest()[:16]
 
 
-def tensor_bytes(tensor: torch.Tensor) -> bytes:
+def tensor_bytes(tensor: torch.Tensor) -> memoryview:
     """Return a tensor's numbers as bytes, in their own dtype."""
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
 
 
 def checkpoint_print(predictor: MaskPredictor) -> CheckpointPrint:
@@ -110,10 +111,7 @@ def tokenizer_print(predictor: MaskPredictor) -> TokenizerPrint | None:
         if codec is None:
             return None
         names = {token: name for name, token in codec.get_vocab().items()}
-
-        def encode(text: str) -> list[int]:
-            return plain_ids(codec, text)
-
+        encode = partial(plain_ids, codec)
     elif isinstance(predictor, WorldPredictor):
         names = dict(enumerate(predictor.words.words))
     texts = _ids_of(encode, TEXTS)

@@ -24,7 +24,7 @@ from rws_decode.check.task import GUIDED, SHAPE, STRATEGIES, half_filled, usual_
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.networks.stand_in import StandIn
-from rws_decode.predictors.base import MaskPredictor, logits_at, pieces_of
+from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import logit_error
@@ -83,6 +83,7 @@ def check_digest(
         error = _reward_error(reward, [each.reward for each in rewards])
     template, tokenizer = template_print(predictor), tokenizer_print(predictor)
     held = {token for decoded in decodes for token in decoded.tokens} | {token for row in ids for token in row}
+    held |= {token for token in (predictor.mask_id, predictor.pad_id, *ends_of(predictor)) if token is not None}
     if template is not None:
         held |= {token for row in template.texts for token in row}
     if tokenizer is not None:
@@ -181,9 +182,7 @@ def _digits(value: torch.Tensor) -> float:
     return float(number) if number.dtype == torch.float64 else float(str(number.float().numpy()))
 
 
-def _rewards(
-    predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str | list[int]]
-) -> Iterator[ScoredText]:
+def _rewards(predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str | list[int]]) -> Iterator[ScoredText]:
     """Yield the rewards of the prompts' own texts, each as the answer to the one before it."""
     texts = [prompt if isinstance(prompt, str) else predictor.decode_prompt(prompt) for prompt in prompts]
     for number in range(len(texts)):

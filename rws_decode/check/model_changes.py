@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rws_decode.check.difference import ModelChange
 from rws_decode.check.digest import CheckpointPrint, Digest
@@ -35,11 +35,13 @@ def _checkpoint(there: CheckpointPrint, here: CheckpointPrint) -> Iterator[str]:
         yield f"The weights have other parts: {shortened(sorted(only), _MOST)}."
     if changed:
         total = len(there.weights.keys() & here.weights.keys())
-        which = "All weights differ" if len(changed) == total > 1 else f"Weights differ in {len(changed)} of {total} parts"
+        every = len(changed) == total > 1
+        which = "All weights differ" if every else f"Weights differ in {len(changed)} of {total} parts"
         yield f"{which}: {shortened(changed, _MOST)}."
     keys = [key for key in {**there.config, **here.config} if there.config.get(key) != here.config.get(key)]
     for key in keys[:_MOST]:
-        yield f"config.json: {key} is {there.config.get(key, 'absent')} there and {here.config.get(key, 'absent')} here."
+        theirs, ours = there.config.get(key, "absent"), here.config.get(key, "absent")
+        yield f"config.json: {key} is {theirs} there and {ours} here."
     if len(keys) > _MOST:
         yield f"config.json: {len(keys) - _MOST} more entries differ."
 
@@ -58,13 +60,17 @@ def _tokenizer(there: Digest, here: Digest) -> Iterator[str]:
     if first.size != second.size:
         yield f"The tokenizer has {first.size:,} tokens there and {second.size:,} here."
     if changed := _unlike(first.vocabulary, second.vocabulary):
-        starts = sorted(int(name) for name in {**first.vocabulary, **second.vocabulary} if name.isdecimal())
-        ranges = [_range(int(name), starts) for name in changed if name.isdecimal()]
+        starts = sorted(_starts(first.vocabulary) | _starts(second.vocabulary))
+        ranges = [_range(start, starts) for start in sorted(_starts(changed))]
         yield f"The tokenizer names tokens otherwise, with ids {shortened(ranges, _MOST)}."
     for text, ours, theirs in zip(TEXTS, second.texts, first.texts, strict=False):
         if ours != theirs:
             yield f"The tokenizer splits {quoted(text)} otherwise: {_ids(theirs, ours, there.words, here.words)}."
             return
+
+
+def _starts(names: Iterable[str]) -> set[int]:
+    return {int(name) for name in names if name.isdecimal() and len(name) < 12}
 
 
 def _range(first: int, starts: Sequence[int]) -> str:
@@ -115,9 +121,12 @@ def _end_of_text(there: Digest, here: Digest) -> Iterator[str]:
         ("padding token", first.pad, second.pad),
     ):
         if theirs != ours:
-            yield f"The {name} is {_known(theirs)} there and {_known(ours)} here."
+            yield f"The {name} is {_token(theirs, there.words)} there and {_token(ours, here.words)} here."
     if first.ends != second.ends:
-        ends = [shortened(each.ends) or "no token" for each in (first, second)]
+        ends = [
+            " or ".join(_token(token, side.words) for token in side.end_of_text.ends[:_MOST]) or "no token"
+            for side in (there, here)
+        ]
         yield f"The text of an answer ends at {ends[0]} there and at {ends[1]} here."
     if (first.forbidden, first.forbidden_hash) != (second.forbidden, second.forbidden_hash):
         yield f"Other tokens are never committed: {first.forbidden:,} there and {second.forbidden:,} here."
@@ -127,5 +136,5 @@ def _end_of_text(there: Digest, here: Digest) -> Iterator[str]:
         yield f"The same tokens are cut to {theirs!r:.60} there and to {ours!r:.60} here."
 
 
-def _known(token: int | None) -> str:
-    return "none" if token is None else str(token)
+def _token(token: int | None, words: Mapping[str, str]) -> str:
+    return "none" if token is None else f"{token} ({quoted(words.get(str(token), '?'))})"

@@ -32,7 +32,7 @@ def _read(kind: Any, value: Any, name: str) -> Any:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         return _read_first(get_args(kind), value, name)
-    if is_dataclass(kind) and isinstance(value, dict):
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         hints = get_type_hints(kind)
         names = [each.name for each in fields(kind)]
         for key in names:
@@ -69,4 +69,5 @@ def _read_first(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
 
 def _called(kind: Any) -> str:
     plain = get_origin(kind) or kind
-    return "object" if is_dataclass(kind) or plain is dict else {tuple: "list", NoneType: "null"}.get(plain, plain.__name__)
+    names = {tuple: "list", NoneType: "null", dict: "object"}
+    return "object" if is_dataclass(kind) else names.get(plain, str(getattr(plain, "__name__", plain)))

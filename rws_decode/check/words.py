@@ -3,43 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from rws_decode.check.difference import DigestDiff, RowChange
 from rws_theory.show import figures, quoted, shortened
 
-__all__ = ["difference_text"]
+if TYPE_CHECKING:
+    from rws_decode.check.difference import DigestDiff, RowChange
+
+__all__ = ["difference_lines", "difference_text", "printable"]
 
 _ROWS = 6  # decodes that are told one by one
+_WIDEST = 400  # characters of a line
+_MANY = 0.5  # share of steps at a near-tie from which a near-tie explains little
 # Facts that a user can set here, by the option that sets them.
 _OPTIONS = {"dtype": "--dtype", "batch": "--batch", "threads": "--threads"}
+_FILES = {"checkpoint", "tokenizer", "template", "end of text"}
 
 
 def difference_text(diff: DigestDiff) -> str:
-    """Return what differs in lines: the model, the tokens, the last digits, the machine, and what follows."""
-    lines = [*_verdict(diff), *(f"  {change.kind}: {change.text}" for change in diff.models)]
-    lines += list(_rows(diff))
-    lines += list(_digits(diff))
-    lines += [f"Not compared: {name}." for name in diff.not_compared]
-    lines += list(_context(diff))
-    return "\n".join([*lines, *_advice(diff)])
+    """Return what differs: the model, the tokens, the last digits, the machine, and the likely cause."""
+    return "\n".join(map(printable, (*difference_lines(diff), *_context(diff), *_cause(diff))))
+
+
+def difference_lines(diff: DigestDiff) -> list[str]:
+    """Return the lines on the model, the tokens and the last digits alone."""
+    models = [f"  {change.kind}: {change.text}" for change in diff.models]
+    not_compared = [f"Not compared: {name}." for name in diff.not_compared]
+    return [printable(line) for line in (*_verdict(diff), *models, *_rows(diff), *_digits(diff), *not_compared)]
+
+
+def printable(line: str) -> str:
+    r"""Return a line that is safe on a terminal, whatever a file held: control characters escaped, and cut.
+
+    >>> printable("a\x1b[2J")
+    'a\\x1b[2J'
+    """
+    line = line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
 
 
 def _verdict(diff: DigestDiff) -> Iterator[str]:
-    if diff.same and diff.last_digits is None and not diff.not_compared:
-        yield f"Nothing differs: the same model, the same tokens in {_decodes(diff.compared)}, the same bits."
-    elif diff.same and diff.last_digits is None:
-        yield f"Nothing of what was compared differs: the same model, the same tokens in {_decodes(diff.compared)}."
-    elif diff.same:
-        yield f"Only last digits differ: the same model, the same tokens in {_decodes(diff.compared)}."
-    elif diff.models:
+    tokens = f"the same tokens in {_all(diff.compared)}"
+    if diff.models:
         kinds = list(dict.fromkeys(change.kind for change in diff.models))
         names = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
-        yield f"The {names} {'differ' if len(kinds) > 1 or kinds[0].endswith('s') else 'differs'}:"
-    else:
+        yield f"Not the same: {names}."
+    elif diff.rows:
         yield "The model is the same: checkpoint, tokenizer, chat template and end-of-text rule."
+    elif diff.last_digits is not None:
+        yield f"Only last digits differ. The model is the same, with {tokens}."
+    elif diff.not_compared:
+        yield f"Nothing that was compared differs: the same model, {tokens}."
+    else:
+        yield f"Nothing differs: the same model, {tokens}, the same bits."
 
 
-def _decodes(count: int) -> str:
+def _all(count: int) -> str:
     return "1 decode" if count == 1 else f"all {count} decodes"
 
 
@@ -47,32 +66,35 @@ def _rows(diff: DigestDiff) -> Iterator[str]:
     rows = diff.rows
     if not rows:
         if diff.models and diff.compared:
-            yield f"Tokens are the same in {_decodes(diff.compared)}."
+            yield f"Tokens are the same in {_all(diff.compared)}."
         return
     near = sum(row.near_tie for row in rows)
-    shares = " and ".join(f"{share:.1%} {where}" for share, where in zip(diff.near_steps, ("there", "here"), strict=True))
-    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes: {near} part at a near-tie, {len(rows) - near} do not."
-    yield f"  (Of all steps, {shares} have a near-tie. Prompts, steps and positions count from 0.)"
+    ways = f"{near} at a near-tie, {len(rows) - near} without one"
+    if near in (0, len(rows)):
+        ways = f"{'all' if len(rows) > 1 else 'it'} at a near-tie" if near else "none at a near-tie"
+    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes; where they first differ: {ways}."
+    shares = f"{diff.near_steps[0]:.1%} of all steps there and {diff.near_steps[1]:.1%} here"
+    yield f"  At a near-tie, rounding can change what a step commits: {shares}."
+    length = diff.there.length
     for row in rows[:_ROWS]:
-        yield from _row(row)
+        yield from _row(row, length)
     if len(rows) > _ROWS:
         yield f"  {len(rows) - _ROWS} more decodes differ."
+    yield "  (Prompts, steps and positions count from 0.)"
 
 
-def _row(row: RowChange) -> Iterator[str]:
-    tie = "at a near-tie" if row.near_tie else "without a near-tie"
-    if row.tokens:
-        ends = f"{row.tokens} token{'s' if row.tokens > 1 else ''} of the answer differ{'' if row.tokens > 1 else 's'}"
-    else:
-        ends = "the answer is the same, in another order"
-    yield f"  Prompt {row.prompt}, {row.strategy}: parts in step {row.step}, {tie}; {ends}."
-    yield f"    There the step commits {_words(row.only_there)}; here {_words(row.only_here)}."
+def _row(row: RowChange, length: int) -> Iterator[str]:
+    sides = {(True, True): "near-tie there and here", (True, False): "near-tie there", (False, True): "near-tie here"}
+    tie = sides.get((row.near_there, row.near_here), "no near-tie")
+    yield f"  Prompt {row.prompt}, {row.strategy}, step {row.step} ({tie}):"
+    ends = f"In the end {row.tokens} of {length} tokens differ." if row.tokens else "In the end the answer is the same."
+    yield f"    there {_words(row.only_there)}; here {_words(row.only_here)}. {ends}"
     if row.other_ids:
         yield "    The prompt has other token ids."
 
 
 def _words(commits: Sequence[tuple[int, int, str]]) -> str:
-    return shortened([f"{quoted(word)} at {position}" for position, _, word in commits], 4) or "none of these"
+    return shortened([f"{quoted(word)} at {position}" for position, _, word in commits], 4) or "nothing else"
 
 
 def _digits(diff: DigestDiff) -> Iterator[str]:
@@ -84,7 +106,7 @@ def _digits(diff: DigestDiff) -> Iterator[str]:
         allowed = max((a.error + b.error for a, b in pairs), default=0.0)
         size = f"by at most {figures(digits.logits)}" if digits.logits else "in digits that the digest does not hold"
         yield (
-            f"Logits differ on {digits.canvases} of {len(diff.there.logits)} canvases, {size}; "
+            f"Logits differ on {digits.canvases} of {len(diff.there.logits)} canvases {size}; "
             f"rounding explains up to {figures(allowed)}."
         )
     if digits.rewards is not None:
@@ -92,50 +114,39 @@ def _digits(diff: DigestDiff) -> Iterator[str]:
 
 
 def _context(diff: DigestDiff) -> Iterator[str]:
-    if not diff.context:
-        if not diff.same or diff.last_digits is not None:
-            yield "Versions, device, dtype and all other settings are the same."
-        return
-    yield "Of the two machines this is not the same:"
-    for change in diff.context:
-        yield f"  {change.name}: {_fact(change.there)} there, {_fact(change.here)} here"
+    if diff.context:
+        yield "What differs between the two machines:"
+        yield from (f"  {change.name}: {change.there} there, {change.here} here" for change in diff.context)
+    elif not diff.same or diff.last_digits is not None:
+        yield "Versions, device, dtype and all other settings are the same."
 
 
-def _fact(value: object) -> str:
-    return "not known" if value is None else str(value)
-
-
-def _advice(diff: DigestDiff) -> Iterator[str]:
+def _cause(diff: DigestDiff) -> Iterator[str]:
     """Say what the likely cause is, as far as the digests tell."""
-    kinds = {change.kind for change in diff.models}
-    names = [change.name for change in diff.context]
-    if kinds & {"checkpoint", "tokenizer", "template", "end of text"}:
-        yield "Likely cause: not the same model or text. Compare again when both sides use the same files."
+    kinds, names = {change.kind for change in diff.models}, [change.name for change in diff.context]
+    if kinds & _FILES:
+        yield "Likely cause: it is not the same model. Use the same files on both sides, then check again."
+        return
+    if "prompts" in kinds:
+        yield "Make both digests with the same prompts and shape; --against does that by itself."
         return
     if kinds:
-        if "prompts" in kinds:
-            yield "Make both digests with the same prompts and shape; --against does so by itself."
-        elif "logits" in kinds and "dtype" not in names:
-            yield "Likely cause: the network does not compute the same function, as with a faulty kernel or version."
-        if kinds - {"logits"} or "dtype" not in names:
-            return
-    if diff.same and diff.last_digits is None:
+        yield "Likely cause: the network or the reward does not compute the same, or was changed after it was loaded."
+        yield from ["Make these equal first: " + ", ".join(names[:3]) + "."] if names else []
         return
-    apart = [row for row in diff.rows if not row.near_tie]
-    first = names[0] if names else None
+    if not diff.rows:
+        return
+    apart = sum(not row.near_tie for row in diff.rows)
     if "dtype" in names:
-        yield "Likely cause: another dtype rounds all numbers otherwise, and decides near-ties and some closer steps."
+        yield "Likely cause: the dtype. Its rounding decides the near-ties, and with few digits closer steps too."
     elif apart:
-        yield "A decode that parts without a near-tie is not explained by rounding: look at the versions first."
-    elif first is not None and (diff.rows or diff.last_digits is not None):
-        yield f"Likely cause: rounding, which depends on what is listed above. Begin with: {first}."
-    elif diff.rows:
-        yield "Nothing listed explains it: the arithmetic of the device may not repeat itself. Run the check twice."
-    if diff.rows and (said := list(_repeat(diff))):
-        yield f"To rule that out, check again with {' '.join(said)}."
-
-
-def _repeat(diff: DigestDiff) -> Iterator[str]:
-    for change in diff.context:
-        if change.name in _OPTIONS and change.there is not None:
-            yield f"{_OPTIONS[change.name]} {change.there}"
+        yield "Rounding alone does not explain a difference without a near-tie. Suspect the versions first."
+    elif names:
+        yield f"Likely cause: rounding, which depends on what is listed above, first of all on {names[0]}."
+    else:
+        yield "Likely cause: arithmetic that does not repeat itself on this device. Run the check again to see."
+    if max(diff.near_steps) > _MANY:
+        yield "So many steps have a near-tie that a near-tie explains little."
+    again = [f"{_OPTIONS[each.name]} {each.there}" for each in diff.context if each.name in _OPTIONS]
+    if again:
+        yield f"To rule it out, check again with {' '.join(again)}."

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["CheckOptions", "add_arguments", "run"]
 
 _SETTINGS = (
-    "compare other settings of this machine, a process each: name=value,... of device, dtype, threads, batch, attention "
-    f"(math) and cpu (default or avx2: only the instructions of an older one); with no word: {' '.join(USUAL)}"
+    "compare other settings of this machine, a process each: name=value,... with the names device, dtype, threads, "
+    "batch, attention (math) and cpu (default or avx2: only the instructions of an older one); "
+    f"without a word: {' '.join(USUAL)}"
 )
 
 
@@ -164,6 +165,8 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
 
 def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:
     """Compare each setting with the digest there, and print; 1 where one differs."""
+    from rws_decode.check.words import difference_lines
+
     make = partial(_digest, options, there)
     digests = each(digests_in(make, list(asked.values())), "check", len(asked), "setting")
     same, results = True, []
@@ -173,9 +176,10 @@ def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setti
         if options.json:
             results.append({"setting": word, **diff.as_json()})
             continue
-        what = "as the options say" if options.against is None else str(options.against)
-        lines = [*([""] if number else []), f"{word} (here), beside {what} (there):", f"{diff}"]
-        print("\n".join(lines), flush=True)
+        what = "the options as given" if options.against is None else str(options.against)
+        # What differs besides is the setting itself, which stands above.
+        lines = [f"{word} (here) and {what} (there):", *(f"  {line}" for line in difference_lines(diff))]
+        print("\n".join([*([""] if number else []), *lines]), flush=True)
     if options.json:
         result: dict[str, Any] = {"same": same, "settings": results}
         print(json.dumps(result, allow_nan=False))
