@@ -48,7 +48,7 @@ def hash_of(*parts: bytes | memoryview) -> str:
 
 def tensor_bytes(tensor: torch.Tensor) -> memoryview:
     """Return a tensor's numbers as bytes, in their own dtype."""
-    return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def checkpoint_print(predictor: MaskPredictor) -> CheckpointPrint:
