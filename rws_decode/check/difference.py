@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any, Literal
 
 from rws_decode.check.digest import Digest, Fact
@@ -107,6 +108,9 @@ class DigestDiff:
             return clipped(f"DigestDiff(the same in {self.compared} decodes, {digits})")
         kinds = ", ".join(dict.fromkeys(each.kind for each in (*self.models, *self.rows)))
         return clipped(f"DigestDiff({kinds} differ; print it for the rest)")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         from rws_decode.check.words import difference_text

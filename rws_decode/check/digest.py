@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,9 @@ class Digest:
         machine = self.machine
         where = f"on {machine.get('device')} in {machine.get('dtype')}"
         return clipped(f"Digest({self.checkpoint.name!r} {where}, {len(self.decodes)} decodes)")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         """Say in some lines what the digest holds."""

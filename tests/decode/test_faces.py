@@ -170,7 +170,7 @@ TABLES = [
 def digest(name: str = "table") -> rws_decode.Digest:
     table = torch.eye(4)[:3]
     predictor = CallablePredictor(lambda canvas: table[canvas % 3], mask_id=0, name=name)
-    return rws_decode.check_digest(predictor, prompts=[[1, len(name) % 3]], shape=rws_decode.Shape(4, 2, 4))
+    return rws_decode.check_digest(predictor, prompts=[[1, 1 + (name == HOSTILE)]], shape=rws_decode.Shape(4, 2, 4))
 
 
 def reach() -> rws_decode.Reach:

@@ -337,6 +337,7 @@ def test_what_a_file_holds_cannot_steer_a_terminal(mini: Digest) -> None:
     old = replace(old, decodes=(row, *old.decodes[1:]), end_of_text=replace(old.end_of_text, mask=9))
     for said in (str(rws_decode.compare_digests(old, mini)), str(old)):
         assert all(line.isprintable() and len(line) <= 400 for line in said.splitlines())
+    assert "<script>" not in replace(old, reward_model="<script>")._repr_html_()
 
 
 @pytest.mark.parametrize(
