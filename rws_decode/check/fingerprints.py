@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 import torch
@@ -152,11 +153,12 @@ def _ids_of(encode: Callable[[str], list[int]], texts: Sequence[str]) -> tuple[t
 def end_of_text_print(predictor: MaskPredictor, words: Sequence[int]) -> EndOfTextPrint:
     """Return the special tokens, and the texts of two words with an end, padding, or nothing between them.
 
-    words: ids of a prompt, of which the first two that are not special are taken.
+    words: ids of a prompt, of which the first two that have text are taken.
     """
     ends, forbidden = ends_of(predictor), forbidden_ids(predictor)
     special = {predictor.mask_id, predictor.pad_id, *ends, *forbidden}
-    plain = [token for token in words if token not in special][:2]
+    texts = (token for token in words if token not in special and (predictor.decode_answer([token]) or "").strip())
+    plain = list(islice(texts, 2))
     between = [None, *ends, predictor.pad_id]
     cuts = (predictor.decode_answer([*plain[:1], *([] if e is None else [e]), *plain[1:]]) for e in between)
     listed = hash_of(json.dumps(forbidden).encode())

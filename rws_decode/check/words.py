@@ -17,7 +17,14 @@ _WIDEST = 400  # characters of a line
 _MANY = 0.5  # share of steps at a near-tie from which a near-tie explains little
 # Facts that a user can set here, by the option that sets them.
 _OPTIONS = {"dtype": "--dtype", "batch": "--batch", "threads": "--threads"}
-_FILES = {"checkpoint", "tokenizer", "template", "end of text"}
+# What follows from the files of a model, and so comes before all rounding.
+_CAUSES = {
+    "checkpoint": "it is not the same model.",
+    "tokenizer": "the tokenizers are not the same.",
+    "template": "prompts are laid out otherwise.",
+    "end of text": "other tokens are special, or end the text.",
+}
+_FILES = set(_CAUSES)
 
 
 def difference_text(diff: DigestDiff) -> str:
@@ -68,11 +75,16 @@ def _rows(diff: DigestDiff) -> Iterator[str]:
         if diff.models and diff.compared:
             yield f"Tokens are the same in {_all(diff.compared)}."
         return
+    if _FILES & {change.kind for change in diff.models}:
+        # Rounding is not the question then, and one example is enough.
+        yield f"Tokens differ in {len(rows)} of {diff.compared} decodes. The first of them:"
+        yield from _row(rows[0], diff.there.length)
+        return
     near = sum(row.near_tie for row in rows)
     ways = f"{near} at a near-tie, {len(rows) - near} without one"
     if near in (0, len(rows)):
-        ways = f"{'all' if len(rows) > 1 else 'it'} at a near-tie" if near else "none at a near-tie"
-    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes; where they first differ: {ways}."
+        ways = "each at a near-tie" if near else "none at a near-tie"
+    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes. Of their first differences: {ways}."
     shares = f"{diff.near_steps[0]:.1%} of all steps there and {diff.near_steps[1]:.1%} here"
     yield f"  At a near-tie, rounding can change what a step commits: {shares}."
     length = diff.there.length
@@ -124,9 +136,10 @@ def _context(diff: DigestDiff) -> Iterator[str]:
 def _cause(diff: DigestDiff) -> Iterator[str]:
     """Say what the likely cause is, as far as the digests tell."""
     kinds, names = {change.kind for change in diff.models}, [change.name for change in diff.context]
-    if kinds & _FILES:
-        yield "Likely cause: it is not the same model. Use the same files on both sides, then check again."
-        return
+    for kind, cause in _CAUSES.items():
+        if kind in kinds:
+            yield f"Likely cause: {cause} Use the same files on both sides, then check again."
+            return
     if "prompts" in kinds:
         yield "Make both digests with the same prompts and shape; --against does that by itself."
         return

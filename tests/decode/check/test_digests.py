@@ -23,7 +23,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.settings import Shape
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.testing.networks import bert
 from rws_decode.testing.words import word_tokenizer
 
@@ -215,7 +215,7 @@ def test_an_edited_chat_template_is_named_with_the_first_token(tmp_path: Path) -
     (change,) = (each for each in diff.models if each.kind == "template")
     assert change.text.startswith("The chat template makes other ids of the prompt 'The cat sat on the mat.'")
     assert "'t'" in change.text and "logits of prompts that have other ids" in diff.not_compared
-    assert all(row.other_ids for row in diff.rows) and "Likely cause: it is not the same model." in str(diff)
+    assert all(row.other_ids for row in diff.rows) and "Likely cause: prompts are laid out otherwise." in str(diff)
     plain = checked(load_predictor(str(tmp_path / "a"), chat=False), prompts=["a cat"])
     assert "Prompts are messages of a chat there and plain text here." in str(rws_decode.compare_digests(first, plain))
 
@@ -286,8 +286,8 @@ def test_an_order_that_flips_is_told_with_its_near_tie(shift: float, near: bool)
     assert (row.strategy, row.step, row.near_tie, row.tokens) == ("default", 1, near, 0)
     assert row.only_there == ((1, 2, "two"),) and row.only_here == ((2, 3, "three"),)
     said = str(diff)
-    ways = "all at a near-tie" if near else "none at a near-tie"
-    assert f"Tokens differ in 2 of 2 decodes; where they first differ: {ways}." in said
+    ways = "each at a near-tie" if near else "none at a near-tie"
+    assert f"Tokens differ in 2 of 2 decodes. Of their first differences: {ways}." in said
     assert "there 'two' at 1; here 'three' at 2. In the end the answer is the same." in said
     if near:
         assert not diff.models and "does not repeat itself on this device" in said
@@ -381,3 +381,22 @@ def test_a_truncated_or_missing_digest_is_refused(mini: Digest, tmp_path: Path) 
             rws_decode.load_digest(path)
     with pytest.raises(FileNotFoundError, match=r"no digest at .*gone\.json"):
         rws_decode.load_digest(tmp_path / "gone.json")
+
+
+# --- every layout of checkpoint ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", tiny_checkpoints("predictor"))
+def test_every_layout_has_a_digest_that_finds_another_seed(layout: str, tmp_path: Path) -> None:
+    folders = (tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    for folder, seed in zip(folders, (0, 0, 1), strict=True):
+        tiny_checkpoint(layout, folder, seed=seed)
+    first, again, other = (
+        checked(load_predictor(str(folder), progress=False), prompts=["the cat"]) for folder in folders
+    )
+    same = rws_decode.compare_digests(first, again)
+    assert same.same and same.last_digits is None and first.checkpoint.read == "files"
+    assert rws_decode.load_digest(first.save(tmp_path / "digest.json")) == first
+    assert (tmp_path / "digest.json").stat().st_size < 100_000
+    different = rws_decode.compare_digests(first, other)
+    assert not different.same and different.models[0].kind == "checkpoint"
