@@ -81,12 +81,12 @@ def _rows(diff: DigestDiff) -> Iterator[str]:
         yield from _row(rows[0], diff.there.length)
         return
     near = sum(row.near_tie for row in rows)
-    ways = f"{near} at a near-tie, {len(rows) - near} without one"
+    first = f"{near} first differ at a near-tie, {len(rows) - near} do not."
     if near in (0, len(rows)):
-        ways = "each at a near-tie" if near else "none at a near-tie"
-    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes. Of their first differences: {ways}."
-    shares = f"{diff.near_steps[0]:.1%} of all steps there and {diff.near_steps[1]:.1%} here"
-    yield f"  At a near-tie, rounding can change what a step commits: {shares}."
+        first = f"{'Each' if near else 'None'} first differs at a near-tie."
+    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes. {first}"
+    shares = f"{diff.near_steps[0]:.1%} of the steps there, {diff.near_steps[1]:.1%} here"
+    yield f"  A near-tie is a step whose choice rounding can change: {shares}."
     length = diff.there.length
     for row in rows[:_ROWS]:
         yield from _row(row, length)
@@ -99,14 +99,15 @@ def _row(row: RowChange, length: int) -> Iterator[str]:
     sides = {(True, True): "near-tie there and here", (True, False): "near-tie there", (False, True): "near-tie here"}
     tie = sides.get((row.near_there, row.near_here), "no near-tie")
     yield f"  Prompt {row.prompt}, {row.strategy}, step {row.step} ({tie}):"
-    ends = f"In the end {row.tokens} of {length} tokens differ." if row.tokens else "In the end the answer is the same."
+    count = f"{row.tokens} of {length} tokens differ{'s' if row.tokens == 1 else ''}"
+    ends = f"In the end {count}." if row.tokens else "In the end the answer is the same."
     yield f"    there {_words(row.only_there)}; here {_words(row.only_here)}. {ends}"
     if row.other_ids:
         yield "    The prompt has other token ids."
 
 
 def _words(commits: Sequence[tuple[int, int, str]]) -> str:
-    return shortened([f"{quoted(word)} at {position}" for position, _, word in commits], 4) or "nothing else"
+    return shortened([f"{quoted(word)} at position {position}" for position, _, word in commits], 4) or "nothing else"
 
 
 def _digits(diff: DigestDiff) -> Iterator[str]:
@@ -151,7 +152,7 @@ def _cause(diff: DigestDiff) -> Iterator[str]:
         return
     apart = sum(not row.near_tie for row in diff.rows)
     if "dtype" in names:
-        yield "Likely cause: the dtype. Its rounding decides the near-ties, and with few digits closer steps too."
+        yield "Likely cause: the dtype, which decides how numbers are rounded."
     elif apart:
         yield "Rounding alone does not explain a difference without a near-tie. Suspect the versions first."
     elif names:

@@ -133,7 +133,7 @@ def test_another_dtype_is_the_same_checkpoint_and_the_likely_cause(mini: Digest)
     said = str(diff)
     assert said.startswith("The model is the same: checkpoint, tokenizer, chat template and end-of-text rule.\n")
     assert f"Tokens differ in {len(diff.rows)} of 12 decodes" in said
-    assert "Likely cause: the dtype." in said and said.endswith("check again with --dtype float32.")
+    assert "Likely cause: the dtype, " in said and said.endswith("check again with --dtype float32.")
     for row in diff.rows:
         mine, theirs = (
             next(r for r in each.decodes if (r.prompt, r.strategy) == (row.prompt, row.strategy))
@@ -286,9 +286,9 @@ def test_an_order_that_flips_is_told_with_its_near_tie(shift: float, near: bool)
     assert (row.strategy, row.step, row.near_tie, row.tokens) == ("default", 1, near, 0)
     assert row.only_there == ((1, 2, "two"),) and row.only_here == ((2, 3, "three"),)
     said = str(diff)
-    ways = "each at a near-tie" if near else "none at a near-tie"
-    assert f"Tokens differ in 2 of 2 decodes. Of their first differences: {ways}." in said
-    assert "there 'two' at 1; here 'three' at 2. In the end the answer is the same." in said
+    ways = "Each first differs at a near-tie." if near else "None first differs at a near-tie."
+    assert f"Tokens differ in 2 of 2 decodes. {ways}" in said
+    assert "there 'two' at position 1; here 'three' at position 2. In the end the answer is the same." in said
     if near:
         assert not diff.models and "does not repeat itself on this device" in said
     else:
@@ -301,7 +301,7 @@ def test_a_difference_without_a_near_tie_and_with_the_same_logits_is_not_explain
     diff = rws_decode.compare_digests(old, mini)
     assert len(diff.rows) == 1 and not diff.rows[0].near_tie
     said = str(diff)
-    assert "In the end 1 of 32 tokens differ." in said and "PyTorch: 2.1.0 there" in said
+    assert "In the end 1 of 32 tokens differs." in said and "PyTorch: 2.1.0 there" in said
     assert "Rounding alone does not explain a difference without a near-tie. Suspect the versions first." in said
 
 
