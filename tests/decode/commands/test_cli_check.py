@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,31 @@ def test_settings_are_read_from_their_names() -> None:
     assert setting_named("batch=2,cpu=avx2", Setting()) == Setting(batch=2, cpu="avx2")
     assert setting_named("dtype=float64", Setting(threads=3)) == Setting(dtype="float64", threads=3)
     assert {setting_named(name, Setting()) for name in USUAL} > {Setting(cpu=name) for name in CPUS}
+
+
+# --- the guide --------------------------------------------------------------------------------------------------------
+
+GUIDE = Path(__file__).parents[3] / "docs" / "reproducibility.md"
+
+
+def shapes(text: str) -> set[str]:
+    """Return the lines of a text without what depends on the machine: numbers, and words in quotes."""
+    return {
+        re.sub(r"'[^']*'|\d[\d.]*(e-\d+)?%?", "_", line).replace("differs.", "differ.") for line in text.splitlines()
+    }
+
+
+def test_the_guide_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = GUIDE.read_text(encoding="utf-8")
+    same, dtype = re.findall(r"```\n(.*?)```\n", text.partition("```python")[0], flags=re.DOTALL)
+    assert said(capsys, "mini", "--reward", "mini", "-o", "mini.json")[0] == 0
+    assert f"{round(Path('mini.json').stat().st_size / 1000)} KB for `mini`" in text
+    assert said(capsys, "mini", "--reward", "mini", "--against", "mini.json") == (0, same)
+    status, out = said(capsys, "mini", "--reward", "mini", "--dtype", "bfloat16", "--against", "mini.json")
+    assert status == 1 and shapes(dtype) <= shapes(out)
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(snippet, str(GUIDE), "exec"), {})
+    assert "in all 8 decodes" in capsys.readouterr().out
