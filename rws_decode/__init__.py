@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rws_decode.adapters.config import RWSGenerationConfig
+    from rws_decode.check.compare import compare_digests
+    from rws_decode.check.difference import DigestDiff
+    from rws_decode.check.digest import Digest, load_digest
+    from rws_decode.check.make import check_digest
     from rws_decode.common.page import Page
     from rws_decode.compare import Comparison, compare
     from rws_decode.decode import decode
@@ -88,6 +92,10 @@ _HOME = {
     "text.dialogue": ("Dialogue",),
     "replay.diff": ("TraceDiff", "diff"),
     "replay.step_logits": ("StepLogits", "step_logits"),
+    "check.compare": ("compare_digests",),
+    "check.difference": ("DigestDiff",),
+    "check.digest": ("Digest", "load_digest"),
+    "check.make": ("check_digest",),
     "compare": ("Comparison", "compare"),
     "decode": ("decode",),
     "steering.best_of": ("BestOf", "SoftBestOf"),
@@ -161,6 +169,8 @@ __all__ = [
     "CountingStrategy",
     "Decoding",
     "Dialogue",
+    "Digest",
+    "DigestDiff",
     "Entropy",
     "EntropyBound",
     "FactorStrategy",
@@ -209,8 +219,10 @@ __all__ = [
     "Unexplored",
     "Wino",
     "WorldPredictor",
+    "check_digest",
     "circulation",
     "compare",
+    "compare_digests",
     "compare_reach",
     "constant_of",
     "curves_page",
@@ -219,6 +231,7 @@ __all__ = [
     "diff",
     "exchange_distance",
     "final_reward",
+    "load_digest",
     "load_predictor",
     "load_reward",
     "load_trace",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from rws_theory.commands.line import Command
 
-__all__ = ["BENCH", "CALIBRATE", "DEVICES", "TRAIN"]
+__all__ = ["BENCH", "CALIBRATE", "TRAIN"]
 
 # Entry points in pyproject.toml add these to `python -m rws_decode`, where users look for them.
 BENCH = Command("paper_figures.commands.bench", "compare seconds and reward calls with the loops in use")
 CALIBRATE = Command("paper_figures.commands.calibrate", "measure mean and deviation of a reward model's scores")
-DEVICES = Command(
-    "paper_figures.commands.devices", "measure how far the same decodes part on other devices, dtypes and threads"
-)
 TRAIN = Command("paper_figures.commands.train", "train, measure and write the shipped models", True)

@@ -13,5 +13,5 @@ and in `my_package/commands.py`, which should import quickly:
     SUMMARISE = Command("my_package.summarise", "summarise a folder of traces")
 
 The command `summarise` then runs that module, under `rws` as under `python -m rws_decode`. `bench`,
-`calibrate`, `devices` and `train` are added so.
+`calibrate` and `train` are added so.
 """

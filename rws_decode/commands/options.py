@@ -27,6 +27,7 @@ __all__ = [
     "PromptOptions",
     "RewardOptions",
     "ShapeOptions",
+    "parse_token_ids",
     "shape_help",
     "threads_option",
 ]
@@ -178,7 +179,7 @@ class PromptOptions:
 
     def __post_init__(self) -> None:
         if self.input_ids is not None:
-            _token_ids(self.input_ids)
+            parse_token_ids(self.input_ids)
         if self.infill is not None and not masks_in(self.infill):
             raise ValueError(f"--infill is {self.infill!r}: a gap is needed, such as [MASK:3]")
 
@@ -190,7 +191,7 @@ class PromptOptions:
     def read(self, predictor: LoadedPredictor) -> str | list[int]:
         """Return the prompt as `decode` takes it; ValueError for an example that the model does not have."""
         if self.input_ids is not None:
-            return _token_ids(self.input_ids)
+            return parse_token_ids(self.input_ids)
         if self.text is not None:
             _note_unknown_words(predictor, self.text)
             return self.text
@@ -205,7 +206,12 @@ def _is_large(name: str) -> bool:
     return name not in {*shipped("ForMaskedLM"), *SHIPPED}
 
 
-def _token_ids(text: str) -> list[int]:
+def parse_token_ids(text: str) -> list[int]:
+    """Return the ids of a JSON list; ValueError, naming --input-ids, for anything else.
+
+    >>> parse_token_ids("[5, 7]")
+    [5, 7]
+    """
     try:
         ids = parse_json(text)
     except ValueError as error:

@@ -7,6 +7,7 @@ A predictor has the methods and attributes of `MaskPredictor`. It may have these
   back to all logits.
 - `EndsWith`: several tokens that end the text. `ends_of(predictor)` falls back to `end_id`.
 - `ReadsDialogue`: the turns of a dialogue. `prompt_ids(predictor, prompt)` falls back to its plain text.
+- `FromCheckpoint`: the files that it was loaded from.
 - `HasTokenizer`: a tokenizer of transformers. `tokenizer_of(predictor)` falls back to None.
 - `NamesUnknownWords`: the words that it does not know, where it has no token for them.
 - `LogitsDtype`: the dtype of the logits. `logit_bytes_of(predictor)` falls back to the 4 bytes of float32.

@@ -9,11 +9,13 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
 
 __all__ = [
     "EndsWith",
+    "FromCheckpoint",
     "HasTokenizer",
     "KnowsProbability",
     "LogitsAt",
@@ -122,6 +124,13 @@ class ReadsDialogue(Protocol):
     def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
         """Return the ids that stand before the answer, as `encode_prompt` does for one text."""
         ...
+
+
+@runtime_checkable
+class FromCheckpoint(Protocol):
+    """A predictor that knows its files: `checkpoint`, None where it was made from a network in memory."""
+
+    checkpoint: Checkpoint | None
 
 
 @runtime_checkable

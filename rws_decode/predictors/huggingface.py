@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.size import parameters_of
 from rws_decode.networks.stand_in import StandIn
@@ -60,6 +61,7 @@ class HFMaskPredictor(StandIn):
         originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
         super().__init__(model, tokenizer, originals)
+        self.checkpoint: Checkpoint | None = None
         self.examples = tuple(examples)
         self.name = name
         self._pieces: dict[int, str] = {}

@@ -86,6 +86,7 @@ def load_predictor(
         for option, value in refused.items():
             if value is not None:
                 raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
+        world.checkpoint = checkpoint
         return world
     family = family_of(raw, checkpoint.name)
     if kind is None:
@@ -96,8 +97,11 @@ def load_predictor(
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
     if family is None:
-        return _load_masked(checkpoint, raw, device, options, mask_id, chat, progress)
-    return _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
+        predictor = _load_masked(checkpoint, raw, device, options, mask_id, chat, progress)
+    else:
+        predictor = _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
+    predictor.checkpoint = checkpoint
+    return predictor
 
 
 def _load_bidirectional(

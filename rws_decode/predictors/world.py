@@ -58,6 +58,7 @@ class WorldPredictor:
         self.world = world
         self.words = words
         self.name = name
+        self.checkpoint: Checkpoint | None = None
         self.examples = tuple(examples)
         self.device = torch.device("cpu")
         self.mask_id = world.vocabulary

@@ -86,6 +86,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Confidence": rws_decode.Confidence,
     "Decoding": lambda: runs()["guided"],
     "Decoding of one": lambda: rws_decode.Decoding((guided(),), 8),
+    "Digest": lambda: digest(),
+    "DigestDiff": lambda: rws_decode.compare_digests(digest(), digest()),
+    "DigestDiff of another": lambda: rws_decode.compare_digests(digest(), digest(HOSTILE)),
     "Dialogue": lambda: rws_decode.Dialogue(TURNS),
     "Entropy": rws_decode.Entropy,
     "FlippedReward": lambda: rws_decode.FlippedReward(8.0),
@@ -162,6 +165,12 @@ TABLES = [
     ),
     *("StepLogits", "TraceDiff", "TraceDiff of the same"),
 ]
+
+
+def digest(name: str = "table") -> rws_decode.Digest:
+    table = torch.eye(4)[:3]
+    predictor = CallablePredictor(lambda canvas: table[canvas % 3], mask_id=0, name=name)
+    return rws_decode.check_digest(predictor, prompts=[[1, 1 + (name == HOSTILE)]], shape=rws_decode.Shape(4, 2, 4))
 
 
 def reach() -> rws_decode.Reach:

@@ -58,6 +58,7 @@ class Here:
 GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
 UNGUIDED = "python -m rws_decode generate --model mini --example 3 --trace out/default"
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
+DIGEST = r"python -m rws_decode check mini --reward mini -o mini\.json"
 SOME_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
 CALIBRATED = rf"python -m paper_figures calibrate --reward {V2} .*"
@@ -104,6 +105,15 @@ HERE: dict[str, Here] = {
     "python -m rws_decode bench --quality .*": Here(
         more="--prompts 1 --length 8 --steps 4 --block 8 --methods default svdd:2", says=("svdd:2", "log p")
     ),
+    DIGEST: Here(leaves=("mini.json",), says=("On another machine, run",)),
+    "python -m rws_decode check mini --reward mini --against .*": Here(first=(DIGEST,), says=("Nothing differs: ",)),
+    "python -m rws_decode check mini --reward mini --settings": Here(
+        more="threads=2 --prompt 'write a story .' --length 8 --steps 4 --block 8", says=("threads=2 (here)",)
+    ),
+    "python -m rws_decode check mini --settings device=cuda": Here(
+        more="--length 8 --steps 4 --block 8", stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
+    ),
+    f"python -m rws_decode check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
     "python -m rws_decode view .*": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
     "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
@@ -201,7 +211,6 @@ THERE: dict[str, str] = {
     r"python -m rws_decode train english --package FILE\.tgz": (
         "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
-    "python -m rws_decode devices( .*)?": "test_bench_devices.py::test_the_command_compares_processes",
     "python -m rws_decode generate .* --strategy above-mean": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),

@@ -172,7 +172,7 @@ DECODER = (
     ("decode", "plain_loop"),
     ("steering",),
     ("gpu", "replay", "scales", "view"),
-    ("compare",),
+    ("check", "compare"),
     ("adapters",),
     ("commands",),
     ("testing",),

@@ -15,7 +15,7 @@ from guide_pages import GUIDES, page, ran, section, shown
 import paper_figures.__main__ as figures
 import rws_decode.__main__ as decoding
 import rws_theory.__main__ as theory
-from paper_figures.commands import BENCH, DEVICES, TRAIN
+from paper_figures.commands import BENCH, TRAIN
 from paper_figures.contents import NAMES
 from paper_figures.studies import STUDIES
 from rws_decode.strategies.table import OFFERED
@@ -60,7 +60,7 @@ def parsers() -> list[argparse.ArgumentParser]:
     """Return the parser of every command and of every experiment."""
     collected = []
     commands = [command for package in (decoding, theory, figures) for command in package.COMMANDS.values()]
-    for module in [command.module for command in (*commands, BENCH, DEVICES, TRAIN)]:
+    for module in [command.module for command in (*commands, BENCH, TRAIN)]:
         collected.append(argparse.ArgumentParser())
         import_module(module).add_arguments(collected[-1])
     for experiment in STUDIES.values():

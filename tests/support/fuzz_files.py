@@ -2,8 +2,7 @@
 
     python tests/support/fuzz_files.py [--seconds 3600] [--seed N] [NAME ...]
 
-runs every tfrom rws_decode.settings import Shape
-arget in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
+runs every target in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
 reader may return, or raise a ValueError of one line that names the file or its folder. Anything else, more than
 `SECONDS` of computing for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is
 printed with its seed, and its folder kept.
@@ -271,6 +270,27 @@ def _read_trace(folder: Path) -> None:
     assert load(trace.save(folder / "again.parquet")) == trace
 
 
+def _make_digest(folder: Path) -> None:
+    from tiny_models import bert_predictor
+
+    from rws_decode.check.make import check_digest
+    from rws_decode.settings import Shape
+
+    check_digest(bert_predictor(), prompts=["the cat sat", "a dog"], shape=Shape(8, 4, 8)).save(folder / "digest.json")
+    check_digest(bert_predictor(1), prompts=["the cat sat", "a dog"], shape=Shape(8, 4, 8)).save(folder / "here.json")
+
+
+def _read_digest(folder: Path) -> None:
+    from rws_decode.check.compare import compare_digests
+    from rws_decode.check.digest import load_digest
+
+    there, here = load_digest(folder / "digest.json"), load_digest(folder / "here.json")
+    assert load_digest(there.save(folder / "again.json")) == there
+    for diff in (compare_digests(there, here), compare_digests(here, there)):
+        assert all(line.isprintable() for line in f"{diff}\n{there}".split("\n"))
+        json.dumps(diff.as_json(), allow_nan=False)
+
+
 def _read_predictor(folder: Path) -> None:
     from rws_decode.predictors import load_predictor
 
@@ -432,6 +452,7 @@ _ENCODING = ("chat is True: ", "prompt 'the cat' encodes to the mask")
 CODEC = ("tokenizer.json", "tokenizer_config.json")
 TARGETS: dict[str, Target] = {
     "trace": Target(_make_trace, ("trace.parquet",), _read_trace),
+    "digest": Target(_make_digest, ("digest.json",), _read_digest),
     "predictor": Target(
         lambda folder: tiny_checkpoint("bert", folder, files={"examples.json": [{"kind": "a", "prompt": "x"}]}),
         (*WEIGHTS, *CODEC, "examples.json"),

@@ -1,0 +1,86 @@
+"""What a digest says of the machine: versions, device, dtype, and what else may change the last digits."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal, get_args
+
+import torch
+
+from rws_decode.check.digest import Fact
+from rws_decode.networks.stand_in import StandIn
+from rws_decode.predictors.base import LogitsDtype, MaskPredictor
+from rws_decode.rewards.base import RewardModel
+from rws_theory import __version__
+
+__all__ = ["Attention", "attending", "dtype_name", "machine_facts"]
+
+Attention = Literal["usual", "math"]
+
+
+@contextmanager
+def attending(attention: Attention) -> Iterator[None]:
+    """Compute attention as PyTorch chooses, or by its plain form, "math"; ValueError for another word."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    if attention not in get_args(Attention):
+        raise ValueError(f"attention is {attention!r}: {' or '.join(get_args(Attention))} is needed")
+    with sdpa_kernel(SDPBackend.MATH) if attention == "math" else nullcontext():
+        yield
+
+
+def machine_facts(
+    predictor: MaskPredictor, reward: RewardModel | None, attention: Attention, batch: int, threads: int
+) -> dict[str, Fact]:
+    """Return what is known of this machine and its settings, what a reader suspects first at the beginning."""
+    device = predictor.device
+    on_gpu = device.type == "cuda"
+    facts: dict[str, Fact] = {
+        "dtype": dtype_name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
+        "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
+        "attention": _attention(predictor, attention),
+        "batch": batch,
+        "threads": None if on_gpu else threads,
+        "matmul precision": torch.get_float32_matmul_precision(),
+        "CPU instructions": torch.backends.cpu.get_cpu_capability(),
+        "reward's dtype": dtype_name(_reward_dtype(reward)) if isinstance(reward, StandIn) else None,
+        "PyTorch": torch.__version__,
+        "CUDA": torch.version.cuda if on_gpu else None,
+        "transformers": _version("transformers"),
+        "NumPy": _version("numpy"),
+        "Python": platform.python_version(),
+        "rws-toolkit": __version__,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name of a dtype.
+
+    >>> dtype_name(torch.bfloat16)
+    'bfloat16'
+    """
+    return str(dtype).removeprefix("torch.")
+
+
+def _attention(predictor: MaskPredictor, attention: Attention) -> str | None:
+    if not isinstance(predictor, StandIn):
+        return None
+    chosen = getattr(predictor.network.config, "_attn_implementation", None)
+    kernel = "plain kernel" if attention == "math" else "kernel chosen by PyTorch"
+    return f"{chosen or 'sdpa'}, {kernel}"
+
+
+def _reward_dtype(reward: StandIn) -> torch.dtype:
+    return next(reward.network.parameters()).dtype
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,201 @@
+"""The digest of a predictor: fixed decodes, logits on fixed canvases, and rewards of fixed texts, on this machine."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from rws_decode.canvas.layout import encode_prompts, lay_out
+from rws_decode.check.digest import CanvasLogits, DecodedRow, Digest, ScoredText
+from rws_decode.check.fingerprints import (
+    checkpoint_print,
+    end_of_text_print,
+    hash_of,
+    template_print,
+    tensor_bytes,
+    tokenizer_print,
+)
+from rws_decode.check.machine import Attention, attending, machine_facts
+from rws_decode.check.task import GUIDED, SHAPE, STRATEGIES, half_filled, usual_prompts
+from rws_decode.common.threads import torch_threads
+from rws_decode.decode import decode
+from rws_decode.networks.stand_in import StandIn
+from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
+from rws_decode.rewards.base import RewardModel, score_checked
+from rws_decode.settings import Shape
+from rws_decode.step.rounding import logit_error
+
+__all__ = ["BATCH", "check_digest"]
+
+BATCH = 16
+_POSITIONS = 8  # of each canvas whose logits are kept, and so many of the largest at each
+_LARGEST = 5
+_QUANTILES = (0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0)
+# Units of rounding by which a reward may change, relative to its size or its deviation, whichever is larger.
+_REWARD_UNITS = {torch.float64: 1024, torch.float32: 1024, torch.bfloat16: 32, torch.float16: 32}
+
+
+def check_digest(
+    predictor: MaskPredictor,
+    reward: RewardModel | None = None,
+    *,
+    prompts: Sequence[str | Sequence[int]] | None = None,
+    shape: Shape = SHAPE,
+    like: Digest | None = None,
+    batch: int = BATCH,
+    attention: Attention = "usual",
+) -> Digest:
+    """Decode fixed prompts, and return what the model is and what it gave, to be compared with another machine's.
+
+    The strategies are the default, temperature:4, and rws:8 where a reward is given. prompts: texts or token ids; None
+    for those that ship with the model, or `task.PROMPTS`. like: another digest whose prompts and shape are taken
+    instead. batch: prompts at once, at most. attention: as PyTorch chooses, or "math", its plain form.
+
+    The number of threads is that of `torch_threads` around the call, 1 as elsewhere. ValueError as in `decode`, and for
+    a predictor of ids alone without prompts.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> digest = check_digest(predictor, prompts=[[1, 2]], shape=Shape(4, 2, 4))
+    >>> digest
+    Digest('callable' on cpu in None, 2 decodes)
+    >>> digest.decodes[0].tokens, digest.logits[0].logits[0]
+    ((3, 3, 3, 3), (1.0, 0.0, 0.0, 0.0))
+    """
+    if batch < 1:
+        raise ValueError(f"batch is {batch}: at least 1 is needed")
+    if like is not None:
+        asked, shape = like.prompts, like.shape
+    elif prompts is None:
+        asked = usual_prompts(predictor)
+    else:
+        asked = tuple(prompt if isinstance(prompt, str) else tuple(prompt) for prompt in prompts)
+    texts = [prompt if isinstance(prompt, str) else list(prompt) for prompt in asked]
+    ids = tuple(tuple(prompt.ids) for prompt in encode_prompts(predictor, texts, shape.length))
+    with attending(attention), torch_threads() as threads, torch.inference_mode():
+        decodes = tuple(_decodes(predictor, reward, texts, shape, batch))
+        logits = tuple(_canvases(predictor, ids, shape.length, batch))
+        rewards = () if reward is None else tuple(_rewards(predictor, reward, texts))
+        error = _reward_error(reward, [each.reward for each in rewards])
+    template, tokenizer = template_print(predictor), tokenizer_print(predictor)
+    held = {token for decoded in decodes for token in decoded.tokens} | {token for row in ids for token in row}
+    held |= {token for token in (predictor.mask_id, predictor.pad_id, *ends_of(predictor)) if token is not None}
+    if template is not None:
+        held |= {token for row in template.texts for token in row}
+    if tokenizer is not None:
+        held |= {token for row in tokenizer.texts for token in row}
+    return Digest(
+        machine=machine_facts(predictor, reward, attention, batch, threads),
+        checkpoint=checkpoint_print(predictor),
+        tokenizer=tokenizer,
+        template=template,
+        end_of_text=end_of_text_print(predictor, [token for row in ids for token in row]),
+        prompts=asked,
+        prompt_ids=ids,
+        length=shape.length,
+        steps=shape.steps,
+        block=shape.block,
+        decodes=decodes,
+        logits=logits,
+        reward_model=None if reward is None else reward.name,
+        reward_error=error,
+        rewards=rewards,
+        words=pieces_of(predictor, sorted(held)),
+    )
+
+
+def _decodes(
+    predictor: MaskPredictor,
+    reward: RewardModel | None,
+    prompts: Sequence[str | list[int]],
+    shape: Shape,
+    batch: int,
+) -> Iterator[DecodedRow]:
+    for strategy in (*STRATEGIES, *((GUIDED,) if reward is not None else ())):
+        for begin in range(0, len(prompts), batch):
+            rows = decode(predictor, prompts[begin : begin + batch], strategy, shape, reward=reward)
+            for number, trace in enumerate(rows, begin):
+                near = trace.ties + trace.near_ties + trace.near_tokens
+                final = None if trace.final_reward is None else float(trace.final_reward["raw"])
+                yield DecodedRow(
+                    number,
+                    strategy,
+                    tuple(trace.tokens.tolist()),
+                    tuple(trace.commit_step.tolist()),
+                    tuple(near.tolist()),
+                    final,
+                )
+
+
+def _canvases(
+    predictor: MaskPredictor, prompts: Sequence[Sequence[int]], length: int, batch: int
+) -> Iterator[CanvasLogits]:
+    """Yield logits of two canvases for each prompt: all of the answer masked, and every second position."""
+    asked = [(number, kind) for kind in ("masked", "half masked") for number in range(len(prompts))]
+    for begin in range(0, len(asked), batch):
+        group = asked[begin : begin + batch]
+        canvas = lay_out(predictor, [prompts[number] for number, _ in group], length)
+        columns: list[torch.Tensor] = []
+        for row, (number, kind) in enumerate(group):
+            answer = canvas.answer[row]
+            if kind != "masked":
+                filled = half_filled(prompts[number], length, predictor.mask_id)
+                canvas.ids[row, answer] = torch.tensor(filled, device=answer.device)
+            masked = answer[canvas.ids[row, answer] == predictor.mask_id]
+            spread = np.unique(np.linspace(0, len(masked) - 1, min(_POSITIONS, len(masked))).round().astype(int))
+            columns.append(masked[torch.from_numpy(spread).to(answer.device)])
+        rows = torch.cat([torch.full_like(column, row) for row, column in enumerate(columns)])
+        logits = logits_at(predictor, canvas.ids, canvas.attention_mask, rows, torch.cat(columns))
+        for row, (number, kind) in enumerate(group):
+            real = canvas.ids[row] if canvas.attention_mask is None else canvas.ids[row][canvas.attention_mask[row]]
+            where = hash_of(json.dumps([real.tolist(), (columns[row] - canvas.answer[row, 0]).tolist()]).encode())
+            yield _of_canvas(number, kind, where, logits[rows == row])
+
+
+def _of_canvas(prompt: int, kind: str, canvas: str, logits: torch.Tensor) -> CanvasLogits:
+    known = logits[logits.isfinite()].double().cpu().numpy()
+    best = logits.topk(min(_LARGEST, logits.shape[-1]), dim=-1)
+    ids, values = [], []
+    for row, tokens in zip(best.values, best.indices, strict=True):
+        kept = row.isfinite()
+        ids.append(tuple(tokens[kept].tolist()))
+        values.append(tuple(map(_digits, row[kept])))
+    return CanvasLogits(
+        prompt,
+        kind,
+        canvas,
+        hash_of(tensor_bytes(logits)),
+        tuple(float(f"{value:.7g}") for value in np.quantile(known, _QUANTILES)),
+        tuple(ids),
+        tuple(values),
+        float(f"{float(logit_error(logits).max()):.3g}"),
+    )
+
+
+def _digits(value: torch.Tensor) -> float:
+    """Return a number in as many digits as tell it from its neighbours in its dtype."""
+    number = value.cpu()
+    return float(number) if number.dtype == torch.float64 else float(str(number.float().numpy()))
+
+
+def _rewards(predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str | list[int]]) -> Iterator[ScoredText]:
+    """Yield the rewards of the prompts' own texts, each as the answer to the one before it."""
+    texts = [prompt if isinstance(prompt, str) else predictor.decode_prompt(prompt) for prompt in prompts]
+    for number in range(len(texts)):
+        after = (number + 1) % len(texts)
+        question, answer = texts[number], texts[after]
+        if question is not None and answer is not None:
+            yield ScoredText(number, after, score_checked(reward, [question], [answer])[0])
+
+
+def _reward_error(reward: RewardModel | None, scores: Sequence[float]) -> float:
+    if reward is None:
+        return 0.0
+    dtype = next(reward.network.parameters()).dtype if isinstance(reward, StandIn) else torch.float32
+    size = max([abs(reward.std), *map(abs, scores)])
+    error = _REWARD_UNITS.get(dtype, 1024) * torch.finfo(dtype).eps * size
+    return float(f"{error:.3g}") if math.isfinite(error) else 0.0

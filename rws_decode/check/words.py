@@ -1,0 +1,166 @@
+"""How two digests differ, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rws_theory.show import figures, quoted, shortened
+
+if TYPE_CHECKING:
+    from rws_decode.check.difference import DigestDiff, RowChange
+
+__all__ = ["difference_lines", "difference_text", "printable"]
+
+_ROWS = 6  # decodes that are told one by one
+_WIDEST = 400  # characters of a line
+_MANY = 0.5  # share of steps at a near-tie from which a near-tie explains little
+# Facts that a user can set here, by the option that sets them.
+_OPTIONS = {"dtype": "--dtype", "batch": "--batch", "threads": "--threads"}
+# What follows from the files of a model, and so comes before all rounding.
+_CAUSES = {
+    "checkpoint": "it is not the same model.",
+    "tokenizer": "the tokenizers are not the same.",
+    "template": "prompts are laid out otherwise.",
+    "end of text": "other tokens are special, or end the text.",
+}
+_FILES = set(_CAUSES)
+
+
+def difference_text(diff: DigestDiff) -> str:
+    """Return what differs: the model, the tokens, the last digits, the machine, and the likely cause."""
+    return "\n".join(map(printable, (*difference_lines(diff), *_context(diff), *_cause(diff))))
+
+
+def difference_lines(diff: DigestDiff) -> list[str]:
+    """Return the lines on the model, the tokens and the last digits alone."""
+    models = [f"  {change.kind}: {change.text}" for change in diff.models]
+    not_compared = [f"Not compared: {name}." for name in diff.not_compared]
+    return [printable(line) for line in (*_verdict(diff), *models, *_rows(diff), *_digits(diff), *not_compared)]
+
+
+def printable(line: str) -> str:
+    r"""Return a line that is safe on a terminal, whatever a file held: control characters escaped, and cut.
+
+    >>> printable("a\x1b[2J")
+    'a\\x1b[2J'
+    """
+    line = line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
+
+
+def _verdict(diff: DigestDiff) -> Iterator[str]:
+    tokens = f"the same tokens in {_all(diff.compared)}"
+    if diff.models:
+        kinds = list(dict.fromkeys(change.kind for change in diff.models))
+        names = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+        yield f"Not the same: {names}."
+    elif diff.rows:
+        yield "The model is the same: checkpoint, tokenizer, chat template and end-of-text rule."
+    elif diff.last_digits is not None:
+        yield f"Only last digits differ. The model is the same, with {tokens}."
+    elif diff.not_compared:
+        yield f"Nothing that was compared differs: the same model, {tokens}."
+    else:
+        yield f"Nothing differs: the same model, {tokens}, the same bits."
+
+
+def _all(count: int) -> str:
+    return "1 decode" if count == 1 else f"all {count} decodes"
+
+
+def _rows(diff: DigestDiff) -> Iterator[str]:
+    rows = diff.rows
+    if not rows:
+        if diff.models and diff.compared:
+            yield f"Tokens are the same in {_all(diff.compared)}."
+        return
+    if _FILES & {change.kind for change in diff.models}:
+        # Rounding is not the question then, and one example is enough.
+        yield f"Tokens differ in {len(rows)} of {diff.compared} decodes. The first of them:"
+        yield from _row(rows[0], diff.there.length)
+        return
+    near = sum(row.near_tie for row in rows)
+    first = f"{near} first differ at a near-tie, {len(rows) - near} do not."
+    if near in (0, len(rows)):
+        first = f"{'Each' if near else 'None'} first differs at a near-tie."
+    yield f"Tokens differ in {len(rows)} of {diff.compared} decodes. {first}"
+    shares = f"{diff.near_steps[0]:.1%} of the steps there, {diff.near_steps[1]:.1%} here"
+    yield f"  A near-tie is a step whose choice rounding can change: {shares}."
+    length = diff.there.length
+    for row in rows[:_ROWS]:
+        yield from _row(row, length)
+    if len(rows) > _ROWS:
+        yield f"  {len(rows) - _ROWS} more decodes differ."
+    yield "  (Prompts, steps and positions count from 0.)"
+
+
+def _row(row: RowChange, length: int) -> Iterator[str]:
+    sides = {(True, True): "near-tie there and here", (True, False): "near-tie there", (False, True): "near-tie here"}
+    tie = sides.get((row.near_there, row.near_here), "no near-tie")
+    yield f"  Prompt {row.prompt}, {row.strategy}, step {row.step} ({tie}):"
+    count = f"{row.tokens} of {length} tokens differ{'s' if row.tokens == 1 else ''}"
+    ends = f"In the end {count}." if row.tokens else "In the end the answer is the same."
+    yield f"    there {_words(row.only_there)}; here {_words(row.only_here)}. {ends}"
+    if row.other_ids:
+        yield "    The prompt has other token ids."
+
+
+def _words(commits: Sequence[tuple[int, int, str]]) -> str:
+    return shortened([f"{quoted(word)} at position {position}" for position, _, word in commits], 4) or "nothing else"
+
+
+def _digits(diff: DigestDiff) -> Iterator[str]:
+    digits = diff.last_digits
+    if digits is None:
+        return
+    if digits.logits is not None:
+        pairs = zip(diff.there.logits, diff.here.logits, strict=False)
+        allowed = max((a.error + b.error for a, b in pairs), default=0.0)
+        size = f"by at most {figures(digits.logits)}" if digits.logits else "in digits that the digest does not hold"
+        yield (
+            f"Logits differ on {digits.canvases} of {len(diff.there.logits)} canvases {size}; "
+            f"rounding explains up to {figures(allowed)}."
+        )
+    if digits.rewards is not None:
+        yield f"Rewards of the same texts differ by at most {figures(digits.rewards)}, which rounding explains."
+
+
+def _context(diff: DigestDiff) -> Iterator[str]:
+    if diff.context:
+        yield "What differs between the two machines:"
+        yield from (f"  {change.name}: {change.there} there, {change.here} here" for change in diff.context)
+    elif not diff.same or diff.last_digits is not None:
+        yield "Versions, device, dtype and all other settings are the same."
+
+
+def _cause(diff: DigestDiff) -> Iterator[str]:
+    """Say what the likely cause is, as far as the digests tell."""
+    kinds, names = {change.kind for change in diff.models}, [change.name for change in diff.context]
+    for kind, cause in _CAUSES.items():
+        if kind in kinds:
+            yield f"Likely cause: {cause} Use the same files on both sides, then check again."
+            return
+    if "prompts" in kinds:
+        yield "Make both digests with the same prompts and shape; --against does that by itself."
+        return
+    if kinds:
+        yield "Likely cause: the network or the reward does not compute the same, or was changed after it was loaded."
+        yield from ["Make these equal first: " + ", ".join(names[:3]) + "."] if names else []
+        return
+    if not diff.rows:
+        return
+    apart = sum(not row.near_tie for row in diff.rows)
+    if "dtype" in names:
+        yield "Likely cause: the dtype, which decides how numbers are rounded."
+    elif apart:
+        yield "Rounding alone does not explain a difference without a near-tie. Suspect the versions first."
+    elif names:
+        yield f"Likely cause: rounding, which depends on what is listed above, first of all on {names[0]}."
+    else:
+        yield "Likely cause: arithmetic that does not repeat itself on this device. Run the check again to see."
+    if max(diff.near_steps) > _MANY:
+        yield "So many steps have a near-tie that a near-tie explains little."
+    again = [f"{_OPTIONS[each.name]} {each.there}" for each in diff.context if each.name in _OPTIONS]
+    if again:
+        yield f"To rule it out, check again with {' '.join(again)}."

@@ -1,0 +1,150 @@
+"""`rws check`: the digest that it writes, what it says beside another one, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rws_decode.__main__ import main
+from rws_decode.check.digest import load_digest
+from rws_decode.check.settings import CPUS, USUAL, Setting, setting_named
+from rws_decode.testing import tiny_checkpoint
+
+SMALL = ["--length", "8", "--steps", "4", "--block", "8"]
+EXAMPLES = {"examples.json": [{"prompt": "the cat sat on a mat ."}, {"prompt": "a dog ran"}]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("check")
+    tiny_checkpoint("bert", root / "model", files=EXAMPLES)
+    tiny_checkpoint("bert", root / "other", seed=1, files=EXAMPLES)
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.0, "std": 0.3}})
+    tiny_checkpoint("bert", root / "silent", tokenizer=False)
+    status = main(["check", str(root / "model"), "--reward", str(root / "reward"), "-o", str(root / "d.json"), *SMALL])
+    assert status == 0
+    return root
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    capsys.readouterr()
+    status = main(["check", *map(str, words)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return status, captured.out
+
+
+def test_the_same_machine_finds_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models = [folder / "model", "--reward", folder / "reward"]
+    status, out = said(capsys, *models, "--against", folder / "d.json")
+    assert (status, out) == (
+        0,
+        "Nothing differs: the same model, the same tokens in all 6 decodes, the same bits.\n",
+    )
+    status, out = said(capsys, *models, "--against", folder / "d.json", "--json")
+    assert status == 0 and json.loads(out)["same"] is True and json.loads(out)["differences"] == []
+
+
+def test_another_model_gives_status_1_and_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out = said(capsys, folder / "other", "--against", folder / "d.json")
+    assert status == 1 and out.startswith("Not the same: checkpoint") and "All weights differ" not in out.split("\n")[0]
+    status, out = said(capsys, folder / "other", "--against", folder / "d.json", "--json")
+    data = json.loads(out)
+    assert status == 1 and data["same"] is False and data["differences"][0]["kind"] == "checkpoint"
+
+
+def test_the_digest_is_what_the_file_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out = said(capsys, folder / "model", "--reward", folder / "reward", "--json", *SMALL)
+    assert status == 0 and json.loads(out) == json.loads((folder / "d.json").read_text())
+    assert len(load_digest(folder / "d.json").prompts) == 2
+    status, out = said(capsys, folder / "model", *SMALL)
+    assert status == 0 and out.startswith("model: 4 decodes of 2 prompts, no reward model\n")
+    assert out.endswith("write the digest to a file with -o.\n")
+
+
+def test_the_printed_command_is_the_one_to_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out = said(capsys, folder / "model", "-o", folder / "e.json", "--prompt", "a cat", "--prompt", "a dog", *SMALL)
+    *_, command = out.strip().splitlines()
+    assert command == f"  python -m rws_decode check {folder / 'model'} --against {folder / 'e.json'}"
+    assert said(capsys, *command.split()[4:])[0] == 0
+    assert load_digest(folder / "e.json").prompts == ("a cat", "a dog")
+
+
+def test_a_model_without_text_is_checked_by_ids(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    silent = [folder / "silent", "--mask-id", 4]
+    assert said(capsys, *silent, *SMALL)[0] == 2
+    ids = ["--input-ids", "[7, 8]", "--input-ids", "[9]"]
+    assert said(capsys, *silent, *ids, "-o", folder / "ids.json", *SMALL)[0] == 0
+    status, out = said(capsys, *silent, "--against", folder / "ids.json")
+    assert status == 0 and out.startswith("Nothing differs: the same model, the same tokens in all 4 decodes")
+
+
+def test_a_prompt_of_the_digest_that_the_model_cannot_read_is_bad_input(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw: dict[str, Any] = json.loads((folder / "d.json").read_text())
+    raw["prompts"][0] = [10**9]
+    (folder / "far.json").write_text(json.dumps(raw))
+    capsys.readouterr()
+    assert main(["check", str(folder / "model"), "--against", str(folder / "far.json")]) == 2
+    assert "holds the id 1000000000" in capsys.readouterr().err
+
+
+def test_other_settings_run_in_processes_of_their_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [folder / "model", "--reward", folder / "reward", *SMALL, "--settings", "cpu=default,batch=1"]
+    status, out = said(capsys, *words, "dtype=float64", "--json")
+    data = json.loads(out)
+    assert [each["setting"] for each in data["settings"]] == ["cpu=default,batch=1", "dtype=float64"]
+    for each in data["settings"]:
+        assert each["decodes"] == 6 and not [d for d in each["differences"] if d["kind"] != "tokens"]
+    assert data["same"] == all(each["same"] for each in data["settings"]) and status == (not data["same"])
+    older, exact = ({change["name"]: change for change in each["context"]} for each in data["settings"])
+    assert older["CPU instructions"]["here"] == "DEFAULT" and older["batch"]["here"] == 1
+    assert exact["dtype"] == {"name": "dtype", "there": "float32", "here": "float64"}
+    assert data["settings"][1]["last_digits"]["logits"] < 1e-4
+
+
+def test_a_setting_is_compared_with_the_digest_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
+    status, out = said(capsys, *words, "--settings", "threads=1")
+    first, second = out.splitlines()
+    assert status == 0 and first == f"threads=1 (here) and {folder / 'd.json'} (there):"
+    assert second.startswith("  Nothing differs: ")
+
+
+def test_settings_are_read_from_their_names() -> None:
+    assert setting_named("batch=2,cpu=avx2", Setting()) == Setting(batch=2, cpu="avx2")
+    assert setting_named("dtype=float64", Setting(threads=3)) == Setting(dtype="float64", threads=3)
+    assert {setting_named(name, Setting()) for name in USUAL} > {Setting(cpu=name) for name in CPUS}
+
+
+# --- the guide --------------------------------------------------------------------------------------------------------
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "reproducibility.md"
+
+
+def shapes(text: str) -> set[str]:
+    """Return the lines of a text without what depends on the machine: numbers, and words in quotes."""
+    return {
+        re.sub(r"'[^']*'|\d[\d.]*(e-\d+)?%?", "_", line).replace("differs.", "differ.") for line in text.splitlines()
+    }
+
+
+def test_the_guide_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = GUIDE.read_text(encoding="utf-8")
+    same, dtype = re.findall(r"```text\n(.*?)```\n", text, flags=re.DOTALL)
+    assert said(capsys, "mini", "--reward", "mini", "-o", "mini.json")[0] == 0
+    assert f"{round(Path('mini.json').stat().st_size / 1000)} KB for `mini`" in text
+    assert said(capsys, "mini", "--reward", "mini", "--against", "mini.json") == (0, same)
+    status, out = said(capsys, "mini", "--reward", "mini", "--dtype", "bfloat16", "--against", "mini.json")
+    assert status == 1 and shapes(dtype) <= shapes(out)
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(snippet, str(GUIDE), "exec"), {})
+    assert "in all 8 decodes" in capsys.readouterr().out
