@@ -127,6 +127,10 @@ class Savings:
     shortest of its batch, as padding is computed in vain; None for no limit. memory: bytes that the logits of a batch
     may take (`batches.batches`), at least 1.
 
+    batch_invariant: every prompt is a batch of its own, so that no bit of its trace depends on the other prompts. In a
+    larger batch the last digits of logits and rewards do, as kernels sum in another order for other shapes. It costs
+    what a batch saves.
+
     >>> Savings().reuse, Savings().settled, Savings.everything().settled
     (True, False, True)
     """
@@ -138,6 +142,7 @@ class Savings:
     settled: bool = False
     spread: float | None = None
     memory: int = 2**30
+    batch_invariant: bool = False
 
     def __repr__(self) -> str:
         return one_line(self)

@@ -44,6 +44,7 @@ ALL = ONE | {
     "everything": Savings.everything(),
     "all but settled": replace(Savings.everything(), settled=False),
     "batches of one length": Savings(spread=0.0),
+    "batches of one row": Savings(batch_invariant=True),
     "small batches": replace(Savings.everything(), memory=2 * logit_bytes(12, VOCABULARY)),
 }
 
@@ -287,6 +288,9 @@ def test_the_bench_finds_the_same_tokens_in_every_way() -> None:
     assert rows["rws one"]["reward_calls"] + rows["rws one"]["reward_calls_saved"] <= 6 * len(PROMPTS)
     assert rows["whole one"]["forwards"] == 6 * len(PROMPTS) and rows["whole all"]["forwards"] == 6
     assert set(results["ratios"]) >= {"one prompt", "all at once", "rws overhead, one prompt"}
+    seconds = {name: row["seconds"] for name, row in rows.items()}
+    assert results["ratios"]["batch-invariant cost"] == seconds["one"] / seconds["all"]
+    assert results["ratios"]["batch-invariant cost, rws"] == seconds["rws one"] / seconds["rws all"]
     with pytest.raises(ValueError, match="repeats is 0"):
         bench(predictor, REWARDS["words"], PROMPTS, repeats=0)
 
