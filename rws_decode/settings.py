@@ -68,7 +68,7 @@ class Options:
 
     sampling_temperature: above 0, completions are drawn by Gumbel-max (`candidate.TokenSampler`); the confidence is
     that of the drawn token without the noise. seed: one number, or one per row. cfg: the scale of classifier-free
-    guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress" or "defer"
+    guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask.
 

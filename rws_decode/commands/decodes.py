@@ -91,7 +91,7 @@ class DecodeOptions:
             for name in ("ranking", "precision", "sampling_temperature", "cfg")
             if getattr(self.decoding, name) != getattr(usual, name)
         ]
-        changed += ["end_of_text"] if self.decoding.end_of_text == "defer" else []
+        changed += ["end_of_text"] if self.decoding.end_of_text.startswith("defer") else []
         if changed:
             value = getattr(self.decoding, changed[0])
             raise ValueError(f"--{changed[0].replace('_', '-')} is {value}: --compact decodes without it, choose one")

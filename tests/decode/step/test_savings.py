@@ -57,7 +57,7 @@ ALL = ONE | {
     prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
     scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
     rule=st.sampled_from([RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
-    policy=st.sampled_from(["none", "suppress", "defer"]),
+    policy=st.sampled_from(["none", "suppress", "defer", "defer-published"]),
     drawn=st.sampled_from([0.0, 0.0, 0.7]),
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
 )
