@@ -71,7 +71,7 @@ def deferred_positions(candidate: Tensor, policy: str, ids: Sequence[int]) -> Te
 def ranked_logits(logits: Tensor, candidate: Tensor, policy: str, ids: Sequence[int]) -> Tensor:
     """Return the logits by which N positions are ranked, [N, V]: those given, but under "defer-published".
 
-    There the tokens `ids` have no share, and positions whose candidate is one of them are level: the published loop
+    There the tokens `ids` have no share, and positions whose candidate is one of them are level, as the published loop
     gives all of these confidence 0. candidate: int64 [N].
 
     >>> ranked_logits(torch.tensor([[5.0, 2.0], [1.0, 2.0]]), torch.tensor([0, 1]), "defer-published", [0]).tolist()
