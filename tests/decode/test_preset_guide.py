@@ -32,10 +32,5 @@ def test_what_it_says_of_presets_is_so() -> None:
     for preset in presets.PRESETS.values():
         flagged = any("confidence_eos_eot_inf = True" in setting.published for setting in preset.settings)
         assert (preset.values.get("end_of_text") == "defer-published") == flagged
-        assert (
-            {"top_p = 0.9", "eps = 0.001"} <= {s.published for s in preset.left_out}
-            or "dream-b" in preset.name
-            or (not preset.name.startswith("dream") or preset.name == "dream-demo")
-        )
     asked = [setting for setting in presets.load("rws-paper").settings if setting.otherwise == "to be given"]
     assert [setting.published.split(" 0")[0] for setting in asked] == ["reward scale"]
