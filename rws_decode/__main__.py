@@ -15,6 +15,7 @@ COMMANDS: dict[str, Command] = {
     "generate": Command("rws_decode.commands.generate", "decode the answer to one prompt"),
     "compare": Command("rws_decode.commands.compare", "decode one prompt by several strategies, side by side"),
     "strategies": Command("rws_decode.commands.strategies", "say what each strategy does, in a line"),
+    "presets": Command("rws_decode.commands.presets", "say what published loops set, and where it is printed"),
     "scale-path": Command(
         "rws_decode.commands.scale_path",
         "list every output of any constant factor, or any reward scale, for one prompt",

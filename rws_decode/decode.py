@@ -74,7 +74,7 @@ def decode(
     never candidates; prompt positions never change, nor committed tokens but by a `protocol.RevisingStrategy`; ties go
     to the leftmost position (but for "topk") and are counted; nothing is drawn but from `options.seed` and the
     strategy's own; a row's answer follows from its prompt and seed, not from its batch, as far as the predictor's
-    arithmetic does (`Trace.near_ties`).
+    arithmetic does (`Trace.near_ties`), and to the last bit with `Savings(batch_invariant=True)`.
     ValueError names the argument that is wrong, or the model whose output is not finite.
 
     >>> from rws_decode.strategies.factors import Confidence
@@ -115,7 +115,7 @@ def decode(
         whole = 0 if computes_at(predictor) else max(len(prompt.ids) for prompt in job.prompts)
         copies = {"guided": options.cfg != 0, "published": options.ranking == "topk"}
         row_bytes = logit_bytes(shape.length, predictor.vocab_size, width=whole, **copies)
-    groups = batches(job.widths, row_bytes, savings.memory, savings.spread)
+    groups = batches(job.widths, row_bytes, savings.memory, savings.spread, alone=savings.batch_invariant)
     return run_batches(run, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
 
 

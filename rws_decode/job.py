@@ -8,13 +8,13 @@ from dataclasses import asdict, fields
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from rws_decode.canvas.end_of_text import end_tokens
+from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, Strategy, describe
+from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import masks_in, row_of
@@ -93,8 +93,13 @@ def prepare(
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, leave it out"
         )
+    if options.end_of_text == PUBLISHED and (ordered or isinstance(strategy, OwnCount | RevisingStrategy)):
+        raise ValueError(
+            f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
+            f"{strategy.name} does not commit by, use 'defer'"
+        )
     encoded = encode_prompts(predictor, prompts, shape.length)
-    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
+    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
     asked = reward if strategy.needs_reward else None
     settings = asdict(shape) | {
         "ranking": "order" if ordered else options.ranking,

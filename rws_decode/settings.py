@@ -68,7 +68,7 @@ class Options:
 
     sampling_temperature: above 0, completions are drawn by Gumbel-max (`candidate.TokenSampler`); the confidence is
     that of the drawn token without the noise. seed: one number, or one per row. cfg: the scale of classifier-free
-    guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress" or "defer"
+    guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask.
 
@@ -127,6 +127,10 @@ class Savings:
     shortest of its batch, as padding is computed in vain; None for no limit. memory: bytes that the logits of a batch
     may take (`batches.batches`), at least 1.
 
+    batch_invariant: every prompt is a batch of its own, so that no bit of its trace depends on the other prompts. In a
+    larger batch the last digits of logits and rewards do, as kernels sum in another order for other shapes. It costs
+    what a batch saves.
+
     >>> Savings().reuse, Savings().settled, Savings.everything().settled
     (True, False, True)
     """
@@ -138,6 +142,7 @@ class Savings:
     settled: bool = False
     spread: float | None = None
     memory: int = 2**30
+    batch_invariant: bool = False
 
     def __repr__(self) -> str:
         return one_line(self)

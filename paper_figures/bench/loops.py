@@ -47,7 +47,8 @@ def bench(
     Each is compared with the plain loop. `same_text`: prompts with the same text; `same_tokens`: with the same tokens,
     up to the first end of text; `same_answer`: with the same tokens to the last (rows that end early are filled with
     the end of text); `near`: of those whose text differs, how many have ties or near-ties in their trace, which explain
-    it. `ratios`: throughput over the plain loop's, and RWS's overhead over the default as a share of the naive loop's.
+    it. `ratios`: throughput over the plain loop's, RWS's overhead over the default as a share of the naive loop's, and
+    seconds of a batch-invariant decode (`Savings.batch_invariant`) over those of one batch.
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}: at least 1 is needed")
@@ -129,6 +130,9 @@ def _ratios(seconds: dict[str, float]) -> dict[str, float]:
         "all at once, every position": seconds["plain"] / seconds["whole all"],
         "rws overhead, one prompt": (seconds["rws one"] - seconds["one"]) / overhead,
         "rws overhead, all at once": (seconds["rws all"] - seconds["all"]) / overhead,
+        # A batch-invariant decode runs the forwards of a prompt at a time.
+        "batch-invariant cost": seconds["one"] / seconds["all"],
+        "batch-invariant cost, rws": seconds["rws one"] / seconds["rws all"],
     }
 
 

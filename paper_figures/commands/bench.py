@@ -319,7 +319,8 @@ def _as_text(result: dict[str, Any]) -> str:
         )
     lines += [
         "plain: the published loop, naive: the same with a reward at every step; ours: one, a prompt at a time, all,",
-        "at once, whole, with every position filled. Throughput over plain, and what RWS adds over what naive adds:",
+        "at once, whole, with every position filled. Throughput over plain, what RWS adds over what naive adds, and",
+        "what a prompt at a time, which is batch-invariant, costs over all at once:",
     ]
     for name, ratio in result["ratios"].items():
         goal = f" (goal: {_GOALS[name]})" if name in _GOALS else ""

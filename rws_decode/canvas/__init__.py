@@ -6,4 +6,4 @@ __all__ = ["EndOfText", "Padding"]
 
 # Here, as nothing in this file waits for PyTorch: options on the command line name them.
 Padding = Literal["right", "left"]
-EndOfText = Literal["none", "suppress", "defer"]
+EndOfText = Literal["none", "suppress", "defer", "defer-published"]

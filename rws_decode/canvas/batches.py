@@ -23,17 +23,20 @@ def logit_bytes(length: int, vocabulary: int, *, width: int = 0, guided: bool = 
     return 4 * vocabulary * (length * copies + (length + width) * (1 + guided) * (width > 0))
 
 
-def batches(widths: Sequence[int], row_bytes: int | None, memory: int, spread: float | None = None) -> list[list[int]]:
+def batches(
+    widths: Sequence[int], row_bytes: int | None, memory: int, spread: float | None = None, *, alone: bool = False
+) -> list[list[int]]:
     """Return the indices of the rows of each batch, every row once: sorted by width, as many as fit, at least 1.
 
     widths: columns of each row; row_bytes: what a row takes, None for unknown (then memory sets no limit); memory:
-    bytes; spread: by how large a share a row may be wider than the narrowest of its batch, None for any. Within a batch
-    the indices rise.
+    bytes; spread: by how large a share a row may be wider than the narrowest of its batch, None for any; alone: each
+    row is a batch. Within a batch the indices rise.
 
     >>> batches([5, 90, 6, 80], row_bytes=10, memory=25), batches([5, 90, 6, 80], None, 0, spread=0.5)
     ([[0, 2], [1, 3]], [[0, 2], [1, 3]])
     """
     most = len(widths) if row_bytes is None else max(1, memory // max(row_bytes, 1))
+    most = 1 if alone else most
     groups: list[list[int]] = []
     for row in sorted(range(len(widths)), key=widths.__getitem__):
         if not groups or len(groups[-1]) == most or _too_wide(widths[row], widths[groups[-1][0]], spread):

@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import dataclass
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
+from rws_decode.commands.preset_option import with_preset
 from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
 from rws_decode.steering.table import is_method
 from rws_theory.commands.options import add_options, option, read_options
@@ -41,12 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decode by each strategy and print; ValueError for input that cannot be used."""
+    args, applied = with_preset(args)
     options = read_options(CompareOptions, args)
+    if applied is not None:
+        applied.tell()
     decodes = Decodes("compare", options)
     shown = each(options.strategies, "compare", len(options.strategies), "answer")
     traces = {text: decodes.run(text) for text in shown}
     if options.json:
-        results = [{"strategy": text} | as_json(trace, decodes.completed(trace)) for text, trace in traces.items()]
+        told = {} if applied is None else {"preset": applied.as_json()}
+        results = [
+            {"strategy": text} | as_json(trace, decodes.completed(trace)) | told for text, trace in traces.items()
+        ]
         print(json.dumps(results, allow_nan=False))
         return 0
 

@@ -19,6 +19,7 @@ from rws_decode.commands.options import (
     shape_help,
     threads_option,
 )
+from rws_decode.presets import load as load_preset
 from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import group, json_option, option
@@ -46,6 +47,9 @@ _DECODING = {
 class DecodeOptions:
     """What is decoded, with which models, and how."""
 
+    preset: str | None = option(
+        None, "the options of a published loop, where none are given; the command presets lists them", metavar="NAME"
+    )
     prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
     reward: RewardOptions = group(RewardOptions, "the reward model")
@@ -91,7 +95,7 @@ class DecodeOptions:
             for name in ("ranking", "precision", "sampling_temperature", "cfg")
             if getattr(self.decoding, name) != getattr(usual, name)
         ]
-        changed += ["end_of_text"] if self.decoding.end_of_text == "defer" else []
+        changed += ["end_of_text"] if self.decoding.end_of_text.startswith("defer") else []
         if changed:
             value = getattr(self.decoding, changed[0])
             raise ValueError(f"--{changed[0].replace('_', '-')} is {value}: --compact decodes without it, choose one")
@@ -110,6 +114,7 @@ class Decodes:
         self.predictor = options.predictor.load()
         self.prompt = options.prompt.read(self.predictor)
         self.shape = options.shape.make(self.prompt, self.predictor.mask_id)
+        self.decoding = self._with_ends(options.decoding)
         self._reward: RewardModel | None = None
 
     def run(self, strategy: Strategy | str) -> Trace:
@@ -136,7 +141,7 @@ class Decodes:
                     made,
                     self.shape,
                     reward=self._reward,
-                    options=options.decoding,
+                    options=self.decoding,
                     savings=savings,
                     callback=callback,
                 )
@@ -150,7 +155,7 @@ class Decodes:
         options = self.options
         if self._reward is None:
             self._reward = options.reward.load(options.predictor.loading.device)
-        decoding = options.decoding
+        decoding = self.decoding
         if as_method(method).draws and decoding.sampling_temperature == 0:
             decoding = replace(decoding, sampling_temperature=1.0)
             print(f"note: {method} draws tokens at --sampling-temperature 1", file=sys.stderr)
@@ -168,9 +173,17 @@ class Decodes:
             self.shape,
             reward=self._reward,
             savings=kinds[self.options.savings](),
-            options=settings.Options(end_of_text=self.options.decoding.end_of_text),
+            options=settings.Options(end_of_text=self.decoding.end_of_text, end_ids=self.decoding.end_ids),
         )
         return trace
+
+    def _with_ends(self, decoding: settings.Options) -> settings.Options:
+        """Return the options, with the end-of-text tokens that the preset's policy is about."""
+        if self.options.preset is None:
+            return decoding
+        preset = load_preset(self.options.preset)
+        same = preset.values.get("end_of_text") == decoding.end_of_text
+        return replace(decoding, end_ids=preset.end_ids(self.predictor)) if same else decoding
 
     def completed(self, trace: Trace) -> str | None:
         """Return the whole text of a prompt with gaps, None of another."""

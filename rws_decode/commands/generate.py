@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
+from rws_decode.commands.preset_option import with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
 from rws_decode.steering.table import check_method
@@ -119,7 +120,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decode and print; ValueError for input that cannot be used."""
+    args, applied = with_preset(args)
     options = read_options(GenerateOptions, args)
+    if applied is not None:
+        applied.tell()
     for name in options.unused:
         print(f"note: --strategy {options.strategy.strategy} does not use {name}", file=sys.stderr)
     decodes = Decodes("generate", options)
@@ -129,6 +133,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"trace: {trace.save(options.trace / 'trace.parquet')}", file=sys.stderr)
     if options.json:
         result = as_json(trace, decodes.completed(trace))
+        if applied is not None:
+            result["preset"] = applied.as_json()
         if options.compare is not None and beside is not None:
             result["compared"] = {"strategy": options.compare} | as_json(beside, decodes.completed(beside))
         print(json.dumps(result, allow_nan=False))

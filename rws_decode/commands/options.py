@@ -42,7 +42,10 @@ SHAPE = {
     "block": "tokens per block",
 }
 GUIDANCE = "scale of classifier-free guidance; 0 for none"
-END_OF_TEXT = "end-of-text tokens: leave them, never commit them, or only when nothing else in the block is masked"
+END_OF_TEXT = (
+    "end-of-text tokens: leave them, never commit them, or only when nothing else in the block is masked (defer; "
+    "defer-published: as the code of LLaDA's flag has it)"
+)
 
 
 def threads_option() -> Any:

@@ -67,8 +67,8 @@ def decode_compact(
     if not isinstance(savings, CompactSavings):
         raise ValueError(f"savings is {savings!r}: a CompactSavings is needed")
     options.only("the compact decoder", "padding", "end_of_text", "end_ids")
-    if options.end_of_text == "defer":
-        raise ValueError("end_of_text is 'defer': the compact decoder knows none, suppress")
+    if options.end_of_text not in ("none", "suppress"):
+        raise ValueError(f"end_of_text is {options.end_of_text!r}: the compact decoder knows none, suppress")
     if "canvas" in numbers:
         raise ValueError(f"canvas is {numbers['canvas']!r}: the compact decoder writes after a prompt, use decode")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rws_decode.canvas.end_of_text import deferred_positions, ranked_logits
 from rws_decode.canvas.layout import forbidden_ids, lay_out
 from rws_decode.common.page import Page
 from rws_decode.common.threads import torch_threads
@@ -25,9 +26,10 @@ class StepLogits:
     """The logits of the m positions that a step ranked, those of its block that were masked.
 
     positions: int64 [m], rising; logits: float64 [m, V], as the model gave them, not scaled, -inf where a token cannot
-    be committed (with the ranking topk, which reads them all, only where it is suppressed); candidate: int64 [m], the
-    token that each would commit; words: the candidates' texts; chosen: bool [m], those that the step committed; factor:
-    what the step multiplied the logits by, NaN where not known.
+    be committed (with the ranking topk, which reads them all, only where it is suppressed), nor has a share in the
+    confidence ("defer-published", at positions that do not wait); candidate: int64 [m], the token that each would
+    commit; words: the candidates' texts; chosen: bool [m], those that the step committed; factor: what the step
+    multiplied the logits by, NaN where not known.
     """
 
     step: int
@@ -108,6 +110,11 @@ def masked_rows(
     public = trace.ranking == "topk"
     with torch_threads(), torch.inference_mode():
         seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
-    rows = (seen.published if public else seen.logits).double().cpu().numpy()
-    positions = seen.position.tolist()
+    logits, positions = seen.published if public else seen.logits, seen.position.tolist()
+    candidate = torch.tensor(trace.candidate[step, positions], device=logits.device)
+    candidate = torch.where(candidate < 0, seen.logits.argmax(dim=1), candidate)
+    ranked = ranked_logits(logits, candidate, trace.end_of_text, trace.end_ids)
+    # Positions that wait are level there; their own logits say more.
+    waits = deferred_positions(candidate, trace.end_of_text, trace.end_ids)
+    rows = torch.where(waits[:, None], logits, ranked).double().cpu().numpy()
     return dict(zip(positions, rows, strict=True)), dict(zip(positions, seen.error.tolist(), strict=True))

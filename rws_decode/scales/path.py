@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
-from rws_decode.canvas.end_of_text import end_tokens
+from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.page import Page
 from rws_decode.common.threads import torch_threads
@@ -253,6 +253,8 @@ def scale_path(
     length, steps = shape.length, shape.steps
     _check(scale_min, scale_max, over, budget, batch, steps)
     options.only("the scale path", "cfg", "end_of_text", "end_ids")
+    if options.end_of_text == PUBLISHED:
+        raise ValueError(f"end_of_text is {PUBLISHED!r}: the scale path knows none, suppress and defer")
     if threshold is not None:
         Threshold(threshold)
         if options.end_of_text == "defer":

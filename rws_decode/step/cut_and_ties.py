@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rws_decode.canvas.end_of_text import PUBLISHED
 from rws_decode.settings import Options
 from rws_decode.step import rounding
 from rws_decode.step.confidence import dtype_of, rank_values
@@ -44,6 +45,8 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     places, eligible = (completion.row, view.position), completion.block
     scale = factor.to(logits.device)[view.row]
     dtype = dtype_of(options.precision, logits)
+    # The published loop gives what waits confidence 0, and has one torch.topk for all.
+    at_once = options.end_of_text == PUBLISHED and options.ranking == "topk"
 
     def grid(values: Tensor) -> Tensor:
         return torch.zeros_like(answer, dtype=values.dtype).index_put(places, values)
@@ -53,6 +56,8 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
         exact = value = rank_values(logits, view.candidate, factors)
         if not odds or dtype != torch.float64:
             value = rank_values(logits, view.candidate, factors, options.ranking, options.precision)
+        if at_once:
+            value = value.masked_fill(completion.deferred[places], 0.0)
         k, deferred = completion.commits, completion.deferred
         if not isinstance(k, int):
             k, waits = k.of(value, odds, factors)
@@ -74,10 +79,11 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     select = select_top
     if options.ranking == "topk":
         select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
-    chosen, ties = select_deferring(select, grid(value), eligible, deferred, k)
+    none = torch.zeros_like(deferred)
+    chosen, ties = select_deferring(select, grid(value), eligible, none if at_once else deferred, k)
     unscaled = chosen
     if plain[0] is not ranked or value is not ranked:
-        unscaled = select_deferring(select, grid(plain[0]), eligible, plain[2], plain[1]).chosen
+        unscaled = select_deferring(select, grid(plain[0]), eligible, none if at_once else plain[2], plain[1]).chosen
     inexact = torch.zeros_like(ties, dtype=torch.bool)
     if value is not exact and not isinstance(strategy, OrderStrategy):
         best = select_deferring(select_top, grid(exact), eligible, deferred, k)

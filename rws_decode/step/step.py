@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.end_of_text import deferred_positions, ranked_logits
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.predictors.base import MaskPredictor
@@ -156,7 +156,7 @@ class Decoder:
         unneeded = use == NOT_NEEDED
         # A candidate that changes counts where it is committed, and where it moves others: a score reads them all,
         # drawn ones have other confidences, deferred ones another turn.
-        moving = self.options.sampling_temperature > 0 or self.options.end_of_text == "defer"
+        moving = self.options.sampling_temperature > 0 or self.options.end_of_text.startswith("defer")
         counted = completion.block if moving else choice.chosen
         near = completion.unsure if self.asks(state.step) else completion.unsure & counted
         return Info(
@@ -193,7 +193,8 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     tokens = before.index_put((row, position), token)
     block = in_block(state, decoder.plan)
     inside = block[row, position]
-    ranked = logits if bool(inside.all()) else logits[inside]
+    deferring = (token[inside], decoder.options.end_of_text, decoder.end_ids)
+    ranked = ranked_logits(logits if bool(inside.all()) else logits[inside], *deferring)
     places = (state.rows[row[inside]], position[inside])
     masked = torch.zeros(decoder.count, block.shape[1], dtype=torch.bool, device=block.device)
     masked[state.rows] = state.masked
@@ -215,7 +216,7 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         deferred=deferred,
         view=view,
         row=row[inside],
-        published=ranked if published is logits else published[inside],
+        published=ranked if published is logits else ranked_logits(published[inside], *deferring),
         error=error[inside],
         commits=commits,
         width=state.canvas.ids.shape[1],

@@ -16,9 +16,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["add_options", "fixed", "group", "json_option", "option", "read_options"]
+__all__ = ["add_options", "fixed", "given_options", "group", "json_option", "option", "read_options"]
 
 T = TypeVar("T")
+
+# Where a parsed command line keeps the names of the options that it gave.
+_GIVEN = "given by name"
 
 # What the help shows in place of a value, where nothing else is declared.
 _METAVARS = {int: "N", float: "X", Path: "PATH"}
@@ -183,6 +186,7 @@ def _add(parser: argparse._ActionsContainer, name: str, hint: Any, default: Any,
         words["choices"] = get_args(value)
     else:
         words["type"] = value
+    words.setdefault("action", _Store)
     if declared.repeated:
         words["action"] = "append"
     elif several:
@@ -193,6 +197,25 @@ def _add(parser: argparse._ActionsContainer, name: str, hint: Any, default: Any,
     if default is not MISSING:
         given["default"] = default
     parser.add_argument(*(declared.flags or (_flag(name, declared),)), **given)
+
+
+class _Store(argparse.Action):
+    """Stores a value as argparse does, and that it was given."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, values)
+        setattr(namespace, _GIVEN, {*given_options(namespace), self.dest})
+
+
+def given_options(args: argparse.Namespace) -> set[str]:
+    """Return the names of the options with a value that the command line gave, also where it is the default.
+
+    >>> parser = argparse.ArgumentParser(prog="p", add_help=False)
+    >>> add_options(parser, dataclass(type("Range", (), {"__annotations__": {"k": int}, "k": option(1)})))
+    >>> given_options(parser.parse_args(["--k", "1"])), given_options(parser.parse_args([]))
+    ({'k'}, set())
+    """
+    return set(getattr(args, _GIVEN, ()))
 
 
 def _shown(default: Any) -> str:

@@ -370,6 +370,7 @@ def test_misuse_is_named(options: dict[str, object], message: str) -> None:
 def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() -> None:
     (plain,) = decode(table_predictor(torch.zeros(65, VOCABULARY)), [[7]], Confidence())
     usual = {"reuse": True, "cache": True, "certain": False, "block_only": False, "settled": False}
+    usual |= {"batch_invariant": False}
     assert plain.metadata() == {
         **{"length": 64, "steps": 32, "steps_run": 32, "block": 32, "ranking": "log-odds", "precision": "float64"},
         **{"logits_dtype": "float32", "strategy": {"name": "default"}, "predictor": "callable", "reward_model": None},

@@ -61,7 +61,7 @@ def configs(draw: st.DrawFn) -> RWSGenerationConfig:
         "temperature": draw(st.floats(0, 2)),
         "cfg_scale": draw(st.sampled_from([0.0, 1.5])),
         "seed": draw(st.integers(0, 2**63 - 1)),
-        "end_of_text": draw(st.sampled_from(["none", "suppress", "defer"])),
+        "end_of_text": draw(st.sampled_from(["none", "suppress", "defer", "defer-published"])),
         "eos_token_id": draw(st.sampled_from([None, EOS, (EOS, 7)])),
         "savings": draw(st.sampled_from([Savings(), Savings.everything(), Savings.nothing(memory=5)])),
     }

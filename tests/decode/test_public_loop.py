@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
+from rws_decode import presets
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
@@ -32,9 +37,19 @@ def network(dtype: torch.dtype, sharpness: float) -> CallablePredictor:
 
 
 def public_loop(
-    predictor: CallablePredictor, prompt: Tensor, length: int, steps: int, block: int, cfg: float
+    predictor: CallablePredictor,
+    prompt: Tensor,
+    length: int,
+    steps: int,
+    block: int,
+    cfg: float = 0.0,
+    never: Sequence[int] = (),
+    late: Sequence[int] = (),
 ) -> tuple[Tensor, Tensor]:
-    """Decode a batch greedily; return the canvas, and for each column the step that committed it (-1: prompt)."""
+    """Decode a batch greedily; return the canvas, and for each column the step that committed it (-1: prompt).
+
+    never: the tokens that logits_eos_inf closes; late: those that confidence_eos_eot_inf closes once the best is known.
+    """
     batch, start = prompt.shape
     x = torch.cat([prompt, torch.full((batch, length), MASK)], dim=1)
     when = torch.full_like(x, -1)
@@ -52,7 +67,9 @@ def public_loop(
                 z = un + (cfg + 1) * (z - un)
             else:
                 z = predictor.logits(x, None)
+            z[..., list(never)] = -torch.inf
             best = z.argmax(dim=-1)
+            z[..., list(late)] = -torch.inf
             confidence = torch.softmax(z, dim=-1).gather(2, best[..., None])[..., 0]
             confidence[:, end:] = -torch.inf
             confidence = torch.where(open_, confidence, -torch.inf)
@@ -87,3 +104,43 @@ def test_topk_is_the_public_loop(dtype: str, precision: str, sharpness: float, c
     if (dtype, sharpness) == ("bfloat16", 8.0):
         assert sum(trace.ties.sum() for trace in batch) > 0
         assert any(trace.inexact.any() for trace in batch)
+
+
+class TwoEnds(CallablePredictor):
+    """A predictor whose text ends in two ways, and which likes both."""
+
+    end_ids = (EOS, 9)
+
+
+def liking(seed: int, much: float) -> CallablePredictor:
+    model = network(torch.float32, 4.0)
+    pull = torch.randn(64, generator=torch.Generator().manual_seed(seed)).abs() * much
+
+    def logits(canvas: Tensor) -> Tensor:
+        z = model.logits(canvas, None).clone()
+        for end in TwoEnds.end_ids:
+            z[..., end] += pull[: canvas.shape[1]]
+        return z
+
+    return TwoEnds(logits, mask_id=MASK, pad_id=EOS, end_id=EOS, vocab_size=VOCABULARY)
+
+
+@given(
+    st.sampled_from(["llada-demo", "llada-gsm8k", "llada-gsm8k-blocks", "llada-humaneval", "llada-1.5-mbpp"]),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 1.0, 3.0]),
+    st.sampled_from([8, 16]),
+)
+@settings(deadline=None)
+def test_presets_are_the_public_loop(name: str, seed: int, much: float, steps: int) -> None:
+    predictor, preset = liking(seed, much), presets.load(name)
+    prompt = torch.randint(6, VOCABULARY, (1, 5), generator=torch.Generator().manual_seed(seed))
+    told = preset.arguments(predictor, length=16, steps=steps)
+    never = [EOS] if preset.values["end_of_text"] == "suppress" else []
+    late = TwoEnds.end_ids if preset.values["end_of_text"] == "defer-published" else []
+    with torch.inference_mode():
+        canvas, when = public_loop(predictor, prompt, 16, steps, told["shape"].block, never=never, late=late)
+    (trace,) = decode(predictor, prompt.tolist(), **told)
+    assert (trace.commit_step == when[0, 5:].numpy()).all()
+    assert (trace.tokens == canvas[0, 5:].numpy()).all()
+    assert replay(trace).parted_at is None

@@ -92,6 +92,10 @@ HERE: dict[str, Here] = {
         more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")
     ),
     # Decodes of the shipped model, as they stand.
+    "python -m rws_decode presets llada-gsm8k": Here(says=("gen_length = 512 -> length 512", "EVAL.md line 74")),
+    "python -m rws_decode generate --preset llada-gpqa .*": Here(says=("forwards: 64",)),
+    "python -m rws_decode generate --preset llada-gsm8k .*": Here(says=("--steps 32 and --block 32 follow",)),
+    "python -m rws_decode compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
     "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),

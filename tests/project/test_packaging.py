@@ -165,6 +165,7 @@ DECODER = (
     ("rewards",),
     ("predictors",),
     ("canvas", "settings"),
+    ("presets",),
     ("trace",),
     ("strategies",),
     ("step",),

@@ -49,7 +49,7 @@ def changed(name: str, step: int, position: int | None, value: float, trace: Tra
 
 
 @pytest.mark.parametrize("ranking", ["log-odds", "probability", "topk"])
-@pytest.mark.parametrize("policy", ["none", "suppress", "defer"])
+@pytest.mark.parametrize("policy", ["none", "suppress", "defer", "defer-published"])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_long_blocks_replay_from_the_values_that_are_kept(ranking: str, policy: str, temperature: float) -> None:
     table = torch.randn(64, VOCABULARY, generator=torch.Generator().manual_seed(1))

@@ -44,6 +44,7 @@ ALL = ONE | {
     "everything": Savings.everything(),
     "all but settled": replace(Savings.everything(), settled=False),
     "batches of one length": Savings(spread=0.0),
+    "batches of one row": Savings(batch_invariant=True),
     "small batches": replace(Savings.everything(), memory=2 * logit_bytes(12, VOCABULARY)),
 }
 
@@ -56,7 +57,7 @@ ALL = ONE | {
     prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
     scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
     rule=st.sampled_from([RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
-    policy=st.sampled_from(["none", "suppress", "defer"]),
+    policy=st.sampled_from(["none", "suppress", "defer", "defer-published"]),
     drawn=st.sampled_from([0.0, 0.0, 0.7]),
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
 )
@@ -287,6 +288,9 @@ def test_the_bench_finds_the_same_tokens_in_every_way() -> None:
     assert rows["rws one"]["reward_calls"] + rows["rws one"]["reward_calls_saved"] <= 6 * len(PROMPTS)
     assert rows["whole one"]["forwards"] == 6 * len(PROMPTS) and rows["whole all"]["forwards"] == 6
     assert set(results["ratios"]) >= {"one prompt", "all at once", "rws overhead, one prompt"}
+    seconds = {name: row["seconds"] for name, row in rows.items()}
+    assert results["ratios"]["batch-invariant cost"] == seconds["one"] / seconds["all"]
+    assert results["ratios"]["batch-invariant cost, rws"] == seconds["rws one"] / seconds["rws all"]
     with pytest.raises(ValueError, match="repeats is 0"):
         bench(predictor, REWARDS["words"], PROMPTS, repeats=0)
 

@@ -1,0 +1,35 @@
+"""Presets: the options of published decoding loops, each traced to where it is printed.
+
+>>> from rws_decode import presets
+>>> preset = presets.load("llada-gsm8k")
+>>> preset.values["length"], preset.values["end_of_text"]
+(512, 'defer-published')
+>>> preset.settings[0].published, preset.settings[0].source
+('gen_length = 512', 'ML-GSAI/LLaDA b7e6c35 EVAL.md line 74')
+
+`preset.arguments(predictor)` are those of `decode`; options that are given win over the preset's.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from rws_decode.presets import dream, llada, papers
+from rws_decode.presets.preset import Preset, Setting
+
+__all__ = ["PRESETS", "Preset", "Setting", "load"]
+
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in (*llada.PRESETS, *dream.PRESETS, *papers.PRESETS)}
+
+
+def load(name: str, argument: str = "preset") -> Preset:
+    """Return the preset of that name; ValueError, naming the argument and every preset, where there is none.
+
+    >>> load("rws-paper").values["steps"]
+    128
+    """
+    if name not in PRESETS:
+        meant = get_close_matches(str(name), PRESETS, 1)
+        advice = f" (is {meant[0]} meant?)" if meant else ""
+        raise ValueError(f"{argument} is {name!r}: it must be one of {', '.join(PRESETS)}{advice}")
+    return PRESETS[name]

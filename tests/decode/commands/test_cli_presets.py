@@ -1,0 +1,136 @@
+"""`python -m rws_decode presets`, and --preset of `generate` and `compare`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rws_decode import presets
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+
+EXAMPLE = ["--example", "3"]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, list[str]]:
+    """Run a command with --json; return what it printed, and its notes."""
+    assert main([*words, "--json"]) == 0
+    out, err = capsys.readouterr()
+    return json.loads(out), err.splitlines()
+
+
+@pytest.mark.parametrize("name", ["llada-gsm8k", "llada-humaneval", "dream-gsm8k", "fast-dllm-gsm8k"])
+def test_the_command_line_decodes_as_python_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result, notes = printed(capsys, "generate", "--preset", name, "--length", "16", *EXAMPLE)
+    predictor = load_predictor("mini")
+    (trace,) = decode(predictor, predictor.prompts[3], **presets.load(name).arguments(predictor, length=16))
+    assert (result["tokens"], result["commit_step"]) == (trace.tokens.tolist(), trace.commit_step.tolist())
+    preset = presets.load(name)
+    assert result["preset"]["name"] == name
+    assert result["preset"]["overridden"] == {"length": {"given": 16, "preset": preset.values["length"]}}
+    assert result["preset"]["left_out"] == [setting.published for setting in preset.left_out]
+    assert notes[0] == f"note: --length 16 is given, --preset {name} has {preset.values['length']}"
+    for setting in preset.left_out:
+        assert f"note: --preset {name} leaves out {setting.published}: {setting.note}" in notes
+
+
+def test_what_is_given_wins_even_where_it_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "--preset", "llada-gpqa", "--length", "16", *EXAMPLE]
+    usual, _ = printed(capsys, *words)
+    assert set(usual["preset"]["overridden"]) == {"length"}
+    assert usual["preset"]["followed"] == {"steps": 16, "block": 16}
+    given, notes = printed(capsys, *words, "--end-of-text", "none", "--steps", "8")
+    assert set(given["preset"]["overridden"]) == {"length", "steps", "end_of_text"}
+    assert given["preset"]["overridden"]["end_of_text"] == {"given": "none", "preset": "defer-published"}
+    assert given["preset"]["followed"] == {"block": 16} and given["forwards"] == 8
+    assert "note: --end-of-text none is given, --preset llada-gpqa has defer-published" in notes
+    plain, _ = printed(
+        *(capsys, "generate", *EXAMPLE, "--length", "16", "--steps", "8", "--block", "16"),
+        *("--ranking", "topk", "--precision", "model"),
+    )
+    assert given["tokens"] == plain["tokens"] and "preset" not in plain
+
+
+def test_a_given_value_that_is_the_presets_is_no_note(capsys: pytest.CaptureFixture[str]) -> None:
+    result, notes = printed(capsys, "generate", "--preset", "llada-gpqa", "--length", "64", *EXAMPLE)
+    assert result["preset"]["overridden"] == {} and notes == []
+
+
+def test_both_behaviours_of_the_flag_are_to_be_had(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "--preset", "llada-gpqa", *EXAMPLE]
+    published, _ = printed(capsys, *words)
+    described, _ = printed(capsys, *words, "--end-of-text", "defer")
+    predictor = load_predictor("mini")
+    for result, policy in ((published, "defer-published"), (described, "defer")):
+        told = presets.load("llada-gpqa").arguments(predictor, end_of_text=policy)
+        assert decode(predictor, predictor.prompts[3], **told)[0].tokens.tolist() == result["tokens"]
+
+
+def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "--preset", "rws-paper", "--length", "16", *EXAMPLE, "--reward", "mini"]
+    assert main(words) == 2
+    assert "--reward-scale is missing: --strategy rws needs it" in capsys.readouterr().err
+    result, _ = printed(capsys, *words, "--reward-scale", "8")
+    assert result["forwards"] == 8 and result["preset"]["followed"] == {"steps": 8, "block": 16}
+
+
+def test_another_strategy_leaves_the_number_of_the_preset_out(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "--preset", "fast-dllm-gsm8k", "--length", "16", *EXAMPLE]
+    result, notes = printed(capsys, *words, "--strategy", "temperature", "--scale", "2")
+    assert result["scales"] == [2.0] * 8
+    assert notes[1] == "note: --strategy temperature is given, --preset fast-dllm-gsm8k has threshold"
+    assert not any("does not use" in note for note in notes)
+
+
+def test_gaps_have_a_shape_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "--model", "english", "--infill", "we ask the congress [MASK:3] the treaty"]
+    result, notes = printed(capsys, *words, "--preset", "llada-demo")
+    assert len(result["tokens"]) == 3
+    assert notes[0] == "note: the shape follows from the gaps, not from --preset llada-demo"
+
+
+def test_compare_begins_with_the_strategy_of_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--length", "16", *EXAMPLE, "--reward", "mini", "--preset", "fast-dllm-gsm8k"]
+    results, _ = printed(capsys, *words)
+    assert [result["strategy"] for result in results] == ["threshold:0.9", "rws:8"]
+    assert {result["preset"]["name"] for result in results} == {"fast-dllm-gsm8k"}
+    chosen, _ = printed(capsys, *words, "--strategies", "default", "temperature:4")
+    assert [result["strategy"] for result in chosen] == ["default", "temperature:4"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["generate", "--preset", "llada-gsm", *EXAMPLE],
+        ["compare", "--preset", "llada-gsm", *EXAMPLE],
+        ["presets", "llada-gsm"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_unknown_name_is_one_line_with_all_names(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is 'llada-gsm': it must be one of llada-demo, " in line and line.endswith("(is llada-gsm8k meant?)")
+
+
+def test_a_preset_that_a_model_cannot_hold_is_refused_with_what_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "--preset", "llada-gsm8k", *EXAMPLE]) == 2
+    assert "length is 512: beside the 16 tokens of prompts[0] at most 496 fit" in capsys.readouterr().err
+
+
+def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[: len(presets.PRESETS)]] == list(presets.PRESETS)
+    assert max(map(len, lines)) <= 130
+    everything, _ = printed(capsys, "presets")
+    assert [entry["name"] for entry in everything] == list(presets.PRESETS)
+    assert main(["presets", *presets.PRESETS]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for entry in everything:
+        assert entry["values"] == {s["option"]: s["value"] for s in entry["settings"] if s["option"]}
+        for setting in entry["settings"]:
+            assert f"{setting['published']} -> {setting['here']} {setting['source']}" in text
