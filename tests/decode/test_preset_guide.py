@@ -11,7 +11,7 @@ import pytest
 from rws_decode import presets
 from rws_decode.__main__ import main
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "presets.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "presets.md").read_text(encoding="utf-8")
 
 
 def test_its_python_runs() -> None:

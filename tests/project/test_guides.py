@@ -25,7 +25,7 @@ from rws_decode.predictors.native import FAMILIES
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "harnesses": 1, "studies": 2, "own": 4, "exact-worlds": 1, "claims": 1}
-EXECUTED |= {"reproducibility": 1}  # by tests of `check`
+EXECUTED |= {"reproducibility": 1, "presets": 2}  # by tests of `check` and of the presets
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 
