@@ -91,7 +91,7 @@ def prepare(
     ordered = isinstance(strategy, OrderStrategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
-            f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, leave it out"
+            f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, use 'log-odds'"
         )
     if options.end_of_text == PUBLISHED and (ordered or isinstance(strategy, OwnCount | RevisingStrategy)):
         raise ValueError(

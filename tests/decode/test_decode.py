@@ -340,7 +340,7 @@ STRATEGY = (
         ({"ranking": "margin"}, "ranking is 'margin': it must be one of log-odds, probability, topk"),
         ({"precision": "float16"}, "precision is 'float16': it must be one of model, bfloat16, float32, float64"),
         ({"padding": "middle"}, "padding is 'middle': it must be one of right, left"),
-        ({"end_of_text": "stop"}, "end_of_text is 'stop': it must be one of none, suppress, defer"),
+        ({"end_of_text": "stop"}, "end_of_text is 'stop': it must be one of none, suppress, defer, defer-published"),
         ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0: it must be finite and at least 0"),
         ({"seed": (1, 2)}, "seed has 2 rows: the batch has 1"),
         ({"cfg": -1.0}, "cfg is -1.0: it must be finite and at least 0"),

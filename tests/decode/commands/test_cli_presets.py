@@ -134,3 +134,13 @@ def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixtur
         assert entry["values"] == {s["option"]: s["value"] for s in entry["settings"] if s["option"]}
         for setting in entry["settings"]:
             assert f"{setting['published']} -> {setting['here']} {setting['source']}" in text
+
+
+def test_what_a_preset_and_an_order_cannot_have_together_is_said_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "--preset", "llada-gpqa", "--length", "8", *EXAMPLE, "--strategy", "entropy"]
+    assert main(words) == 2
+    assert "ranking is 'topk': strategy entropy ranks by its own values, use 'log-odds'" in capsys.readouterr().err
+    words += ["--ranking", "log-odds"]
+    assert main(words) == 2
+    assert "strategy entropy does not commit by, use 'defer'" in capsys.readouterr().err
+    assert main([*words, "--end-of-text", "defer"]) == 0

@@ -189,7 +189,7 @@ class OddFactor:
         (
             Margin(),
             {"ranking": "topk"},
-            "ranking is 'topk': strategy margin ranks by its own values, leave it out",
+            "ranking is 'topk': strategy margin ranks by its own values, use 'log-odds'",
         ),
         (RandomOrder((1, 2)), {}, "seed has 2 rows: the batch has 1"),
         (RandomReward(1.0, (1, 2)), {}, "seed has 2 rows: the batch has 1"),
