@@ -33,6 +33,7 @@ __all__ = [
 
 _USUAL = Shape()
 _UNKNOWN_WORDS = 8  # that a note names, at most
+_UNNAMED = 0.1  # share of tokens without a word, as fill up an embedding, that no note is made of
 
 # Help of the options whose types and defaults are those of `rws_decode.settings`.
 SHAPE = {
@@ -91,8 +92,10 @@ class PredictorOptions:
         locate_model(self.model)
 
     def load(self) -> LoadedPredictor:
-        """Load the mask predictor."""
-        return self.loading.load(self.model, self.mask_id)
+        """Load the mask predictor, and say on standard error if many of its tokens have no word."""
+        predictor = self.loading.load(self.model, self.mask_id)
+        _note_unnamed_tokens(predictor)
+        return predictor
 
 
 @dataclass(frozen=True)
@@ -213,6 +216,17 @@ def _token_ids(text: str) -> list[int]:
     if not isinstance(ids, list) or any(type(token) is not int for token in ids):
         raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
     return ids
+
+
+def _note_unnamed_tokens(predictor: LoadedPredictor) -> None:
+    """Say on standard error if more tokens are without a word than those that fill up an embedding."""
+    unnamed, tokens = len(predictor.forbidden_ids), predictor.vocab_size
+    if unnamed > _UNNAMED * tokens:
+        print(
+            f"note: {unnamed} of the {tokens} tokens of {predictor.name} have no word in its tokenizer and are never "
+            "written",
+            file=sys.stderr,
+        )
 
 
 def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
