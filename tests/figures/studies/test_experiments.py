@@ -452,7 +452,10 @@ def test_commit_order_reuses_what_is_there(models: Path, tmp_path: Path, capsys:
     ("extra", "message"),
     [
         (["--examples", "5"], "--examples is 5: "),
-        (["--steps", "6", "--block", "16"], "steps is 6: it must divide length, 16"),
+        (
+            ["--steps", "6", "--block", "16"],
+            "steps is 6: it must divide length, 16, to commit equal groups from left to right, such as 4 or 8",
+        ),
         (["--reward-scale", "-1"], "reward_scale is -1.0"),
         (["--workers", "0"], "--workers is 0"),
         (["--reward", "nowhere"], "reward is 'nowhere'"),
