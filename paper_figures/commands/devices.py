@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from paper_figures.bench.devices import USUAL, Comparison, Work, compare, recordings, setting_named
-from paper_figures.data.examples import shipped_examples
+from paper_figures.data.examples import refuse_few, shipped_examples
 from rws_decode.commands.options import SHAPE
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -64,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _work(options: DevicesOptions) -> Work:
     examples = shipped_examples(options.model)
-    if len(examples) < options.prompts:
-        raise ValueError(f"--prompts is {options.prompts}: {options.model} ships {len(examples)} examples")
+    refuse_few("--prompts", options.prompts, examples, options.model)
     prompts = [example["prompt"] for example in examples[: options.prompts]]
     reward = None if options.reward == "none" else options.reward
     shape = options.shape

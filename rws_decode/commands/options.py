@@ -199,7 +199,11 @@ class PromptOptions:
             return self.text
         examples = predictor.examples
         if self.example is None or not 0 <= self.example < len(examples):
-            raise ValueError(f"--example is {self.example}: {predictor.name} ships {len(examples)} examples, from 0")
+            number, name = len(examples), predictor.name
+            known = f"{number} examples, choose 0 to {number - 1}" if number > 1 else "1 example, choose 0"
+            if not number:
+                known = "no examples, give --prompt TEXT or --input-ids JSON"
+            raise ValueError(f"--example is {self.example}: {name} ships {known}")
         return examples[self.example]["prompt"]
 
 

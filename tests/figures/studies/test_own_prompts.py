@@ -176,7 +176,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["--prompt", ""], "--prompt is '': a text is needed"),
     (["--prompt", "the lens", "--examples", "3"], "not allowed with argument --prompt"),
     (["--data", "stories", "--prompt", "the lens"], "not allowed with argument"),
-    (["--examples", "900"], "--examples is 900: mini ships 112 examples, from 0"),
+    (["--examples", "900"], "--examples is 900: mini ships 112 examples, choose 0 to 111"),
     (["--prompt", "the lens [MASK:3]"], "has gaps ('the lens [MASK:3]'): a study decodes an answer after its prompt"),
     (["--prompt", "the lens", "--prompts", "2"], "--prompts is 2: --prompt names 1 different ones"),
     (["--prompt", "the lens", "--prompts", "-1"], "--prompts is -1: at least 0 is needed"),
