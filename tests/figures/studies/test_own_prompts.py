@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_failures, read_results
+from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
 from paper_figures.studies.design.asked import Drawn, asked_prompts, given_as
 from paper_figures.studies.precision import Options
@@ -75,7 +75,7 @@ def test_the_same_prompts_by_another_way_are_the_same_units(
         assert (report["units"]["computed"] == 0) is (number > 0), way
         results[way] = report["tables"]
     assert len({json.dumps(tables) for tables in results.values()}) == 1
-    answers = read_results(tmp_path)
+    answers = read_unit_rows(tmp_path)
     assert set(answers[answers["example"] != ""]["example"]) == {"1", "2"}
 
 
