@@ -16,9 +16,9 @@ def checkpoint_of(model: str) -> Checkpoint:
 
 
 def refuse_no_world(model: str) -> None:
-    """Raise ValueError for a model of this machine that is no world."""
+    """Raise ValueError for a model that is no world, as is every model of the hub: a world is a directory."""
     folder = checkpoint_of(model).directory
-    if folder is not None and not (folder / "world.npz").is_file():
+    if folder is None or not (folder / "world.npz").is_file():
         raise ValueError(f"--model is {model}: a world is needed, such as english")
 
 

@@ -96,6 +96,7 @@ def test_it_resumes_and_refuses_misuse(finished: Path, tmp_path: Path, capsys: p
     for options, message in (
         (["--localities", "1.5"], "--localities is [1.5]: different numbers from 0 to 1 are needed"),
         (["--model", "mini"], "--model is mini: a world is needed"),
+        (["--model", "owner/name", "--prompt", "so"], "--model is owner/name: a world is needed, such as english"),
         (["--reward-scale", "0"], "reward_scale"),
     ):
         assert_refused("locality", tmp_path / "none", [*OPTIONS, *options], message, capsys)
