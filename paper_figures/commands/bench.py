@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paper_figures.data.examples import shipped_examples
+from paper_figures.data.examples import refuse_few, shipped_examples
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -207,8 +207,7 @@ def _settings(options: BenchOptions, shape: str, device_type: str) -> Any:
 def _examples(model: str, prompts: int) -> list[Any]:
     # Gaps have lengths of their own.
     examples = [example for example in shipped_examples(model) if example.get("kind") != "gap"]
-    if not 1 <= prompts <= len(examples):
-        raise ValueError(f"--prompts is {prompts}: {model} ships {len(examples)} examples, at least 1")
+    refuse_few("--prompts", prompts, examples, model, "examples without gaps")
     return examples
 
 

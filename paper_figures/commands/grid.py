@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from paper_figures.data.examples import examples_of, refuse_no_world
+from paper_figures.data.examples import examples_of, refuse_few, refuse_no_world
 from rws_decode.commands.options import SHAPE
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -51,9 +51,8 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--scales is {list(options.scales)}: positive finite numbers are needed")
 
     refuse_no_world(options.model)
-    prompts = [example["prompt"] for example in examples_of(options.model) if example["kind"] == "opening"]
-    if len(prompts) < options.examples:
-        raise ValueError(f"--examples is {options.examples}: {options.model} ships {len(prompts)} openings")
+    prompts = [example["prompt"] for example in examples_of(options.model) if example.get("kind") == "opening"]
+    refuse_few("--examples", options.examples, prompts, options.model, "openings")
     prompts = prompts[: options.examples]
     loading("grid", options.model, options.reward)
 

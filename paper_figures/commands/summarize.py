@@ -49,13 +49,13 @@ def run(args: argparse.Namespace) -> int:
     """Print a table per experiment; ValueError for a folder without results."""
     options = read_options(SummarizeOptions, args)
 
-    from paper_figures.runner.results import chosen, origins, read_failures, read_results
+    from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows
     from paper_figures.table_text import terminal_text
 
     folders = {path.resolve().parent.name: path.resolve() for path in chosen(options.folder, options.code)}
     with _warnings_as_notes():
         # One experiment at a time: a table of all would give each the columns of the others.
-        frames = {name: read_results(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
+        frames = {name: read_unit_rows(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
     manifests = {name: manifest for name, path in folders.items() if (manifest := _manifest_of(path)) is not None}
     if options.all:
         manifests = {}

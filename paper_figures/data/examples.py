@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, locate, shipped, split_revision
 
-__all__ = ["checkpoint_of", "examples_of", "further_prompts", "refuse_no_world", "shipped_examples"]
+__all__ = ["checkpoint_of", "examples_of", "further_prompts", "refuse_few", "refuse_no_world", "shipped_examples"]
 
 
 def checkpoint_of(model: str) -> Checkpoint:
@@ -15,9 +16,9 @@ def checkpoint_of(model: str) -> Checkpoint:
 
 
 def refuse_no_world(model: str) -> None:
-    """Raise ValueError for a model of this machine that is no world."""
+    """Raise ValueError for a model that is no world, as is every model of the hub: a world is a directory."""
     folder = checkpoint_of(model).directory
-    if folder is not None and not (folder / "world.npz").is_file():
+    if folder is None or not (folder / "world.npz").is_file():
         raise ValueError(f"--model is {model}: a world is needed, such as english")
 
 
@@ -40,6 +41,13 @@ def _rows(model: str, name: str) -> list[dict[str, Any]]:
     return stored if stored and whole else []
 
 
+def refuse_few(option: str, number: int, rows: Sequence[Any], model: str, what: str = "examples") -> None:
+    """Raise ValueError, naming the option, unless `number` is 1 to the count of the rows that the model ships."""
+    if not 1 <= number <= len(rows):
+        known = f"{len(rows)} {what}, choose 1 to {len(rows)}" if rows else f"no {what}, name a model that does"
+        raise ValueError(f"{option} is {number}: {model} ships {known}")
+
+
 def examples_of(model: str) -> list[dict[str, Any]]:
     """Return the model's held-out prompts without loading its weights.
 
@@ -47,5 +55,8 @@ def examples_of(model: str) -> list[dict[str, Any]]:
     """
     examples = shipped_examples(model)
     if not examples:
-        raise ValueError(f"model is {model}: it ships no held-out prompts (examples.json beside its weights)")
+        raise ValueError(
+            f"model is {model}: it ships no held-out prompts (examples.json beside its weights), name one that does, "
+            "such as mini"
+        )
     return examples

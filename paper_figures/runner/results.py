@@ -1,135 +1,38 @@
-"""Results on disk: Parquet parts that are whole or absent, each named by the units it holds; and one table of them all.
+"""Read the results of studies: the answers and their scores as two tables, or the rows of all units as they are.
 
-Layout below the folder given: `STUDY/units-ORIGIN/NAME.parquet`, one part per batch of units. ORIGIN is a digest of
-code and library versions, NAME the SHA-256 of the sorted hashes of the part's units. Beside the parts are
-`HASH.failed.json` for a unit that failed, `traces/HASH-K.parquet`, and `origin.json`. A part that is on disk is done,
-whoever wrote it; no other list of finished units is kept.
+`parts` describes the files. They are the same for every study, and those of earlier versions are read as well.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from paper_figures.runner.units import Unit
-from rws_decode.common.files import parse_json, write_bytes
+from paper_figures.runner.parts import UNIT_FIELDS, read_parts
+from rws_decode.common.files import parse_json
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ResultsPart", "ResultsWarning", "read_failures", "read_part", "read_parts", "read_results", "write_part"]
+__all__ = ["Results", "ResultsWarning", "read_failures", "read_results", "read_unit_rows"]
 
-_KEY, _SCHEMA = b"rws_decode.units", b"rws_decode.schema"
-_VERSION = b"unit-rows 1"
-_FIELDS = "unit_fields"  # a digest of the unit without its models' files
+
+# Units that measure a text which another unit has decoded, and units whose rows are pieces of the scale axis.
+_MEASURES, _PIECES = ("score", "perplexity", "execute"), ("scale-path",)
+# The labels by which studies name the scale of an arm. A study uses at most one of them.
+_ARM_SCALES = ("reward_scale", "number", "at")
+_FIRST = ("experiment", "strategy", "scale", "guide", "split", "example", "turn", "prompt", "history", "text")
+_SCORE_COLUMNS = (
+    *("experiment", "measure", "judge", "prompt", "history", "text", "score", "normalised_score"),
+    *("perplexity", "nll", "causal_tokens", "passed", "status", "detail", "how", "problem", "seconds", "unit", "code"),
+)
 
 
 class ResultsWarning(UserWarning):
     """A file among the results that cannot be used, or results that contradict each other."""
-
-
-@dataclass(frozen=True)
-class ResultsPart:
-    """A part: its file, the hashes of its units, and their rows, with a column `unit` that holds the hash."""
-
-    path: Path
-    units: tuple[str, ...]
-    table: pa.Table
-
-
-def part_name(hashes: Iterable[str]) -> str:
-    """Return the file name of the part that holds the units of these hashes.
-
-    >>> part_name(["b", "a"]) == part_name(["a", "b"])
-    True
-    """
-    return hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest() + ".parquet"
-
-
-def write_part(
-    folder: Path, units: Sequence[Unit], hashes: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]]
-) -> Path:
-    """Write the rows of some units as one part, atomically, and return its path.
-
-    rows: a list per unit, possibly empty. ValueError for a row that names a column of the unit; what Arrow cannot hold
-    raises its ArrowInvalid or ArrowTypeError, a file system that refuses OSError. No file is left behind then.
-    """
-    lines = []
-    for unit, name, unit_rows in zip(units, hashes, rows, strict=True):
-        columns = {"unit": name, _FIELDS: hashlib.sha256(unit.key.encode()).hexdigest()} | unit.columns()
-        for row in unit_rows:
-            taken = columns.keys() & row.keys()
-            if taken:
-                raise ValueError(f"rows of {unit.experiment} name {sorted(taken)}: these are columns of the unit")
-            lines.append(columns | dict(row))
-    names = dict.fromkeys(name for line in lines for name in line)
-    table = pa.table(
-        {name: [line.get(name) for line in lines] for name in names} or {"unit": pa.array([], pa.string())}
-    )
-    table = table.replace_schema_metadata({_KEY: json.dumps(sorted(hashes)), _SCHEMA: _VERSION})
-    buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    return write_bytes(folder / part_name(hashes), buffer.getvalue().to_pybytes())
-
-
-def read_part(path: Path) -> ResultsPart:
-    """Read a part; ValueError, in one line that names the file, for one that is truncated, altered or foreign.
-
-    Parts are kept in memory: every stage of a study reads those of the stages before. A changed file is read again.
-    """
-    state = path.stat()
-    return _read_part(path, state.st_ino, state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=1024)
-def _read_part(path: Path, *_state: int) -> ResultsPart:
-    try:
-        source = pa.BufferReader(path.read_bytes())
-        # A part is small: threads and a data set's scanner would cost more than they save.
-        table = pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a whole Parquet file ({' '.join(str(error).split())[:120]})") from error
-    metadata = table.schema.metadata or {}
-    if metadata.get(_SCHEMA) != _VERSION or "unit" not in table.column_names:
-        raise ValueError(f"{path}: a Parquet file, but not a part of unit results")
-    try:
-        units = tuple(parse_json(metadata[_KEY]))
-        if not all(isinstance(name, str) for name in units) or (len(table) and _FIELDS not in table.column_names):
-            raise ValueError("names of units, and a digest of each row's, are needed")
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: it does not say which units it holds") from error
-    if part_name(units) != path.name or not set(table["unit"].to_pylist()) <= set(units):
-        raise ValueError(f"{path}: its name is not that of the units in it")
-    return ResultsPart(path, units, table)
-
-
-def read_parts(folder: Path) -> tuple[list[ResultsPart], list[str]]:
-    """Return the parts of one origin's folder, by name, and a line for each file that is none."""
-    parts, lines = [], []
-    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
-        if (
-            path.name.startswith(".")
-            or path.is_dir()
-            or path.name == "origin.json"
-            or path.name.endswith(".failed.json")
-        ):
-            continue
-        try:
-            parts.append(read_part(path))
-        except FileNotFoundError:
-            continue
-        except ValueError as error:
-            lines.append(str(error))
-    return parts, lines
 
 
 def origins(folder: str | Path) -> dict[str, list[Path]]:
@@ -157,8 +60,85 @@ def chosen(folder: str | Path, code: str | None) -> list[Path]:
     return folders
 
 
-def read_results(folder: str | Path, code: str | None = None) -> pandas.DataFrame:
+@dataclass(frozen=True, eq=False, repr=False)
+class Results:
+    """The results of studies as tables: a row for each answer, and a row for each score of a text.
+
+    `answers` has the columns that the study keeps of an answer, and these:
+
+    - `strategy`, the name of the arm: default, rws, constant, shuffled, ... `strategy_json` is the decoder's rule.
+    - `scale`, the number of the arm: s_R of rws and of the controls made from it, c of a temperature, and 1 for an arm
+      without one, whose logits stay as they are. It is one number for all prompts. `mean_factor` is the mean factor of
+      the answer: for the arm "constant", its own.
+    - `prompt`, `history` (the turns before the prompt, a tuple) and `text`, the answer.
+
+    `scores` has `measure` (score, perplexity or execute), `judge` (the model; none for execute), `prompt`, `history`,
+    `text`, and the numbers, such as `score` and `normalised_score`. A text that several answers share is scored once:
+    `answers.merge(scores, on=["experiment", "prompt", "history", "text"])` gives each answer its scores. Studies that
+    score as they decode, such as evidence, keep these numbers in `answers`.
+
+    `others` holds the rows that are neither, such as the timings and the pieces of a scale path.
+    """
+
+    answers: pandas.DataFrame
+    scores: pandas.DataFrame
+    others: pandas.DataFrame
+
+    def __repr__(self) -> str:
+        arms = len(self.answers.groupby(["strategy", "scale"])) if len(self.answers) else 0
+        judges = self.scores["judge"].nunique() if "judge" in self.scores else 0
+        return (
+            f"Results({len(self.answers)} answers of {arms} arms, {len(self.scores)} scores by {judges} judges, "
+            f"{len(self.others)} other rows)"
+        )
+
+
+def read_results(folder: str | Path, code: str | None = None) -> Results:
+    """Return the answers and their scores below a folder. `Results` describes the columns.
+
+    Arguments, warnings and errors are those of `read_unit_rows`.
+    """
+    rows = read_unit_rows(folder, code)
+    if not len(rows):
+        return Results(rows, rows, rows)
+    measured = rows["strategy"].isin(_MEASURES)
+    written = ~measured & ~rows["strategy"].isin(_PIECES) & (rows["text"].notna() if "text" in rows else False)
+    return Results(_answers(rows[written]), _scores(rows[measured]), _tidy(rows[~measured & ~written]))
+
+
+def _answers(rows: pandas.DataFrame) -> pandas.DataFrame:
+    import pandas as pd
+
+    scale = rows["scale"].astype(float)
+    for label in _ARM_SCALES:
+        if label in rows:
+            scale = pd.to_numeric(rows[label]).astype(float).fillna(scale)
+    arms = {"scale": scale.fillna(1.0)}
+    if "method" in rows:
+        arms["strategy"] = rows["method"].fillna(rows["strategy"])
+    unread = ["method", *_ARM_SCALES, *([] if rows["judges"].map(len).any() else ["judges"])]
+    rows = _tidy(rows.assign(**arms).drop(columns=unread, errors="ignore"))
+    return rows[[*(name for name in _FIRST if name in rows), *(name for name in rows if name not in _FIRST)]]
+
+
+def _scores(rows: pandas.DataFrame) -> pandas.DataFrame:
+    judge = rows["judges"].map(lambda judges: judges[0] if len(judges) else None).fillna(rows["causal"])
+    rows = rows.assign(measure=rows["strategy"], judge=judge, text=rows.get("answer"))
+    return _tidy(rows[[name for name in _SCORE_COLUMNS if name in rows]])
+
+
+def _tidy(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Return rows without columns that are empty, counted from 0, with histories that can be merged on."""
+    if not len(rows):
+        return rows.reset_index(drop=True)
+    rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
+    return rows.assign(history=rows["history"].map(tuple))
+
+
+def read_unit_rows(folder: str | Path, code: str | None = None) -> pandas.DataFrame:
     """Return every row of every part below a folder as one table, with the unit's fields as columns.
+
+    Rows of answers and of their measures stand below each other; `read_results` parts them.
 
     folder: what `run_units` was given, or one experiment's folder in it. code: the digest of code and libraries whose
     results are wanted, or its first digits; without it, those last written, of each experiment: results of different
@@ -191,7 +171,7 @@ def rows_of(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
     for part in parts:
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in part.units}
         for row in part.table.to_pylist():
-            fields = row.pop(_FIELDS)
+            fields = row.pop(UNIT_FIELDS)
             if newest.setdefault(fields, row["unit"]) == row["unit"]:
                 rows[row["unit"]].append({"unit": row.pop("unit"), "code": folder.name.removeprefix("units-")} | row)
             else:

@@ -31,7 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from paper_figures.runner.executors import Backend, in_process
-from paper_figures.runner.results import part_name, read_parts, rows_of
+from paper_figures.runner.parts import part_name, read_parts
+from paper_figures.runner.results import rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
 from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute, identity_of
 from rws_decode.common.files import write_json
@@ -58,7 +59,7 @@ class Report(NamedTuple):
     failed: tuple[str, ...]
 
     def read(self) -> pandas.DataFrame:
-        """Return the rows of the units asked for, in that order, failed ones left out; see `results.read_results`."""
+        """Return the rows of the units asked for, in that order, failed ones left out; see `results.read_unit_rows`."""
         import pandas as pd
 
         rows, lines = rows_of(self.folder)

@@ -55,11 +55,7 @@ def run(options: Options) -> dict[str, Any]:
     from rws_decode.common.arguments import check_positive
 
     check_positive("reward_scale", options.reward_scale)
-    if options.length % options.steps:
-        raise ValueError(
-            f"steps is {options.steps}: it must divide length, {options.length}, to commit equal groups from left to "
-            "right"
-        )
+    _check_steps(options)
     options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
 
     from paper_figures.studies.work.measuring import work
@@ -76,6 +72,22 @@ def run(options: Options) -> dict[str, Any]:
     return (
         single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results) | results
     )
+
+
+def _check_steps(options: Options) -> None:
+    """Raise ValueError unless each step of the answer from left to right can commit as many tokens."""
+    from rws_decode.canvas.schedule import block_plan
+    from rws_decode.common.nearest import divisors, nearest
+
+    length, steps = options.length, options.steps
+    block_plan(length, steps, options.block)
+    if length % steps:
+        blocks = length // options.block
+        near = nearest(steps, [number for number in divisors(length) if number % blocks == 0])
+        raise ValueError(
+            f"steps is {steps}: it must divide length, {length}, to commit equal groups from left to right, such as "
+            f"{near}"
+        )
 
 
 def order_units(base: Unit, prompts: Sequence[Prompt], reward: str, reward_scale: float) -> list[Unit]:

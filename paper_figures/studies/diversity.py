@@ -63,7 +63,7 @@ def _distinct(answers: pandas.DataFrame) -> Table:
 
     names = paper_names()
     rows = []
-    for line, answered in lines_of(answers):
+    for line, answered in lines_of(answers, reference="rws"):
         texts = answered["text"].tolist()
         counts = [len(text.split()) for text in texts]
         row = line | {"answers": len(texts), "words": sum(counts) / len(texts)}

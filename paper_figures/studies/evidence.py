@@ -177,13 +177,13 @@ def read_rows(runs: Path) -> pandas.DataFrame:
     import pandas as pd
 
     from paper_figures.runner.manifest import read_manifest
-    from paper_figures.runner.results import read_results
+    from paper_figures.runner.results import read_unit_rows
 
     parts = []
     for folder in (runs / NAME, runs / f"{NAME}-frontier"):
         manifest = read_manifest(folder)
         if manifest is not None:
-            rows = read_results(folder)
+            rows = read_unit_rows(folder)
             parts.append(rows[[unit in manifest for unit in rows["unit"]]])
         elif folder.name == NAME:
             raise ValueError(f"runs is {runs}: no whole run of `experiment {NAME} --out {runs}` is there")

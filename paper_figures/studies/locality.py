@@ -138,7 +138,8 @@ def locality_units(
                 run = runs.get((locality, prompt.name))
                 if rws is not None and run is None:
                     continue
-                labels = {"method": method, "locality": locality}
+                labels = {"method": method, "reward_scale": scale if method in ("rws", *FROM_RWS) else None}
+                labels |= {"locality": locality}
                 rule = _strategy(base, prompt.name, method, scale, run)
                 of_prompt = {"prompt": prompt.text, "example": prompt.name, "seed": seed, "labels": labels}
                 units.append(replace(base, strategy=rule, **of_prompt))

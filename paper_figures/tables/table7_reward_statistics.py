@@ -108,12 +108,12 @@ def _shipped() -> dict[str, dict[str, Any]]:
 
 
 def _reached(run: Results, runs: Path) -> tuple[Reached, ...]:
-    from paper_figures.runner.results import read_results
+    from paper_figures.runner.results import read_unit_rows
 
     folder = runs / run.experiment
     if not (folder / run.units).is_dir():  # results alone, without what they are of
         return ()
-    frame = read_results(folder, run.units.removeprefix("units-"))
+    frame = read_unit_rows(folder, run.units.removeprefix("units-"))
     if "rewards" not in frame:
         return ()
     kept = (frame["method"] == "rws") & (frame["split"] == "test") & frame["rewards"].notna()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
+
+from rws_decode.common.nearest import divisors, nearest
 
 __all__ = ["PlannedStep", "block_plan", "commit_counts"]
 
@@ -49,13 +50,14 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
         if value < 1:
             raise ValueError(f"{name} is {value}: at least 1 is needed")
     if length % block:
-        small = [divisor for divisor in range(1, math.isqrt(length) + 1) if length % divisor == 0]
-        near = min([*small, *(length // divisor for divisor in small)], key=lambda n: (abs(n - block), n))
+        near = nearest(block, divisors(length))
         raise ValueError(f"block is {block}: it must divide length, which is {length}, such as {near}")
     blocks = length // block
     if steps % blocks:
+        near = nearest(min(steps, length), range(blocks, length + 1, blocks))
         raise ValueError(
-            f"steps is {steps}: it must be a multiple of {blocks}, the blocks (length {length} // block {block})"
+            f"steps is {steps}: it must be a multiple of {blocks}, the blocks (length {length} // block {block}), "
+            f"such as {near}"
         )
     if steps > length:
         raise ValueError(f"steps is {steps}: at most length, {length}, so that each step commits a token")

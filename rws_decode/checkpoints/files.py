@@ -190,11 +190,20 @@ def without_panics() -> Iterator[None]:
 
 
 def refuse_vocabulary(argument: str, name: str, tokenizer: Any, rows: int) -> None:
-    """Raise ValueError for a tokenizer with ids beyond the embedding's `rows`: it is another model's."""
-    most = max(tokenizer.get_vocab().values(), default=-1)
+    """Raise ValueError for a tokenizer with ids beyond the embedding's `rows`, or with few of them.
+
+    The first is another model's. The second has lost its words: all that the model writes or reads would be unknown.
+    """
+    ids = set(tokenizer.get_vocab().values())
+    most = max(ids, default=-1)
     if most >= rows:
         raise ValueError(
             f"{argument} {name} cannot be loaded: its tokenizer has ids up to {most}, its embedding {rows} tokens"
+        )
+    if len(ids) < rows / 2:
+        raise ValueError(
+            f"{argument} {name} cannot be loaded: its tokenizer names {len(ids)} of its {rows} tokens, restore the "
+            "tokenizer's files"
         )
 
 

@@ -118,7 +118,20 @@ class Decodes:
         self._reward: RewardModel | None = None
 
     def run(self, strategy: Strategy | str) -> Trace:
-        """Decode by a strategy or a steering method; on a terminal, a strategy's drafts are shown on standard error."""
+        """Decode by a strategy or a steering method; on a terminal, a strategy's drafts are shown on standard error.
+
+        An answer whose tokens have no text is told there, too.
+        """
+        trace = self._decoded(strategy)
+        if trace.text == "":
+            print(
+                f"note: the answer by {trace.strategy['name']} is empty: none of its {len(trace.tokens)} tokens has a "
+                "text before the answer ends",
+                file=sys.stderr,
+            )
+        return trace
+
+    def _decoded(self, strategy: Strategy | str) -> Trace:
         if isinstance(strategy, str) and is_method(strategy):
             return self._steered(strategy)
         from rws_decode.common.threads import torch_threads

@@ -34,6 +34,7 @@ __all__ = [
 
 _USUAL = Shape()
 _UNKNOWN_WORDS = 8  # that a note names, at most
+_UNNAMED = 0.1  # share of tokens without a word, as fill up an embedding, that no note is made of
 
 # Help of the options whose types and defaults are those of `rws_decode.settings`.
 SHAPE = {
@@ -95,8 +96,10 @@ class PredictorOptions:
         locate_model(self.model)
 
     def load(self) -> LoadedPredictor:
-        """Load the mask predictor."""
-        return self.loading.load(self.model, self.mask_id)
+        """Load the mask predictor, and say on standard error if many of its tokens have no word."""
+        predictor = self.loading.load(self.model, self.mask_id)
+        _note_unnamed_tokens(predictor)
+        return predictor
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,11 @@ class PromptOptions:
             return self.text
         examples = predictor.examples
         if self.example is None or not 0 <= self.example < len(examples):
-            raise ValueError(f"--example is {self.example}: {predictor.name} ships {len(examples)} examples, from 0")
+            number, name = len(examples), predictor.name
+            known = f"{number} examples, choose 0 to {number - 1}" if number > 1 else "1 example, choose 0"
+            if not number:
+                known = "no examples, give --prompt TEXT or --input-ids JSON"
+            raise ValueError(f"--example is {self.example}: {name} ships {known}")
         return examples[self.example]["prompt"]
 
 
@@ -222,6 +229,17 @@ def parse_token_ids(text: str) -> list[int]:
     if not isinstance(ids, list) or any(type(token) is not int for token in ids):
         raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
     return ids
+
+
+def _note_unnamed_tokens(predictor: LoadedPredictor) -> None:
+    """Say on standard error if more tokens are without a word than those that fill up an embedding."""
+    unnamed, tokens = len(predictor.forbidden_ids), predictor.vocab_size
+    if unnamed > _UNNAMED * tokens:
+        print(
+            f"note: {unnamed} of the {tokens} tokens of {predictor.name} have no word in its tokenizer and are never "
+            "written",
+            file=sys.stderr,
+        )
 
 
 def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:

@@ -97,6 +97,7 @@ def file_tokenizer(checkpoint: Checkpoint) -> FileTokenizer | None:
     try:
         with without_panics():
             backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            backend.encode("a b")  # a vocabulary without its unknown token fails here
     except Exception:  # whatever is amiss, transformers says it; tokenizers raises it plain
         return None
     added = {token.content: token for token in backend.get_added_tokens_decoder().values()}

@@ -335,7 +335,7 @@ STRATEGY = (
             {"prompts": [[6] * 60]},
             "length is 8: beside the 60 tokens of prompts[0] at most 4 fit what tiny-bert reads",
         ),
-        ({"length": 7}, "block is 4: it must divide length, which is 7, such as 1"),
+        ({"length": 7}, "block is 4: it must divide length, which is 7, such as 1 or 7"),
         ({"steps": 16}, "steps is 16: at most length, 8, so that each step commits a token"),
         ({"ranking": "margin"}, "ranking is 'margin': it must be one of log-odds, probability, topk"),
         ({"precision": "float16"}, "precision is 'float16': it must be one of model, bfloat16, float32, float64"),

@@ -51,7 +51,7 @@ def test_the_rows_are_means_of_decodes_beside_the_papers(capsys: pytest.CaptureF
     [
         (["--model", "mini"], "--model is mini: a world is needed, such as english"),
         (["--scales", "0"], "--scales is [0.0]: positive finite numbers are needed"),
-        (["--examples", "900"], "--examples is 900: english ships 238 openings"),
+        (["--examples", "900"], "--examples is 900: english ships 238 openings, choose 1 to 238"),
     ],
 )
 def test_unusable_options_are_refused_in_one_line(

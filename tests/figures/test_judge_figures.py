@@ -20,7 +20,7 @@ from paper_figures.figures import dialogues
 from paper_figures.figures.parts import dialogues_picture
 from paper_figures.figures.parts.dialogues_text import counted, dialogue_text
 from paper_figures.judging import judge_messages
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.llm_judge import printed_intervals
 from paper_figures.tables import (
     judge_prompt,
@@ -426,7 +426,7 @@ def test_a_registry_that_departs_from_the_paper_is_told(figure_runs: Path, monke
 
 
 def test_rewards_reached_are_those_of_the_runs_test_answers(figure_runs: Path, sevens: Exhibit) -> None:
-    frame = read_results(figure_runs / "reward-bench")
+    frame = read_unit_rows(figure_runs / "reward-bench")
     frame = frame[(frame["method"] == "rws") & (frame["split"] == "test") & (frame["guide"] == "mini")]
     rewards = [np.array(values, float) for values in frame["rewards"]]
     line = cells(sevens, "table7_reached")["mini"]

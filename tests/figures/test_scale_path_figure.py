@@ -18,7 +18,7 @@ from single_stage_runs import assert_refused, options_of, save_models
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import scale_path as figure
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.studies.design.options import GRID
 from rws_decode.common.files import write_json
@@ -126,7 +126,7 @@ def test_it_goes_on_where_it_stopped(
     assert json.loads(capsys.readouterr().out)["units"]["computed"] == 1
     stored, again = results_of(finished), results_of(tmp_path)
     assert stored.pop("seconds") > 0 and again.pop("seconds") > 0 and stored == again
-    assert len(read_results(tmp_path)) == 3
+    assert len(read_unit_rows(tmp_path)) == 3
 
 
 def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_path: Path) -> None:

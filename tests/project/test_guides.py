@@ -77,7 +77,7 @@ def test_results_open_as_a_table(
     assert figures.main(f"experiment controls --out out/runs {small}".split()) == 0
     capsys.readouterr()
     scored = ran(guide("studies"))["scored"]
-    assert set(scored["method"]) == {"rws", "constant", "default"} and len(scored) == 3 * 2 * 2
+    assert set(scored["strategy"]) == {"rws", "constant", "default"} and len(scored) == 3 * 2 * 2
     assert capsys.readouterr().out.endswith("[]\n")
     assert len(ran(guide("studies"), 1)["record"].answers) > ABOUT["answers"]  # and the better of two scales
     assert ABOUT["command"] in capsys.readouterr().out

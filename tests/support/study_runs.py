@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert_classifier, llama
 from rws_decode.testing.words import word_tokenizer
@@ -50,4 +50,4 @@ def run_again(experiment: str, options: list[str], out: Path, capsys: Any) -> di
 
 def frame_of(out: Path) -> pd.DataFrame:
     """Return the rows of a run's units."""
-    return read_results(out)
+    return read_unit_rows(out)

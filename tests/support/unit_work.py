@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paper_figures.runner.results import read_failures, read_results
+from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Model, Origin, Unit
 from paper_figures.runner.worker import Each
@@ -82,13 +82,13 @@ def run_quietly(out: str, count: int, batch: int, started: str) -> None:
 
 def table(out: Path) -> list[Any]:
     """Return the table of results as plain values."""
-    frame = read_results(out)
+    frame = read_unit_rows(out)
     return [list(frame.columns), *frame.to_dict("records")]
 
 
 def prompts(out: Path) -> list[str]:
     """Return the prompts that have results, one per row."""
-    return read_results(out)["prompt"].tolist()
+    return read_unit_rows(out)["prompt"].tolist()
 
 
 def asked(folder: Path) -> Sequence[str]:

@@ -135,7 +135,9 @@ def numbered_examples(numbers: Iterable[int], model: str) -> list[Prompt]:
     stored, prompts = _held_out(model), []
     for number in dict.fromkeys(numbers):
         if not 0 <= number < len(stored):
-            raise ValueError(f"--examples is {number}: {model} ships {len(stored)} examples, from 0")
+            raise ValueError(
+                f"--examples is {number}: {model} ships {len(stored)} examples, choose 0 to {len(stored) - 1}"
+            )
         prompts.append(_example(number, stored[number]))
     return prompts
 

@@ -30,7 +30,7 @@ _FREE = ("default", "margin")
 def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame:
     """Return the answers of one split, each with the measures of its text.
 
-    `frame` holds the rows of a study's units (`Outcome.frame`, `results.read_results`). The result is empty if there
+    `frame` holds the rows of a study's units (`Outcome.frame`, `results.read_unit_rows`). The result is empty if there
     are no answers. Each method has rows at every guide and reward scale of rws. The rows of "default" and "margin" are
     repeated there. "best-of-n" is the sample of each prompt that the guide scores best, over all turns of a dialogue.
     Its cost is that of all N samples.

@@ -28,16 +28,26 @@ def settings_of(frame: pandas.DataFrame) -> list[str]:
     return [name for name in SETTINGS if name in frame and frame[name].nunique(dropna=False) > 1]
 
 
-def lines_of(frame: pandas.DataFrame, by: Sequence[str] = LINE) -> Iterator[tuple[dict[str, Any], pandas.DataFrame]]:
+def lines_of(
+    frame: pandas.DataFrame, by: Sequence[str] = LINE, reference: str = "default"
+) -> Iterator[tuple[dict[str, Any], pandas.DataFrame]]:
     """Yield (values, rows) for each combination of `by` and of the settings that differ.
 
-    The rows are sorted by `PAIR`, so their order in the frame does not matter. Missing values are None.
+    Lines are sorted by their values in turn, those of the method `reference` before those of other methods. The rows
+    are sorted by `PAIR`, so their order in the frame does not matter. Missing values are None.
     """
     columns = list(dict.fromkeys([*by, *settings_of(frame)]))
     groups = {}
     for key, rows in frame.groupby(columns, dropna=False, sort=False):
         groups[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
-    for key in sorted(groups, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
+
+    def place(key: tuple[Any, ...]) -> list[Any]:
+        of_others = [name == "method" and value != reference for name, value in zip(columns, key, strict=True)]
+        return [
+            (other, value is not None, str(type(value)), value) for other, value in zip(of_others, key, strict=True)
+        ]
+
+    for key in sorted(groups, key=place):
         yield dict(zip(columns, key, strict=True)), groups[key]
 
 

@@ -177,7 +177,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "causal": (with_config(model_type="llama"), r"model_type in its config.json is 'llama', no masked language model"),
     "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
     "larger tokenizer": (with_larger_tokenizer, r"its tokenizer has ids up to 290, its embedding 274 tokens"),
-    "other tokenizer": (with_other_tokenizer, r"its mask is 267, and its tokenizer has no such token"),
+    "other tokenizer": (
+        with_other_tokenizer,
+        r"its tokenizer names 28 of its 274 tokens, restore the tokenizer's files",
+    ),
     "moved mask": (with_moved_mask, r"its mask is 266, and its tokenizer calls 267 <\|mdm_mask\|>"),
     "mask outside": (with_config(mask_token_id=999), r"^mask_id is 999: published needs one below 274"),
     "broken tokenizer": (with_broken_tokenizer, r"its tokenizer is refused"),

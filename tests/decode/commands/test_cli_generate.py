@@ -299,9 +299,9 @@ def test_bad_input_is_one_line_and_exit_two(
     ("model", "words", "named"),
     [
         ("tiny", [], "one of the arguments --prompt --infill --input-ids --example is required"),
-        ("tiny", ["--example", "2"], "--example is 2: tiny ships 2 examples"),
+        ("tiny", ["--example", "2"], "--example is 2: tiny ships 2 examples, choose 0 to 1"),
         ("tiny", ["--example", "-1"], "--example is -1"),
-        ("bare", ["--example", "0"], "--example is 0: bare ships 0 examples"),
+        ("bare", ["--example", "0"], "--example is 0: bare ships no examples, give --prompt TEXT or --input-ids JSON"),
         ("bare", ["--prompt", "the cat"], "has no tokenizer"),
         ("tiny", ["--input-ids", "[1, 2"], "--input-ids is"),
         ("tiny", ["--input-ids", "[1.5]"], "--input-ids is"),

@@ -20,7 +20,7 @@ from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from table_models import REWARD, table_predictor
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import ResultsWarning, read_results
+from paper_figures.runner.results import ResultsWarning, read_unit_rows
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
@@ -123,7 +123,7 @@ def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path
     results = results_of(finished)
     *rows, total = results["summary"]
     assert [row["prompt"] for row in rows] == ["0", "1", "2"] and total["prompt"] == "all"
-    units = {row["example"]: row for row in read_results(finished).to_dict("records")}
+    units = {row["example"]: row for row in read_unit_rows(finished).to_dict("records")}
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
     for row, prompt in zip(rows, results["prompts"], strict=True):
         unit = units[row["prompt"]]
@@ -177,7 +177,7 @@ def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
     again = results_of(tmp_path)
     assert again.pop("seconds") > 0 and stored.pop("seconds") > 0
     assert again == stored
-    rows = [read_results(out).drop(columns="seconds").to_dict("records") for out in (finished, tmp_path)]
+    rows = [read_unit_rows(out).drop(columns="seconds").to_dict("records") for out in (finished, tmp_path)]
     assert repr(rows[0]) == repr(rows[1])
     assert main(["summarize", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"]["reach"]["summary"] == stored["summary"]
@@ -194,7 +194,7 @@ def test_changed_weights_make_it_again(
         assert run_reach(tmp_path / "out", words) == 0
         assert json.loads(capsys.readouterr().out)["units"]["computed"] == 1
     with pytest.warns(ResultsWarning, match="1 units of earlier model files"):
-        assert len(read_results(tmp_path / "out")) == 1
+        assert len(read_unit_rows(tmp_path / "out")) == 1
 
 
 def test_a_budget_reaches_both_paths(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,11 +35,18 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
         (0, 1, 1, "length is 0: at least 1 is needed"),
         (8, 0, 4, "steps is 0: at least 1 is needed"),
         (8, 4, -4, "block is -4: at least 1 is needed"),
-        (8, 4, 3, "block is 3: it must divide length, which is 8, such as 2"),
+        (8, 4, 3, "block is 3: it must divide length, which is 8, such as 2 or 4"),
         (8, 4, 16, "block is 16: it must divide length, which is 8, such as 8"),
-        (10**12 + 39, 4, 2, "block is 2: it must divide length, which is 1000000000039, such as 1"),  # a prime
-        (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4)"),
+        (
+            10**12 + 39,
+            4,
+            2,
+            "block is 2: it must divide length, which is 1000000000039, such as 1 or 1000000000039",
+        ),
+        (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4), such as 2 or 4"),
         (8, 16, 4, "steps is 16: at most length, 8, so that each step commits a token"),
+        (100, 30, 4, "steps is 30: it must be a multiple of 25, the blocks (length 100 // block 4), such as 25 or 50"),
+        (100, 130, 4, "steps is 130: it must be a multiple of 25, the blocks (length 100 // block 4), such as 100"),
         (8, 10, 4, "steps is 10: at most length, 8, so that each step commits a token"),
         (8.0, 4, 4, "length is 8.0: a whole number is needed"),
         (8, "4", 4, "steps is '4': a whole number is needed"),
@@ -49,6 +56,24 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
 def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
     with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
         block_plan(length, steps, block)
+
+
+@given(st.integers(1, 60), st.integers(1, 80), st.integers(1, 80))
+def test_the_values_that_a_message_names_are_right(length: int, steps: int, block: int) -> None:
+    try:
+        block_plan(length, steps, block)
+    except ValueError as error:
+        message = str(error)
+    else:
+        return
+    argument, near = message.split()[0], re.findall(r"\d+", message.partition("such as")[2])
+    named = map(int, near or [length])  # more steps than tokens: at most the length is told
+    given = {"steps": steps, "block": block, argument: 0}
+    for value in named:
+        if argument == "block":
+            assert length % value == 0
+        else:
+            assert len(block_plan(length, **(given | {argument: value}))) == value
 
 
 @pytest.mark.parametrize(

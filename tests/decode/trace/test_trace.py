@@ -380,7 +380,7 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
         ({"trace": TRACE.metadata() | {"steps_run": 2}}, "33 rows do not fit steps_run 2 and length 12"),
         ({"trace": TRACE.metadata() | {"steps_run": 4}}, ORDER),
         ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5: 1 to steps, 4, is needed"),
-        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5: it must divide length, which is 12, such as 4"),
+        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5: it must divide length, which is 12, such as 4 or 6"),
         ({"trace": TRACE.metadata() | {"cfg": "much"}}, "cfg is 'much': a trace needs float or int"),
         ({"trace": TRACE.metadata() | {"seed": False}}, "seed is False: a trace needs int"),
         ({"trace": TRACE.metadata() | {"text": 3}}, "text is 3: a trace needs str or NoneType"),

@@ -19,9 +19,10 @@ import pytest
 import unit_work
 from unit_work import ORIGIN
 
-from paper_figures.runner import results, runner
+from paper_figures.runner import runner
 from paper_figures.runner.executors import given, kept_open, processes
-from paper_figures.runner.results import ResultsWarning, read_failures, read_results, write_part
+from paper_figures.runner.parts import read_part, write_part
+from paper_figures.runner.results import ResultsWarning, read_failures, read_unit_rows
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit, unit_hash
 from paper_figures.runner.worker import Each, Measured
@@ -56,7 +57,7 @@ def test_killed_ten_times_ends_with_the_same_table(
         run.join()
         assert run.exitcode == -signal.SIGKILL
         # Whatever is there is whole.
-        assert all(results.read_part(path) for path in parts(out))
+        assert all(read_part(path) for path in parts(out))
         grew.append(len(parts(out)))
     assert grew == sorted(grew) and len(set(grew)) > 3
     before = {path: path.stat().st_mtime_ns for path in parts(out)}
@@ -72,7 +73,7 @@ def test_rerun_computes_only_what_is_missing(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MARKS", str(marks))
     unit_work.run(tmp_path / "out", 10, unit_work.slow, batch=3)
     removed = parts(tmp_path / "out")[1]
-    lost = results.read_part(removed).units
+    lost = read_part(removed).units
     removed.unlink()
     report = unit_work.run(tmp_path / "out", 14, unit_work.slow, batch=3)
     assert set(lost) <= set(report.computed) and len(report.computed) == len(lost) + 4
@@ -159,7 +160,7 @@ def test_full_disk_leaves_nothing_half_written(where: str, tmp_path: Path, monke
     monkeypatch.undo()
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.suffix for path in left} <= {".json", ".parquet"} and not list(tmp_path.rglob("*.failed.json"))
-    assert len(parts(tmp_path)) == 2 and len(read_results(tmp_path)["unit"].unique()) == 4
+    assert len(parts(tmp_path)) == 2 and len(read_unit_rows(tmp_path)["unit"].unique()) == 4
     assert len(unit_work.run(tmp_path, 9, batch=2).computed) == 5
 
 
@@ -174,7 +175,7 @@ def test_damaged_and_foreign_files_are_named_and_done_again(tmp_path: Path, caps
     renamed.rename(renamed.with_name("0" * 64 + ".parquet"))
     (cut.parent / "notes.txt").write_text("mine")
     with pytest.warns(ResultsWarning) as caught:
-        assert len(read_results(tmp_path)["unit"].unique()) == 2
+        assert len(read_unit_rows(tmp_path)["unit"].unique()) == 2
     messages = [str(warning.message) for warning in caught]
     assert len(messages) == 4 and all("\n" not in line for line in messages)
     for name in (cut.name, flipped.name, "0" * 64, "notes.txt"):
@@ -193,28 +194,28 @@ def test_unit_in_two_parts_counts_once_and_a_difference_is_told(tmp_path: Path) 
     same = [row | {"seconds": 3.0} for row in unit_work.rows(unit)]
     path = write_part(parts(tmp_path)[0].parent, [unit], [name], [same])
     assert [row | {"seconds": None} for row in whole[1:]] == [
-        row | {"seconds": None} for row in read_results(tmp_path).to_dict("records")
+        row | {"seconds": None} for row in read_unit_rows(tmp_path).to_dict("records")
     ]
     path.unlink()
     write_part(path.parent, [unit], [name], [[row | {"value": -1.0} for row in same]])
     with pytest.warns(ResultsWarning, match="differs from that in"):
-        assert len(read_results(tmp_path)) == len(whole) - 1
+        assert len(read_unit_rows(tmp_path)) == len(whole) - 1
 
 
 def test_other_code_and_other_model_files_are_kept_apart(tmp_path: Path) -> None:
     unit_work.run(tmp_path, 4)
-    first = read_results(tmp_path)
+    first = read_unit_rows(tmp_path)
     other = replace(ORIGIN, code="other")
     report = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=other, progress=False)
-    assert len(report.computed) == 2 and read_results(tmp_path)["code"].unique().tolist() == [other.name]
-    assert read_results(tmp_path, ORIGIN.name[:6]).equals(first)
+    assert len(report.computed) == 2 and read_unit_rows(tmp_path)["code"].unique().tolist() == [other.name]
+    assert read_unit_rows(tmp_path, ORIGIN.name[:6]).equals(first)
     with pytest.raises(ValueError, match=r"code is 'zz': it must begin one of"):
-        read_results(tmp_path, "zz")
+        read_unit_rows(tmp_path, "zz")
     trained = replace(other, models=dict.fromkeys(other.models, "new"))
     again = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=trained, progress=False)
     assert len(again.computed) == 2
     with pytest.warns(ResultsWarning, match="2 units of earlier model files are left out"):
-        assert set(read_results(tmp_path)["unit"]) == set(again.asked)
+        assert set(read_unit_rows(tmp_path)["unit"]) == set(again.asked)
 
 
 def test_worker_with_other_code_refuses(tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_misuse_is_named(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             run_units(units, Each(unit_work.rows), out, origin=ORIGIN, **options)
     with pytest.raises(ValueError, match="no results of experiments here"):
-        read_results(tmp_path)
+        read_unit_rows(tmp_path)
 
 
 def test_pool_ends_with_the_process_that_made_it(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from distributed import Client
 
 from paper_figures.__main__ import main
 from paper_figures.runner.executors import on_cluster
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from rws_decode.testing import tiny_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
@@ -95,7 +95,7 @@ def test_documented_workers_see_one_device_each(tmp_path: Path) -> None:
         for process in reversed(started):
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(timeout=60)
-    rows = read_results(tmp_path / "out")
+    rows = read_unit_rows(tmp_path / "out")
     assert sorted(rows.groupby("pid")["visible"].unique().map(list)) == [["0"], ["1"]]
 
 
@@ -121,7 +121,7 @@ def test_experiment_runs_on_the_cluster_as_it_does_here(
     words += ["--length", "8", "--steps", "4", "--block", "8", "--batch", "1"]
     assert main([*words, "--out", str(tmp_path / "there"), "--scheduler", scheduler]) == 0
     assert main([*words, "--out", str(tmp_path / "here")]) == 0
-    there, here = (read_results(tmp_path / out).drop(columns="seconds") for out in ("there", "here"))
+    there, here = (read_unit_rows(tmp_path / out).drop(columns="seconds") for out in ("there", "here"))
     assert len(there) and repr(there.to_dict("records")) == repr(here.to_dict("records"))
     out = capsys.readouterr().out
     assert sum(line.startswith("rws ") for line in out.splitlines()) == 2

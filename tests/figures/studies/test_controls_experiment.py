@@ -18,7 +18,7 @@ import pytest
 from grouped import grouped
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_failures, read_results
+from paper_figures.runner.results import read_failures, read_results, read_unit_rows
 from paper_figures.studies.design.arms import best_of
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
@@ -63,7 +63,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def rows(out: Path, method: str, scale: float) -> pd.DataFrame:
-    frame = answers_of(read_results(out))
+    frame = answers_of(read_unit_rows(out))
     chosen = (frame["method"] == method) & (frame["reward_scale"] == scale)
     return frame[chosen].sort_values("example", ignore_index=True)
 
@@ -111,7 +111,7 @@ def test_controls_keep_what_they_should(finished: Path) -> None:
 
 
 def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path) -> None:
-    frame = read_results(finished)
+    frame = read_unit_rows(finished)
     assert set(answers_of(frame)["method"]) == set(COMPARED)
     samples = frame[frame["method"] == "sample"]
     scores = frame[frame["strategy"] == "score"]
@@ -132,15 +132,43 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
 
 
 def test_each_different_text_is_scored_once_by_each_judge(finished: Path) -> None:
-    frame = read_results(finished)
+    frame = read_unit_rows(finished)
     texts = frame[frame["text"].notna()][["prompt", "text"]].drop_duplicates()
     scores = frame[frame["strategy"] == "score"].assign(judge=lambda table: table["judges"].map(tuple))
     assert len(scores) == 2 * len(texts) and not scores.duplicated(["prompt", "answer", "judge"]).any()
     assert scores["predictor"].isna().all()
 
 
+def test_results_are_two_tables_an_arm_is_one_group_and_every_row_is_in_one_of_them(finished: Path) -> None:
+    results, rows = read_results(finished), read_unit_rows(finished)
+    answers, scores = results.answers, results.scores
+    assert sorted([*answers["unit"], *scores["unit"]]) == sorted(rows["unit"]) and not len(results.others)
+    assert set(scores["measure"]) == {"score"} and not {"method", "reward_scale", "judges"} & set(answers)
+
+    # The constant's own factor differs from prompt to prompt, its arm does not.
+    sizes = answers.groupby(["strategy", "scale"]).size()
+    scaled = {(name, scale) for name in ("rws", "constant", "shuffled", "flipped", "random") for scale in SCALES}
+    assert set(sizes.index) == scaled | {("default", 1.0), ("margin", 1.0), ("sample", 1.0)}
+    assert (sizes.drop("sample") == 3).all()
+    constant = answers[answers["strategy"] == "constant"]
+    assert constant.groupby("scale")["mean_factor"].nunique().tolist() == [3] * len(SCALES)
+    assert (
+        repr(results) == f"Results({len(answers)} answers of 13 arms, {len(scores)} scores by 2 judges, 0 other rows)"
+    )
+
+
+def test_an_answer_finds_its_scores(finished: Path) -> None:
+    results = read_results(finished)
+    merged = results.answers.merge(results.scores, on=["experiment", "prompt", "history", "text"])
+    assert len(merged) == 2 * len(results.answers)
+    wide = answers_of(read_unit_rows(finished))
+    for judge, scored in merged[merged["strategy"] == "rws"].groupby("judge"):
+        rows = wide[wide["method"] == "rws"].set_index("unit")
+        assert scored.set_index("unit_x")["score"].to_dict() == rows[f"score of {judge}"].to_dict()
+
+
 def test_judgements_are_against_the_default_of_the_same_prompt(finished: Path) -> None:
-    answers = answers_of(read_results(finished))
+    answers = answers_of(read_unit_rows(finished))
     judged = by_judge(answers)
     base = answers[answers["method"] == "default"].drop_duplicates("example").set_index("example")
     for _, row in judged.iterrows():
@@ -191,13 +219,13 @@ def test_failing_judge_is_recorded_and_the_rest_stands(
     assert "--retry-failed runs them again" in capsys.readouterr().out
     failures = read_failures(tmp_path / "out")
     assert failures and {failure["fields"]["strategy"] for failure in failures} == {"score"}
-    answers = answers_of(read_results(tmp_path / "out"))
+    answers = answers_of(read_unit_rows(tmp_path / "out"))
     assert len(answers) == 6 and answers["own_score"].notna().all()
 
 
 def same_results(first: Path, second: Path) -> bool:
     """Say whether all is equal but how long it took, bit for bit."""
-    frames = [read_results(out).drop(columns="seconds") for out in (first, second)]
+    frames = [read_unit_rows(out).drop(columns="seconds") for out in (first, second)]
     return repr(frames[0].to_dict("records")) == repr(frames[1].to_dict("records"))
 
 

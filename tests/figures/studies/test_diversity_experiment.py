@@ -53,6 +53,7 @@ def distinct(lines: list[list[str]], n: int) -> float:
 def test_table_counts_different_words_over_all_words(answers: pd.DataFrame, named_tables: dict[str, Table]) -> None:
     rows = pd.DataFrame(named_tables["distinct"].rows)
     assert len(rows) == 2 * len(COMPARED) and set(rows["answers"]) == {4}
+    assert [methods[0] for methods in rows.groupby("guide")["method"].agg(list)] == ["rws", "rws"]
     for _, row in rows.iterrows():
         lines = texts_of(answers, row["guide"], row["method"])
         assert row["distinct_1"] == pytest.approx(distinct(lines, 1))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_mt_bench import SHAPE, TURNS
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
@@ -57,7 +57,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def answers(finished: Path) -> pd.DataFrame:
-    return answers_of(read_results(finished))
+    return answers_of(read_unit_rows(finished))
 
 
 def test_first_dialogues_are_shown_as_they_were_decoded(finished: Path, answers: pd.DataFrame, models: Path) -> None:

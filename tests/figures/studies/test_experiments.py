@@ -18,7 +18,7 @@ from tiny_models import bert_predictor
 
 from paper_figures.__main__ import main
 from paper_figures.data.examples import examples_of
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal, pooled_perplexity
 from paper_figures.statistics.significance import holm
 from paper_figures.studies import STUDIES
@@ -86,7 +86,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def frame(finished: Path) -> pd.DataFrame:
-    return read_results(finished)
+    return read_unit_rows(finished)
 
 
 def results_of(out: Path) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def times(out: Path) -> dict[str, int]:
 
 def lasting(out: Path) -> tuple[str, dict[str, Any]]:
     """Return all rows, and what is drawn from them, but for how long it took."""
-    rows = read_results(out).drop(columns="seconds").to_dict("records")
+    rows = read_unit_rows(out).drop(columns="seconds").to_dict("records")
     return repr(rows), {name: value for name, value in results_of(out).items() if name != "seconds"}
 
 
@@ -268,8 +268,8 @@ def test_a_larger_grid_keeps_what_it_shares_and_fewer_methods_leave_out_the_rest
     report = json.loads(capsys.readouterr().out)
     assert {line["method"] for line in report["tables"]["summary"]} == {"default", "temperature", "rws", "constant"}
     assert {line["control"] for line in report["tables"]["controls"]} == {"constant", "temperature", "default"}
-    frame = read_results(tmp_path)
-    computed = frame[frame["method"].notna() & ~frame["unit"].isin(read_results(finished)["unit"])]
+    frame = read_unit_rows(tmp_path)
+    computed = frame[frame["method"].notna() & ~frame["unit"].isin(read_unit_rows(finished)["unit"])]
     assert len(computed) == 3 * PROMPTS and set(computed["method"]) == {"temperature", "rws", "constant"}
 
 
@@ -287,7 +287,7 @@ def test_changed_weights_make_everything_again(
         assert units["computed"] > 3 * PROMPTS - 1 and units["failed"] == 0
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("warnings.warn", lambda *message, **how: None)  # it says that older rows are left out
-            frame = read_results(tmp_path / "out")
+            frame = read_unit_rows(tmp_path / "out")
         texts.append(sorted(frame[frame["method"] == "rws"]["text"]))
     assert texts[0] != texts[1]
 
@@ -302,7 +302,7 @@ def test_guides_judge_each_other_where_no_judge_is_named(
     assert {(row["control"], row["guide"]) for row in tables["controls"]} == {
         (control, guide) for control in ("constant", "temperature", "default") for guide in both
     }
-    answers = answers_table(read_results(tmp_path))
+    answers = answers_table(read_unit_rows(tmp_path))
     for row in tables["summary"]:
         selected = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
         other = both[1 - both.index(row["guide"])]
@@ -452,7 +452,10 @@ def test_commit_order_reuses_what_is_there(models: Path, tmp_path: Path, capsys:
     ("extra", "message"),
     [
         (["--examples", "5"], "--examples is 5: "),
-        (["--steps", "6", "--block", "16"], "steps is 6: it must divide length, 16"),
+        (
+            ["--steps", "6", "--block", "16"],
+            "steps is 6: it must divide length, 16, to commit equal groups from left to right, such as 4 or 8",
+        ),
         (["--reward-scale", "-1"], "reward_scale is -1.0"),
         (["--workers", "0"], "--workers is 0"),
         (["--reward", "nowhere"], "reward is 'nowhere'"),

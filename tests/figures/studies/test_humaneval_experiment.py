@@ -11,7 +11,7 @@ from sandboxed import needs_bubblewrap
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import load_humaneval
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
 from rws_decode.mini.stories.answers import judge
@@ -55,11 +55,11 @@ def test_nothing_runs_unless_it_is_allowed(
     words = [*models, "--data", f"humaneval:{problems}", "--prompts", "2", "--out", str(tmp_path / "out")]
     assert main(words) == 0
     assert "--allow-code-execution" in capsys.readouterr().out
-    before = read_results(tmp_path / "out")
+    before = read_unit_rows(tmp_path / "out")
     assert "execute" not in set(before["strategy"]) and not (tmp_path / "out/humaneval/pass_at_k.csv").exists()
     assert main([*words, "--allow-code-execution", "--program-seconds", "5", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    after = read_results(tmp_path / "out")
+    after = read_unit_rows(tmp_path / "out")
     runs = after[after["strategy"] == "execute"]
     answers = after[after["method"].notna()][["problem", "text"]].drop_duplicates()
     assert len(runs) == len(answers) and set(zip(runs["prompt"], runs["answer"], strict=True)) == set(
@@ -109,7 +109,7 @@ def test_several_samples_of_puzzles_are_counted_without_bias(
     words = [*models, "--prompts", "2", "--samples", "5", "--decode-temperature", "2", "--out", str(tmp_path)]
     assert main([*words, "--json"]) == 0
     table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]
-    frame = read_results(tmp_path)
+    frame = read_unit_rows(tmp_path)
     rws = frame[frame["method"] == "rws"]
     assert rws.groupby("example").size().tolist() == [5, 5] and rws["seed"].nunique() == 5
     assert rws.groupby("example")["text"].nunique().min() > 1

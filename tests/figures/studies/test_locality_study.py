@@ -18,7 +18,7 @@ from paper_figures.exhibits.exhibit import MissingRun, save
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import locality as figure
 from paper_figures.figures.parts.locality_words import Localities, conclusions
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.locality import METHODS
 from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor, load_predictor
@@ -54,7 +54,7 @@ def cell(frame: pd.DataFrame, method: str, locality: float) -> pd.DataFrame:
 def test_rows_are_what_decoding_the_scattered_world_gives(finished: Path) -> None:
     predictor, reward = load_predictor("english"), load_reward("era")
     assert isinstance(predictor, WorldPredictor)
-    frame = read_results(finished)
+    frame = read_unit_rows(finished)
     assert len(frame) == len(METHODS) * len(LOCALITIES) * 2
     rules: dict[str, Strategy] = {"default": Confidence(), "temperature": Temperature(8.0), "rws": RWS(8.0)}
     for locality in LOCALITIES:
@@ -77,7 +77,7 @@ def test_rows_are_what_decoding_the_scattered_world_gives(finished: Path) -> Non
 
 
 def test_its_tables_are_means_and_shares_of_the_rows(finished: Path) -> None:
-    frame, results = read_results(finished), results_of(finished)
+    frame, results = read_unit_rows(finished), results_of(finished)
     rows = {(row["method"], row["locality"], row["measure"]): row for row in results["summary"]}
     for locality in LOCALITIES:
         rws, default = (cell(frame, name, locality)["god_steps"] for name in ("rws", "default"))
@@ -96,6 +96,7 @@ def test_it_resumes_and_refuses_misuse(finished: Path, tmp_path: Path, capsys: p
     for options, message in (
         (["--localities", "1.5"], "--localities is [1.5]: different numbers from 0 to 1 are needed"),
         (["--model", "mini"], "--model is mini: a world is needed"),
+        (["--model", "owner/name", "--prompt", "so"], "--model is owner/name: a world is needed, such as english"),
         (["--reward-scale", "0"], "reward_scale"),
     ):
         assert_refused("locality", tmp_path / "none", [*OPTIONS, *options], message, capsys)

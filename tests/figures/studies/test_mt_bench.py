@@ -18,7 +18,7 @@ from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
@@ -94,14 +94,14 @@ def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tu
 
 
 def spoken(out: Path) -> pd.DataFrame:
-    return dialogues_of(answers_of(read_results(out)))
+    return dialogues_of(answers_of(read_unit_rows(out)))
 
 
 def test_turns_are_decoded_after_the_methods_own_answers(
     models: Path, judged: tuple[Path, Tables, JudgeServer]
 ) -> None:
     predictor, reward = load_predictor(str(models / "model")), load_reward(str(models / "one"))
-    frame = answers_of(read_results(judged[0]))
+    frame = answers_of(read_unit_rows(judged[0]))
     guided = frame[frame["guide"] == str(models / "one")]
     for method in ("rws", "constant", "default"):
         rows = guided[guided["method"] == method].set_index(["example", "turn"])
@@ -122,7 +122,7 @@ def test_turns_are_decoded_after_the_methods_own_answers(
 def test_win_rates_are_means_over_the_turns(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
     out, tables, _ = judged
     first, second = str(models / "one"), str(models / "two")
-    frame = answers_of(read_results(out))
+    frame = answers_of(read_unit_rows(out))
     rows = frame[(frame["guide"] == first) & frame["method"].isin(["rws", "default"])]
     for judge, table, of in ((first, "win_rates", {}), (second, "cross_judging", {"judge": second})):
         scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {judge}")
@@ -252,7 +252,7 @@ def test_verdicts_count_for_the_texts_they_were_given_on_alone(
 ) -> None:
     out, _, _ = judged
     path = out / "mt-bench" / "verdicts.csv"
-    answers = answers_of(read_results(out))
+    answers = answers_of(read_unit_rows(out))
     whole = verdict_rows(answers, path)
     changed = answers.copy()
     hit = (changed["example"] == "82") & (changed["method"] == "rws") & (changed["turn"] == 1)

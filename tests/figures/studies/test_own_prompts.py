@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_failures, read_results
+from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
 from paper_figures.studies.design.asked import Drawn, asked_prompts, given_as
 from paper_figures.studies.precision import Options
@@ -75,7 +75,7 @@ def test_the_same_prompts_by_another_way_are_the_same_units(
         assert (report["units"]["computed"] == 0) is (number > 0), way
         results[way] = report["tables"]
     assert len({json.dumps(tables) for tables in results.values()}) == 1
-    answers = read_results(tmp_path)
+    answers = read_unit_rows(tmp_path)
     assert set(answers[answers["example"] != ""]["example"]) == {"1", "2"}
 
 
@@ -176,7 +176,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["--prompt", ""], "--prompt is '': a text is needed"),
     (["--prompt", "the lens", "--examples", "3"], "not allowed with argument --prompt"),
     (["--data", "stories", "--prompt", "the lens"], "not allowed with argument"),
-    (["--examples", "900"], "--examples is 900: mini ships 112 examples, from 0"),
+    (["--examples", "900"], "--examples is 900: mini ships 112 examples, choose 0 to 111"),
     (["--prompt", "the lens [MASK:3]"], "has gaps ('the lens [MASK:3]'): a study decodes an answer after its prompt"),
     (["--prompt", "the lens", "--prompts", "2"], "--prompts is 2: --prompt names 1 different ones"),
     (["--prompt", "the lens", "--prompts", "-1"], "--prompts is -1: at least 0 is needed"),

@@ -18,7 +18,7 @@ from grouped import grouped
 from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import ResultsWarning, read_results
+from paper_figures.runner.results import ResultsWarning, read_unit_rows
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode.decode import decode
@@ -62,7 +62,7 @@ def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.D
 
 def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
-    frame = read_results(finished)
+    frame = read_unit_rows(finished)
     assert len(frame) == 4 * 2 * 3 * 3
     for scale in SCALES:
         for strategy in (Temperature(scale), RWS(scale)):
@@ -81,7 +81,7 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
 
 
 def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, models: Path) -> None:
-    predictor, frame = load_predictor(str(models / "tiny")), read_results(finished)
+    predictor, frame = load_predictor(str(models / "tiny")), read_unit_rows(finished)
     for scale in SCALES:
         for name, (ranking, precision) in RANKINGS.items():
             rws, constant, mixed = (cell(frame, strategy, scale, name) for strategy in ("rws", "constant", "shuffled"))
@@ -94,12 +94,12 @@ def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, m
 
 def test_rws_is_run_for_its_controls_and_not_shown(options: list[str], tmp_path: Path) -> None:
     assert precision(tmp_path, options, "--strategies", "constant", "flipped", "random", "--scales", "2") == 0
-    assert set(read_results(tmp_path)["method"]) == {"rws", "constant", "flipped", "random"}
+    assert set(read_unit_rows(tmp_path)["method"]) == {"rws", "constant", "flipped", "random"}
     assert {line["strategy"] for line in results_of(tmp_path)["summary"]} == {"constant", "flipped", "random"}
 
 
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
-    summary, frame = results_of(finished)["summary"], read_results(finished)
+    summary, frame = results_of(finished)["summary"], read_unit_rows(finished)
     with open(finished / "precision/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(line["strategy"], line["scale"], line["ranking"]) for line in table] == [
@@ -136,7 +136,7 @@ def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     for path in sorted((tmp_path / "precision").glob("units-*/*.parquet"))[::2]:
         path.unlink()
-    lost = 72 - len(read_results(tmp_path))
+    lost = 72 - len(read_unit_rows(tmp_path))
     assert precision(tmp_path, options, "--json") == 0
     assert json.loads(capsys.readouterr().out)["units"]["computed"] == lost > 0
     again, first = results_of(tmp_path), results_of(finished)
@@ -157,14 +157,14 @@ def test_changed_weights_make_it_again(
         assert precision(tmp_path / "out", small) == 0
         assert json.loads(capsys.readouterr().out)["units"]["computed"] == 9
     with pytest.warns(ResultsWarning, match="9 units of earlier model files are left out"):
-        assert len(read_results(tmp_path / "out")) == 9
+        assert len(read_unit_rows(tmp_path / "out")) == 9
 
 
 def test_prompts_can_come_from_a_file(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "prompts.txt").write_text("the cat\n\na dog ran\n")
     words = ["--scales", "2", "--strategies", "temperature", "--data", f"text:{tmp_path / 'prompts.txt'}"]
     assert precision(tmp_path / "out", options, *words, "--prompts", "2") == 0
-    assert set(read_results(tmp_path / "out")["prompt"]) == {"the cat", "a dog ran"}
+    assert set(read_unit_rows(tmp_path / "out")["prompt"]) == {"the cat", "a dog ran"}
     assert any(line.split()[:1] == ["bfloat16"] for line in capsys.readouterr().out.splitlines())
     assert precision(tmp_path / "out", options, *words) == 2
     assert "it has 2 different prompts, 3 are wanted" in capsys.readouterr().err

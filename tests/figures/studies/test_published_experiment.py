@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_failures, read_results
+from paper_figures.runner.results import read_failures, read_unit_rows
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors import loading as predictor_loading
 from rws_decode.rewards import loading as reward_loading
@@ -72,7 +72,7 @@ def test_six_reward_models_guide_and_judge_llada(
     }
     cross = [row for row in report["tables"]["cross_judging"] if (row["method"], row["measure"]) == ("rws", "net")]
     assert {(row["guide"], row["judge"]) for row in cross} == {(guide, judge) for guide in SIX for judge in SIX}
-    frame = read_results(tmp_path / "out")
+    frame = read_unit_rows(tmp_path / "out")
     assert set(frame[frame["method"] == "rws"]["dtype"]) == {"bfloat16"}
     before = len(hub)
     assert main([*words, "--json"]) == 0

@@ -20,7 +20,7 @@ from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import regimes as figure
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import clustered_share, exact_share
 from paper_figures.studies.summaries.regimes import MEASURES, case_of
@@ -142,7 +142,7 @@ def test_logits_of_a_step_choose_what_the_decode_chose(models: Path) -> None:
 
 def test_tables_count_the_pairs(finished: Path) -> None:
     results = results_of(finished)
-    units = read_results(finished).to_dict("records")
+    units = read_unit_rows(finished).to_dict("records")
     for row in results["summary"]:
         if row["source"] == "real":
             pairs = results["pairs"]

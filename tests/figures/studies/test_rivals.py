@@ -11,7 +11,7 @@ import pytest
 import single_stage_runs
 from study_runs import run_again
 
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.frontier_points import context_and_canvas
 from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor, load_predictor
@@ -39,7 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("model", "reward"), [("mini", "mini"), ("english", "era")])
 def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -> None:
-    frame = read_results(finished)
+    frame = read_unit_rows(finished)
     assert len(frame) == 2 * 3 * (1 + len(STRATEGIES))
     predictor, guide = load_predictor(model), load_reward(reward)
     for method in ("default", *STRATEGIES):
@@ -61,7 +61,7 @@ def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -
 
 
 def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished: Path) -> None:
-    frame = read_results(finished)
+    frame = read_unit_rows(finished)
     rows = json.loads((finished / "rivals" / "results.json").read_text())["rivals"]
     assert {(row["predictor"], row["method"]) for row in rows} == {
         (model, method) for model in ("mini", "english") for method in ("default", *STRATEGIES)
@@ -104,7 +104,7 @@ def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "8", "--steps", "8", "--block", "8"]
     methods = ["--strategies", "best-of", "particle-gibbs+sweeps:2", "svdd:2"]
     assert run(tmp_path, [*size, *methods, "--budget", "32"]) == 0
-    frame = read_results(tmp_path)
+    frame = read_unit_rows(tmp_path)
     assert set(frame["method"]) == {"default", "best-of:4", "particle-gibbs:2+sweeps:2", "svdd:2"}
     assert frame["forwards"].max() <= 32
 
@@ -112,7 +112,7 @@ def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
 def test_regret_is_how_far_a_text_lies_below_the_frontier(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--prompts", "1", "--length", "4", "--steps", "4", "--block", "4"]
     assert run(tmp_path, [*size, "--strategies", "best-of:2", "--regret"]) == 0
-    frame, predictor, guide = read_results(tmp_path), load_predictor("english"), load_reward("era")
+    frame, predictor, guide = read_unit_rows(tmp_path), load_predictor("english"), load_reward("era")
     assert isinstance(predictor, WorldPredictor) and isinstance(guide, WorldReward)
     for row in frame.itertuples():
         context, canvas = context_and_canvas(predictor, row.prompt, 4)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_results
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.prompts import Prompt, Prompts
 from paper_figures.studies.design.scale_selection import Selection, best_interval, select_scales
@@ -79,7 +79,7 @@ def test_grid_counts_what_plain_decodes_win(run: tuple[list[str], Path]) -> None
 
 
 def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
-    frame = read_results(run[1])
+    frame = read_unit_rows(run[1])
     chosen, decoded = frame[frame["split"] == "validation"], frame[frame["split"] == "test"]
     assert set(chosen["prompt"]) == set(LINES[3:]) and set(decoded["prompt"]) == set(LINES[:3])
     guided = decoded[decoded["method"] == "rws"]

@@ -187,6 +187,7 @@ def test_trade_off_is_the_mean_over_the_guides(
     frames: dict[str, pd.DataFrame], tables: dict[str, pd.DataFrame]
 ) -> None:
     answers, rows = answers_of(untimed(frames["frequency"])), tables["trade_off"].set_index("method")
+    assert rows.index[0] == "default"
     for method in ("default", "rws", "rws every 3", "constant"):
         selected = answers[answers["method"] == method]
         assert rows.loc[method, "god_tokens"] == pytest.approx(selected["god_tokens"].mean())

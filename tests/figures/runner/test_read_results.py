@@ -1,0 +1,90 @@
+"""Rows of units as two tables: what is an answer, what is a score, and what number names an arm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from paper_figures.runner.parts import write_part
+from paper_figures.runner.results import read_results, read_unit_rows
+from paper_figures.runner.units import Unit
+
+BASE = Unit(experiment="study", prompt="why?", strategy={"name": "default"})
+
+
+def stored(folder: Path, *units: tuple[Unit, list[dict[str, Any]]]) -> Path:
+    """Write rows of units as a run leaves them, one part each, and return the run's folder."""
+    for number, (unit, rows) in enumerate(units):
+        write_part(folder / unit.experiment / "units-abc", [unit], [f"{unit.experiment}{number}"], [rows])
+    return folder
+
+
+def unit(strategy: dict[str, Any], **labels: Any) -> Unit:
+    return replace(BASE, strategy=strategy, labels=labels)
+
+
+@pytest.mark.parametrize("label", ["reward_scale", "number", "at"])
+def test_every_name_that_studies_have_for_the_scale_of_an_arm_is_read(tmp_path: Path, label: str) -> None:
+    constants = [unit({"name": "temperature", "scale": c}, method="constant", **{label: 8.0}) for c in (2.5, 3.5)]
+    guided = unit({"name": "rws", "reward_scale": 8.0}, method="rws", **{label: 8.0})
+    plain = unit({"name": "default"}, method="default", **{label: None})
+    unnamed = unit({"name": "temperature", "scale": 4.0})
+    rows = [{"text": "so", "mean_factor": 1.0}]
+    answers = read_results(stored(tmp_path, *((each, rows) for each in (*constants, guided, plain, unnamed)))).answers
+    assert answers.groupby(["strategy", "scale"]).size().to_dict() == {
+        ("constant", 8.0): 2,
+        ("default", 1.0): 1,
+        ("rws", 8.0): 1,
+        ("temperature", 4.0): 1,
+    }
+
+
+def test_measures_pieces_of_paths_and_timings_are_no_answers(tmp_path: Path) -> None:
+    told = replace(BASE, history=("who?", "me"), labels={"answer": "so"}, predictor=None)
+    score = replace(told, strategy={"name": "score"}, judges=("mini",))
+    perplexity = replace(told, strategy={"name": "perplexity"}, causal="mini-causal")
+    program = replace(told, strategy={"name": "execute"})
+    path = replace(BASE, strategy={"name": "scale-path", "low": 0.1, "high": 2.0}, reward="mini")
+    folder = stored(
+        tmp_path,
+        (replace(BASE, history=("who?", "me")), [{"text": "so"}]),
+        (score, [{"score": 1.5, "normalised_score": 0.5}]),
+        (perplexity, [{"nll": 2.0, "causal_tokens": 2, "perplexity": 2.7}]),
+        (program, [{"passed": True, "status": "passed"}]),
+        (path, [{"lower": 0.1, "upper": 1.0, "text": "so"}, {"lower": 1.0, "upper": 2.0, "text": None}]),
+        (replace(BASE, strategy={"name": "timing"}), [{"timed_seconds": 0.1}]),
+    )
+    results = read_results(folder)
+    assert results.answers["text"].tolist() == ["so"]
+    assert results.scores.set_index("measure")["judge"].dropna().to_dict() == {
+        "score": "mini",
+        "perplexity": "mini-causal",
+    }
+    assert results.others["strategy"].value_counts().to_dict() == {"scale-path": 2, "timing": 1}
+    assert len(results.answers.merge(results.scores, on=["experiment", "prompt", "history", "text"])) == 3
+    assert len(read_unit_rows(folder)) == 1 + 3 + 3
+    assert repr(results) == "Results(1 answers of 1 arms, 3 scores by 2 judges, 3 other rows)"
+
+
+def test_studies_read_together_are_those_read_apart(tmp_path: Path) -> None:
+    first = unit({"name": "temperature", "scale": 2.5}, method="constant", reward_scale=8.0)
+    second = replace(unit({"name": "temperature", "scale": 2.5}, method="constant", at=4.0), experiment="other")
+    third = replace(BASE, experiment="third", strategy={"name": "scale-paths"})
+    folder = stored(
+        tmp_path, (first, [{"text": "so"}]), (second, [{"text": "no"}]), (third, [{"reward_scale": [1, 2]}])
+    )
+    together = read_results(folder)
+    apart = [read_results(folder / name).answers for name in ("other", "study")]
+    assert together.answers["scale"].tolist() == [4.0, 8.0]
+    pd.testing.assert_frame_equal(together.answers, pd.concat(apart, ignore_index=True), check_like=True)
+    assert len(together.others) == 1 and not len(together.scores)
+
+
+def test_units_without_rows_are_three_empty_tables(tmp_path: Path) -> None:
+    results = read_results(stored(tmp_path, (BASE, [])))
+    assert [len(results.answers), len(results.scores), len(results.others)] == [0, 0, 0]
+    assert repr(results) == "Results(0 answers of 0 arms, 0 scores by 0 judges, 0 other rows)"
