@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rws_decode.adapters.config import RWSGenerationConfig
+    from rws_decode.common.animation import Animation
     from rws_decode.common.page import Page
     from rws_decode.compare import Comparison, compare
     from rws_decode.decode import decode
@@ -136,6 +137,7 @@ _HOME = {
     "settings": ("Options", "Savings", "Shape"),
     "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored", "scale_path"),
     "trace.trace": ("Trace", "load_trace"),
+    "common.animation": ("Animation",),
     "common.page": ("Page",),
     "view.curves_page": ("curves_page",),
     "view.decode_page": ("decode_page",),
@@ -147,6 +149,7 @@ __all__ = [
     "P2",
     "RWS",
     "SVDD",
+    "Animation",
     "BestOf",
     "Breakpoint",
     "Calibrated",
