@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore fuzz prove notebooks docs env lint licences package clean
+.PHONY: reproduce study test coverage explore fuzz prove notebooks docs pictures env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 	$(BIN)/python -m paper_figures verify --sample 40
@@ -74,6 +74,10 @@ package: $(READY)
 # Execute the notebooks, write again those whose outputs were stale, and fail if there were any.
 notebooks: $(READY)
 	$(BIN)/python notebooks/refresh.py
+
+# Make the pictures of README.md again, into docs/images; a minute.
+pictures: $(READY)
+	$(BIN)/python tests/support/readme_pictures.py
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=" >&2; exit 2; }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rws_decode.check.difference import DigestDiff
     from rws_decode.check.digest import Digest, load_digest
     from rws_decode.check.make import check_digest
+    from rws_decode.common.animation import Animation
     from rws_decode.common.page import Page
     from rws_decode.compare import Comparison, compare
     from rws_decode.decode import decode
@@ -144,6 +145,7 @@ _HOME = {
     "settings": ("Options", "Savings", "Shape"),
     "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored", "scale_path"),
     "trace.trace": ("Trace", "load_trace"),
+    "common.animation": ("Animation",),
     "common.page": ("Page",),
     "view.curves_page": ("curves_page",),
     "view.decode_page": ("decode_page",),
@@ -155,6 +157,7 @@ __all__ = [
     "P2",
     "RWS",
     "SVDD",
+    "Animation",
     "BestOf",
     "Breakpoint",
     "Calibrated",

@@ -1,4 +1,4 @@
-"""`python -m rws_decode view`: an interactive page of a run, or of two in lock-step, from their traces."""
+"""`python -m rws_decode view`: a page to scrub, or an animated picture, of a run or of two in lock-step."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ __all__ = ["ViewOptions", "add_arguments", "run"]
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """The traces of a run, or of two, and the page."""
+    """The traces of a run, or of two, and the file: its suffix says whether it is a page or an animated picture."""
 
     traces: tuple[Path, ...] = option(
         help="trace of a run; a second one is shown beside it", metavar="TRACE", positional=True
     )
-    out: Path = option(help="the page", metavar="FILE.html", flags=("-o", "--out"))
+    out: Path = option(
+        help="the page, FILE.html, or an animated picture, FILE.gif", metavar="FILE", flags=("-o", "--out")
+    )
     model: str | None = option(
         None, "mask predictor of both runs: proves where the confidences cross that part them", metavar="NAME"
     )
@@ -35,6 +37,8 @@ class ViewOptions:
             raise ValueError("--model proves why two runs part: a second trace is missing")
         if any(self.out.resolve() == trace.resolve() for trace in self.traces):
             raise ValueError(f"--out is {self.out}, a trace: the page needs a file of its own")
+        if self.out.suffix.lower() not in (".html", ".gif"):
+            raise ValueError(f"--out is {self.out}: FILE.html, a page, or FILE.gif, an animated picture, is needed")
         for trace in self.traces:
             check_trace_file(trace)
         if self.model is not None:
@@ -47,13 +51,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page; ValueError for input that cannot be used."""
+    """Write the page or the picture; ValueError for input that cannot be used."""
     options = read_options(ViewOptions, args)
 
     from rws_decode.trace.trace import load
 
     first, *others = [load(trace) for trace in options.traces]
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
-    page = first.view(others[0] if others else None, predictor)
-    print(f"page: {page.save(options.out)}", file=sys.stderr)
+    other = others[0] if others else None
+    if options.out.suffix.lower() == ".gif":
+        print(f"picture: {first.animate(other, predictor).save(options.out)}", file=sys.stderr)
+    else:
+        print(f"page: {first.view(other, predictor).save(options.out)}", file=sys.stderr)
     return 0

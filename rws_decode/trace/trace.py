@@ -25,6 +25,7 @@ from rws_theory.orders.deviation import generation_order_deviation
 if TYPE_CHECKING:
     import pandas
 
+    from rws_decode.common.animation import Animation
     from rws_decode.predictors.base import MaskPredictor
 
 __all__ = ["Trace", "load", "load_trace"]
@@ -264,6 +265,15 @@ class Trace:
         from rws_decode.view.decode_page import decode_page
 
         return decode_page(self, other, predictor)
+
+    def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
+        """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
+
+        other, predictor: another run beside it, and what proves why they part (`view.animation.animate`).
+        """
+        from rws_decode.view.animation import animate
+
+        return animate(self, other, predictor)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.

@@ -15,6 +15,7 @@ from rws_decode.replay.difference import TraceDiff
 from rws_decode.trace.face import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.cut import tied_and_near
+from rws_decode.view.lockstep import other_prompts
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
 from rws_decode.view.template import page_of, part, rounded
 from rws_decode.view.words import WordTable, line_of
@@ -48,7 +49,7 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
     traces = [trace] if other is None else [trace, other]
     difference = None if other is None else diff(trace, other, predictor)
     words = WordTable()
-    prompts_differ = difference is not None and bool({"prompt", "mask_id"} & {c.name for c in difference.settings})
+    prompts_differ = other_prompts(difference)
     data = {
         "runs": [_run(each, words) for each in traces],
         "comparable": difference is not None and not prompts_differ,

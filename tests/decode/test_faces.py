@@ -76,6 +76,7 @@ def classifier() -> Any:
 
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
+    "Animation": lambda: usual().animate(),
     "Breakpoint": lambda: path().breakpoints[0],
     "CallablePredictor": callable_predictor,
     "CallableReward": lambda: rws_decode.CallableReward(len, name=HOSTILE, bounds=(0.0, 1.0)),

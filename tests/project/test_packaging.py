@@ -181,7 +181,9 @@ DECODER = (
 
 
 # What draws a result is above it. A result's own methods ask for these when they are called, never as it is imported.
-DRAWS = tuple(f"rws_decode.view.{name}." for name in ("plots", "decode_page", "scale_path_page", "curves_page"))
+DRAWS = tuple(
+    f"rws_decode.view.{name}." for name in ("plots", "animation", "decode_page", "scale_path_page", "curves_page")
+)
 
 
 def imported_when_called(path: Path) -> set[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from rws_decode.view.sentences import shown
 
-__all__ = ["shown_word"]
+__all__ = ["font_file", "in_font", "shown_word"]
 
 _LONGEST = 16  # characters of a word; a longer one is cut
 
@@ -21,7 +22,7 @@ def shown_word(word: str, longest: int = _LONGEST) -> str:
     """
     word = shown(word)
     word = word if len(word) <= longest else word[: longest - 1] + "…"
-    return "".join(letter if letter.isascii() or _in_font(letter, _font()) else "▯" for letter in word)
+    return "".join(letter if letter.isascii() or in_font(letter, _font()) else "▯" for letter in word)
 
 
 def _font() -> str:
@@ -30,8 +31,16 @@ def _font() -> str:
     return str(findfont(FontProperties()))
 
 
+def font_file(bold: bool = False) -> str:
+    """Return the file of DejaVu Sans that comes with matplotlib, the same on every machine."""
+    import matplotlib
+
+    return str(Path(matplotlib.get_data_path(), "fonts", "ttf", f"DejaVuSans{'-Bold' if bold else ''}.ttf"))
+
+
 @cache
-def _in_font(letter: str, path: str) -> bool:
+def in_font(letter: str, path: str) -> bool:
+    """Return whether the font of a file has a letter."""
     from matplotlib.font_manager import get_font
 
     return bool(get_font(path).get_char_index(ord(letter)))

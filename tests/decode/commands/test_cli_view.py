@@ -8,7 +8,7 @@ import pytest
 from interactive_pages import data_of
 from table_models import table_predictor
 
-from rws_decode import Page, Shape, decode, decode_page
+from rws_decode import Page, Shape, decode, decode_page, load_trace
 from rws_decode.__main__ import main
 from rws_decode.testing import tiny_checkpoint
 
@@ -34,6 +34,18 @@ def test_one_trace_and_two_become_a_page(
     for count in (1, 2):
         assert viewed(capsys, *traces[:count], "-o", out) == (0, f"page: {out}\n")
         assert len(data_of(Page(out.read_text(encoding="utf-8")))["runs"]) == count
+
+
+def test_the_suffix_chooses_a_page_or_an_animated_picture(
+    traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "decodes.GIF"
+    assert viewed(capsys, *traces, "-o", out) == (0, f"picture: {out}\n")
+    assert out.read_bytes() == load_trace(traces[0]).animate(load_trace(traces[1])).gif
+    for name in ("decodes.png", "decodes", "gif"):
+        status, err = viewed(capsys, *traces, "-o", tmp_path / name)
+        assert (status, err.count("\n")) == (2, 1) and "FILE.html, a page, or FILE.gif, an animated picture" in err
+        assert not (tmp_path / name).exists()
 
 
 def test_a_model_proves_why_runs_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

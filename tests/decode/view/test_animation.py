@@ -1,0 +1,177 @@
+"""The animated picture: its frames are those of the traces, each box has the colour of what it holds, bytes repeat."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageColor, ImageSequence
+from table_models import REWARD, table_predictor
+
+from rws_decode import Animation, CallablePredictor, Shape, Trace, decode
+from rws_decode.common.palette import AMBER, BLUE, RULE
+from rws_decode.replay.diff import diff
+from rws_decode.view.animation import animate
+from rws_decode.view.lockstep import frames_of, run_title, same_prompt
+from rws_decode.view.slots import layout_of
+
+SHAPE = Shape(length=8, steps=4, block=8)
+WHITE = (255, 255, 255)
+
+
+@cache
+def run(strategy: str = "rws:4", seed: int = 5) -> Trace:
+    (trace,) = decode(table_predictor(seed), "", strategy, SHAPE, reward=REWARD)
+    return trace
+
+
+def pictures(animation: Animation) -> list[Image.Image]:
+    """Return the frames as a viewer shows them."""
+    return [frame.convert("RGB") for frame in ImageSequence.Iterator(Image.open(io.BytesIO(animation.gif)))]
+
+
+def color(name: str) -> tuple[int, ...]:
+    return ImageColor.getrgb(name)
+
+
+def parted_seed() -> int:
+    return next(seed for seed in range(50) if not diff(run("default", seed), run("temperature:6", seed)).same)
+
+
+@pytest.mark.parametrize("strategies", [("rws:4",), ("default", "temperature:6"), ("wino:0.6", "p2:1")])
+def test_every_box_of_every_frame_has_the_colour_of_what_it_holds(strategies: Sequence[str]) -> None:
+    seed, seen = parted_seed(), set()
+    traces = [run(strategy, seed) for strategy in strategies]
+    frames = frames_of(*traces, None if len(traces) == 1 else diff(*traces))
+    layout = layout_of(traces, frames, same_prompt(traces))
+    drawn = pictures(animate(*traces))
+    assert len(drawn) == len(frames) == max(trace.steps_run for trace in traces) + 2
+    for picture, frame in zip(drawn, frames, strict=True):
+        assert picture.size == layout.size
+        for trace, panel, shown in zip(traces, layout.panels, frame.runs, strict=True):
+            for slot in panel.slots:
+                left, top, right, bottom = slot.box
+                assert slot.position is not None and 0 <= left < right <= layout.size[0]
+                word, new, marked, _ = shown.look(slot.position)
+                chosen = 0 <= frame.step < trace.steps_run and trace.chosen[frame.step, slot.position]
+                assert new == chosen
+                ground = color(RULE) if word is None else color(AMBER) if new else WHITE
+                assert picture.getpixel((left + 1, top + 1)) == picture.getpixel((right - 1, top)) == ground
+                assert (picture.getpixel((left, bottom - 1)) == color(BLUE)) == marked
+                seen.add((word is None, new, marked))
+    assert {(True, False, False), (False, False, False), (False, True, False)} <= seen
+
+
+def test_the_words_are_those_of_the_canvas_and_marks_those_of_one_run_alone() -> None:
+    seed = parted_seed()
+    traces = run("default", seed), run("temperature:6", seed)
+    frames = frames_of(*traces, diff(*traces))
+    for frame in frames:
+        for trace, other, shown in zip(traces, reversed(traces), frame.runs, strict=True):
+            stands = [
+                trace.words([token])[0] if at <= frame.step else None
+                for token, at in zip(trace.tokens, trace.commit_step, strict=True)
+            ]
+            elsewhere = [
+                other.words([token])[0] if at <= frame.step else None
+                for token, at in zip(other.tokens, other.commit_step, strict=True)
+            ]
+            assert list(shown.words) == stands
+            assert shown.marked == {n for n, word in enumerate(stands) if word is not None and word != elsewhere[n]}
+    assert any(shown.marked for frame in frames for shown in frame.runs)
+
+
+def test_the_step_that_parts_the_runs_and_the_end_stand_longer() -> None:
+    seed = parted_seed()
+    first, second = run("default", seed), run("temperature:6", seed)
+    parting = diff(first, second).parting
+    assert parting is not None
+    made = animate(first, second)
+    usual = [2.0, *[0.5] * 4, 4.0]
+    usual[1 + parting.step] = 3.0
+    assert list(made.seconds) == usual
+    file = Image.open(io.BytesIO(made.gif))
+    assert [frame.info["duration"] for frame in ImageSequence.Iterator(file)] == [1000 * s for s in usual]
+    assert file.info["loop"] == 0
+    said = frames_of(first, second, diff(first, second))[1 + parting.step].sentence
+    assert said.startswith(f"Step {parting.step}: the runs part.") and made.alt.startswith("Two decodes in lock-step")
+
+
+def test_equal_runs_say_so_and_no_word_is_marked() -> None:
+    frames = frames_of(run(), run(), diff(run(), run()))
+    assert {frame.sentence for frame in frames[1:]} == {"Both runs commit the same words at the same steps."}
+    assert not any(shown.marked for frame in frames for shown in frame.runs)
+
+
+def test_the_numbers_below_a_run_are_those_of_the_step() -> None:
+    guided = run()
+    frames = frames_of(run("default"), guided, diff(run("default"), guided))
+    for step, frame in enumerate(frames[1:-1]):
+        assert frame.runs[0].numbers == "factor 1, no reward"
+        factor = f"{guided.factor[step]:.3g}"
+        assert f"factor {factor}, normalised reward" in frame.runs[1].numbers or np.isnan(guided.factor[step])
+    assert guided.final_reward is not None
+    assert f"({guided.final_reward['normalised']:+.2f} dev".replace("-", "\u2212") in frames[-1].runs[1].numbers
+    assert [run_title(trace) for trace in (run("default"), guided, run("margin"))] == [
+        "confidence (default)",
+        "RWS, s_R = 4",
+        "margin",
+    ]
+
+
+def test_runs_of_other_prompts_and_other_lengths_stand_beside_each_other() -> None:
+    (other,) = decode(hostile("abc"), "q", "default", Shape(length=6, steps=6, block=6))
+    longer = replace(run(), prompt_text="another prompt", prompt=np.array([1]))
+    for pair in ((run(), other), (run(), longer), (longer, other)):
+        frames = frames_of(*pair, diff(*pair))
+        assert len(pictures(animate(*pair))) == len(frames) == max(each.steps_run for each in pair) + 2
+    frames = frames_of(run(), longer, diff(run(), longer))
+    assert "words are not compared" in frames[2].sentence
+    assert not any(shown.marked for frame in frames for shown in frame.runs)
+
+
+def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
+    generator = torch.Generator().manual_seed(seed)
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        return 3 * torch.randn(*canvas.shape, len(words) + 1, generator=generator, dtype=torch.float64)
+
+    return CallablePredictor(
+        logits, mask_id=len(words), encode=lambda text: [0], decode=lambda ids: "".join(words[i] for i in ids)
+    )
+
+
+def test_any_text_is_drawn() -> None:
+    words = ["猫", "\U0001f600\u200d", "\x00\x07", "\n", "", "  ", "\u202eab", "\ud800", "x" * 500, "\u0301", "<b>"]
+    for steps in (1, 6):
+        predictor = hostile(words)
+        (trace,) = decode(predictor, "q", "default", Shape(24, steps, 24))
+        for name in words:
+            trace = replace(trace, prompt_text=name * 9)
+            assert len(pictures(animate(trace, trace))) == steps + 2
+    text = replace(trace, prompt_text="before [MASK:20] within [MASK:4].")
+    frames = frames_of(text)
+    (panel,) = layout_of([text], frames, same_prompt([text])).panels
+    assert [slot.text for slot in panel.slots if slot.position is None] == ["before", "within", "."]
+    assert same_prompt([text]) is None and len(pictures(animate(text))) == len(frames)
+
+
+def test_sixty_four_tokens_in_as_many_steps_take_less_than_a_megabyte() -> None:
+    names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
+    predictor, shape = hostile(names), Shape(64, 64, 64)
+    pair = [decode(predictor, "q", rule, shape)[0] for rule in ("default", "temperature:2")]
+    made = animate(*pair)
+    assert len(made.gif) < 1e6 and made.gif == animate(*pair).gif
+    assert layout_of(pair, frames_of(*pair), None).size[0] == 960
+
+
+def test_runs_that_no_picture_should_hold_are_refused_in_one_line() -> None:
+    names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
+    (trace,) = decode(hostile(names), "q", "default", Shape(512, 512, 512))
+    with pytest.raises(ValueError, match=r"514 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
+        animate(trace, trace)
