@@ -118,7 +118,8 @@ HERE: dict[str, Here] = {
         more="--length 8 --steps 4 --block 8", stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
     ),
     f"python -m rws_decode check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
-    "python -m rws_decode view .*": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
+    "python -m rws_decode view .*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
+    "python -m rws_decode view .*gif": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.gif",)),
     "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
     "python -m rws_decode replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
