@@ -147,6 +147,8 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     for pattern in (r"all three .*?in (\d+) of (\d+) settings", r"equivalent to all three in (\d+)"):
         told = [re.search(pattern, text) for text in (found, headline)]
         assert told[0] and told[1] and told[0].groups() == told[1].groups()
+    more, count, equal = (int(number) for number in re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", found)[0])
+    assert f"the other {count - more - equal} are mixed or undecided" in found and "to all three in none" in headline
     (orders,) = re.findall(
         r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
     )
