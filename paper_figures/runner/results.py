@@ -98,7 +98,7 @@ def read_results(folder: str | Path, code: str | None = None) -> Results:
 
     Arguments, warnings and errors are those of `read_unit_rows`.
     """
-    rows = read_unit_rows(folder, code)
+    rows: Any = read_unit_rows(folder, code)
     if not len(rows):
         return Results(rows, rows, rows)
     measured = rows["strategy"].isin(_MEASURES)
@@ -106,13 +106,14 @@ def read_results(folder: str | Path, code: str | None = None) -> Results:
     return Results(_answers(rows[written]), _scores(rows[measured]), _tidy(rows[~measured & ~written]))
 
 
-def _answers(rows: pandas.DataFrame) -> pandas.DataFrame:
+def _answers(rows: Any) -> pandas.DataFrame:
     import pandas as pd
 
-    scale = rows["scale"].astype(float)
+    scale: Any = rows["scale"].astype(float)
     for label in _ARM_SCALES:
         if label in rows:
-            scale = pd.to_numeric(rows[label]).astype(float).fillna(scale)
+            given: Any = pd.to_numeric(rows[label])
+            scale = given.astype(float).fillna(scale)
     arms = {"scale": scale.fillna(1.0)}
     if "method" in rows:
         arms["strategy"] = rows["method"].fillna(rows["strategy"])
@@ -121,13 +122,13 @@ def _answers(rows: pandas.DataFrame) -> pandas.DataFrame:
     return rows[[*(name for name in _FIRST if name in rows), *(name for name in rows if name not in _FIRST)]]
 
 
-def _scores(rows: pandas.DataFrame) -> pandas.DataFrame:
+def _scores(rows: Any) -> pandas.DataFrame:
     judge = rows["judges"].map(lambda judges: judges[0] if len(judges) else None).fillna(rows["causal"])
     rows = rows.assign(measure=rows["strategy"], judge=judge, text=rows.get("answer"))
     return _tidy(rows[[name for name in _SCORE_COLUMNS if name in rows]])
 
 
-def _tidy(rows: pandas.DataFrame) -> pandas.DataFrame:
+def _tidy(rows: Any) -> pandas.DataFrame:
     """Return rows without columns that are empty, counted from 0, with histories that can be merged on."""
     if not len(rows):
         return rows.reset_index(drop=True)
