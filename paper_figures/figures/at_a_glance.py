@@ -200,10 +200,10 @@ def _finding(rows: Sequence[Comparison]) -> str:
         for world, drawn, name, scale in alike["RWS more"]
     )
     return (
-        f"{answer}. We set RWS against three controls whose factors do not follow the reward of the text that is being "
-        f"written, on {max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds. "
-        f"It beats all three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three "
-        f"in {equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
+        f"{answer}. Against three controls whose factors do not follow the reward of the text, on "
+        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats all "
+        f"three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three in "
+        f"{equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
     )
 
 
