@@ -201,8 +201,8 @@ def _finding(rows: Sequence[Comparison]) -> str:
     )
     return (
         f"{answer}. Against three controls whose factors do not follow the reward of the text, on "
-        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats all "
-        f"three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three in "
+        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats "
+        f"all three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three in "
         f"{equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
     )
 
