@@ -20,6 +20,7 @@ from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, num
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.evidence import Options, read_rows, run
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
+from paper_figures.studies.summaries.evidence_measures import arms_of, differences_of, scores_of
 from rws_theory.gain import reward_factor
 
 # The same arms in a smaller world: half the words, and one tilt.
@@ -96,16 +97,20 @@ def test_misuse_is_refused() -> None:
 
 
 def test_a_text_has_one_score_and_draws_with_itself() -> None:
-    from paper_figures.studies.summaries.evidence_comparisons import comparisons_of
-
     raw, record = read_recorded(FOLDER), recorded()
     texts = ["world", "split", "prompt", "text"]
     spread = raw.answers.groupby(texts)["reward"].agg(np.ptp)
     assert 0 < spread.max() < 1e-4  # batches turn last digits; another text of the record differs by more
     assert record.answers.groupby(texts)["reward"].agg(np.ptp).max() == 0
     assert (np.abs(with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
-    for row in comparisons_of(record):
-        assert row.wins is None or row.losses is None or row.wins + row.losses <= row.n - row.same
+    arms = arms_of(record.answers, "mini:mini")
+    for scale in (2.0, 4.0, 8.0):
+        rws = arms[Arm("rws", scale)]
+        for other in (arms[Arm(method, scale)] for method in ("constant", "schedule", "swapped")):
+            scores = (scores_of(frame, "mini:mini", "net mini-judge") for frame in (rws, other))
+            outcomes = differences_of("net mini-judge", *scores)
+            same = (rws["text"] == other["text"]).to_numpy()
+            assert same.any() and (outcomes[same] == 0).all() and outcomes[~same].any()
 
 
 def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
