@@ -36,7 +36,6 @@ CELLS = {
     for source in sorted(FOLDER.glob("[0-9]*.py"))
 }
 LESSONS = [name for name, cells in CELLS.items() if any("interact" in code for code in cells)]
-RANKS = "01_ranks_that_reverse"
 
 
 @dataclass
@@ -168,18 +167,6 @@ def test_the_controls_begin_within_their_ranges(name: str, controls: dict[str, C
         elif not isinstance(abbreviation, str):
             low, high = _ends(abbreviation)
             assert low <= value <= high, control
-
-
-def test_gaps_that_are_typed_are_judged(controls: dict[str, Controls]) -> None:
-    picture, verdict = controls[RANKS].shown(a_gaps="1/2 4/5", b_gaps="3/5 3/5")
-    other, other_verdict = controls[RANKS].shown(a_gaps="0.5 0.8", b_gaps="0.6 0.6")
-    assert picture == other and verdict == other_verdict and "1 above" in verdict
-
-
-@pytest.mark.parametrize("typed", ["1 x", "1/0", "nan", "1e400"])
-def test_what_is_no_gap_is_said_in_a_line(typed: str, controls: dict[str, Controls]) -> None:
-    (line,) = controls[RANKS].shown(a_gaps=typed)
-    assert line.count("\n") == 1 and line.startswith("Gaps such as 1 3/2 0.25 are needed, not ") and repr(typed) in line
 
 
 def test_what_a_page_can_show_needs_no_kernel() -> None:

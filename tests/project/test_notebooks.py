@@ -25,7 +25,7 @@ CONCLUSIONS = {
         "with the sign of (b) mended, is false of **3 of 4** pairs; with the sign as printed, of 4.",
         "proved to be listed",
         "**true of all of them**",
-        "refutes the corrected statement",
+        "None of 600 refutes the corrected statement",
     ],
     "02_tilting_is_not_scaling": [
         "with $r$ for **3 of 3** rewards; with $c$ for **1 of 3** (on the likely word)",

@@ -3,6 +3,8 @@ const numbers = values => values.filter(value => value !== null).map(Number).fil
 
 /** A key of a legend: a swatch and a name. */
 const key = (kind, name) => make("span", { class: "key" }, make("span", { class: `swatch ${kind}` }), name);
+/** The keys of several series; one alone needs none. */
+const keys = list => (list.length > 1 ? list.map((series, at) => key(`series-${at}`, series.name)) : []);
 
 /** The bars at one scale, a group for each name and a bar in it for each series. Returns `show(shown, number)`. */
 function barChart(host) {
@@ -45,7 +47,7 @@ function barChart(host) {
       });
     });
     const chosen = [key("series-2", shown.bars[0].name), key("chosen", "committed")];
-    byId("names").replaceChildren(...(shown.chosen ? chosen : shown.bars.map((series, at) => key(`series-${at}`, series.name))));
+    byId("names").replaceChildren(...(shown.chosen ? chosen : keys(shown.bars)));
   }
 
   repaint(host, room => {
@@ -84,7 +86,7 @@ function lineChart(host, go) {
       if (value !== null) dots.append(draw("circle", { class: `series series-${series}`, cx: axis.x(data.at[number]), cy: y(value), r: 5 }));
     });
     dress(cursor, { x1: axis.x(data.at[number]), x2: axis.x(data.at[number]), y1: top, y2: tall + 4 }, []);
-    byId("series").replaceChildren(...shown.lines.map((line, series) => key(`series-${series}`, line.name)));
+    byId("series").replaceChildren(...keys(shown.lines));
   }
 
   const drag = event => {

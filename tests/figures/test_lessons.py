@@ -1,0 +1,54 @@
+"""What the lessons compute for themselves: what readers type into them, and numbers that a slow count confirms."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from interactive_pages import data_of
+
+from paper_figures.lessons import ranks
+from rws_theory.theorem1 import theorem1
+
+# --- lesson 1 ---------------------------------------------------------------------------------------------------------
+
+
+def test_gaps_are_exact_and_the_more_confident_position_is_a() -> None:
+    assert ranks.pair_of("1/2 4/5", "3/5 3/5") == ranks.pair_of("0.5 0.8", "0.6 0.6")
+    a, b = ranks.pair_of("1/2 1/2", "2 3")
+    assert a == (0, Fraction(-2), Fraction(-3)) and theorem1(a, b).hypothesis
+
+
+@pytest.mark.parametrize("typed", ["1 x", "1/0", "nan", "1e400 inf"])
+def test_what_is_no_gap_is_said_in_a_line(typed: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(typed))) as refused:
+        ranks.pair_of(typed, "1/2 3")
+    assert "such as 1 3/2 0.25 are needed" in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_the_page_of_pairs_says_who_is_ahead() -> None:
+    pairs = {name: ranks.pair_of(*gaps) for name, gaps in ranks.PAIRS.items()}
+    data = data_of(ranks.drag(pairs))
+    assert [case["name"] for case in data["cases"]] == list(pairs)
+    for case, (a, b) in zip(data["cases"], pairs.values(), strict=True):
+        roots = theorem1(a, b).crossings.roots
+        assert case["marks"] == pytest.approx(roots, rel=1e-4)
+        for scale, said, (first, second) in zip(data["at"], case["said"], case["bars"][0]["values"], strict=True):
+            confidence = [1 / sum(np.exp(scale * float(logit)) for logit in row) for row in (a, b)]
+            assert [first, second] == pytest.approx(confidence, rel=1e-4)
+            turned = sum(1 < root < scale or scale < root < 1 for root in roots) % 2
+            assert f" {'ab'[turned]} is ahead" in said
+
+
+def test_random_pairs_are_counted() -> None:
+    shares = ranks.refutations(20, [3, 5])
+    assert list(shares) == ["as printed", "(b) mended", "odd or even, and no-flip"]
+    rng, refuted, seen = np.random.default_rng(0), 0, 0
+    while seen < 20:
+        verdict = theorem1(*([0, *(-rng.integers(1, 40, 2)).tolist()] for _ in "ab"))
+        refuted += verdict.hypothesis and verdict.printed_holds is False
+        seen += verdict.hypothesis
+    assert shares["as printed"][3].mean == pytest.approx(5 * refuted)
+    assert all(low <= mean <= high for series in shares.values() for mean, low, high in series.values())
