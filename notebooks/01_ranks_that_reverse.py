@@ -41,10 +41,10 @@ verdicts = {name: theorem1(*pair) for name, pair in pairs.items()}
 # ## A picture of a pair, and the paper's own example
 #
 # On the left the two confidences. They are often too close to tell apart. So the right shows who is ahead: the
-# difference of the log-odds, $-\log F_a(r) + \log F_b(r)$ with $F(r) = \sum_k e^{-r \cdot \mathrm{gap}_k}$,
-# *divided by* $r$. Above zero *a* is ahead, below zero *b*. The curve starts (for $r \to 0$) at the difference of the mean gaps. It
-# ends (for $r \to \infty$) at the difference of the smallest gaps. Both are dotted. Theorem 1 tries to tell from these
-# two ends what happens in between.
+# difference of the log-odds, $-\log F_a(r) + \log F_b(r)$ with $F(r) = \sum_k e^{-r \cdot \mathrm{gap}_k}$, *divided
+# by* $r$. Above zero *a* is ahead, below zero *b*. The curve starts (for $r \to 0$) at the difference of the mean
+# gaps. It ends (for $r \to \infty$) at the difference of the smallest gaps. Both are dotted. Theorem 1 tries to tell
+# from these two ends what happens in between.
 #
 # Of its own example, Appendix D prints a crossing at 1.73. The reason it gives is "because $\delta_a < \delta_b$": the
 # opposite of what (b) says.

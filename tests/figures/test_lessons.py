@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from interactive_pages import data_of
 
-from paper_figures.lessons import ranks
+from paper_figures.lessons import corollary, ranks, tilting
 from rws_theory.theorem1 import theorem1
+from rws_theory.worlds.ensembles import corollary_study
+from rws_theory.worlds.less_reward import rws_less_reward_example
 
 # --- lesson 1 ---------------------------------------------------------------------------------------------------------
 
@@ -52,3 +54,39 @@ def test_random_pairs_are_counted() -> None:
         seen += verdict.hypothesis
     assert shares["as printed"][3].mean == pytest.approx(5 * refuted)
     assert all(low <= mean <= high for series in shares.values() for mean, low, high in series.values())
+
+
+# --- lesson 2 ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_words_has_the_expected_rewards() -> None:
+    data = data_of(tilting.drag({"cat": 3, "dog": 2}, {"on the dog": (0, 1), "on both": (1, 1)}))
+    dog, both = data["cases"]
+    for at, c in enumerate(data["at"]):
+        scaled = 2**c / (2**c + 3**c)
+        tilted = 2 * np.exp(c - 1) / (2 * np.exp(c - 1) + 3)
+        assert [line["values"][at] for line in dog["lines"]] == pytest.approx([tilted, scaled, 0.4], rel=1e-4)
+        assert [series["values"][at][1] for series in dog["bars"]] == pytest.approx([tilted, scaled, 0.4], rel=1e-4)
+        assert f"{scaled:.4f} scaled, {tilted:.4f} tilted, 0.4000 under p." in dog["said"][at]
+    assert {value for line in both["lines"] for value in line["values"]} == {1}
+    assert tilting.rising({"cat": 3, "dog": 2}, {"cat": (1, 0), "dog": (0, 1)}) == (["cat", "dog"], ["cat"])
+
+
+def test_ensembles_are_counted_together() -> None:
+    study = corollary_study(models=10)
+    tallies = corollary.tallies_of(study)
+    assert {tally.models for comparisons in tallies.values() for tally in comparisons} == {30}
+    for reward, comparisons in tallies.items():
+        cells = [cell for cell in study.cells if cell.reward == reward]
+        for place, tally in enumerate(comparisons):
+            assert tally.less == sum(cell.final[place].less for cell in cells)
+            assert tally.against == cells[0].final[place].against
+        lowered = sum(step.less for cell in cells for step in cell.first_step if step.against == "nothing")
+        assert f"| {lowered} of 30 |" in corollary.counts_table(study).split(f"| {reward} |")[1].split("\n")[0]
+
+
+def test_the_smallest_model_is_decoded_as_it_is_proved() -> None:
+    example = rws_less_reward_example()
+    decodes = corollary.decode_both(example, factors=5)
+    assert decodes.completions == 1 and decodes.logits.shape == (2, 3)
+    assert [tuple(run.tokens) for run in decodes.runs.values()] == [example.confidence, example.rws]
