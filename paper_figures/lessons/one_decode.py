@@ -33,7 +33,7 @@ def parting_words(apart: NDArray[np.int64], steps: int) -> str:
 
 
 def inside(rws: Trace, step: int, reward: RewardModel, low: float, high: float) -> str:
-    """Return a step's canvas, the completion that the reward model reads, its reward, and its factor of a range, in Markdown."""
+    """Return a step's canvas and completion, its reward, and its factor among all from low to high, in Markdown."""
     candidates = rws.words(rws.candidate[step])
     canvas = " ".join(np.where(rws.masked[step], "____", candidates))
     texts = (f"canvas: {canvas}", f"completion: {' '.join(candidates)}")
@@ -84,17 +84,18 @@ def conclusion(
     agrees = "agrees at every step" if selected.parted_at is None else f"parts at step {selected.parted_at}"
     proved = all(path.certified for path in paths)
     return (
-        f"- {tested} What the factor changes in one step is {'**where**, not what' if same_words else 'more than where'};"
-        " what is written differs later, as the other positions see other words.\n"
+        f"- {tested} What the factor changes in one step is "
+        f"{'**where**, not what' if same_words else 'more than where'}; what is written differs later, as the other "
+        "positions see other words.\n"
         f"- Replaying the recorded factors without a reward gives **{'the same' if same_tokens else 'other'}** tokens "
         f"in {'the same' if same_order else 'another'} order; selecting again from the recorded values {agrees}.\n"
         f"- The factor stayed between {rws.factor.min():.2f} and {rws.factor.max():.2f}. The answers differ at "
         f"{int((rws.tokens != default.tokens).sum())} of {rws.length} positions. GOD is {rws.god_tokens:.2f} tokens "
         f"({rws.god_steps:.2f} steps) against {default.god_tokens:.2f} ({default.god_steps:.2f}), and "
         f"{footrule_mean(rws.length, rws.block):.2f} tokens for a random order within blocks.\n"
-        f"- At {len(never)} of {rws.steps} steps of RWS, every factor between {low:.3f} and {high:.3f} commits the same "
-        f"positions ({'proved' if proved else 'not proved'}; the last step of a block takes what is left): there the "
-        f"reward could change nothing. At {int(rws.changed.sum())} steps its factor did.\n"
-        f"- Rules broken: {len(default.rules_broken)} by confidence decoding, {len(rws.rules_broken)} by RWS. This is "
-        "one prompt: which is better as a rule it cannot say."
+        f"- At {len(never)} of {rws.steps} steps of RWS, every factor between {low:.3f} and {high:.3f} commits the "
+        f"same positions ({'proved' if proved else 'not proved'}; the last step of a block takes what is left): there "
+        f"the reward could change nothing. At {int(rws.changed.sum())} steps its factor did.\n"
+        f"- Rules broken: {len(default.rules_broken or ())} by confidence decoding, {len(rws.rules_broken or ())} by "
+        "RWS. This is one prompt: which is better as a rule it cannot say."
     )
