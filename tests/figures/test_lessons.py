@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from interactive_pages import data_of
 
-from paper_figures.lessons import corollary, ranks, tilting
+from paper_figures.lessons import corollary, ranks, rounding, tilting
+from rws_decode import Shape, Temperature, decode, load_predictor
 from rws_theory.theorem1 import theorem1
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.less_reward import rws_less_reward_example
@@ -90,3 +92,41 @@ def test_the_smallest_model_is_decoded_as_it_is_proved() -> None:
     decodes = corollary.decode_both(example, factors=5)
     assert decodes.completions == 1 and decodes.logits.shape == (2, 3)
     assert [tuple(run.tokens) for run in decodes.runs.values()] == [example.confidence, example.rws]
+
+
+# --- lesson 5 ---------------------------------------------------------------------------------------------------------
+
+
+def test_first_steps_are_those_of_whole_decodes() -> None:
+    predictor, shape, scales = load_predictor("mini"), Shape(length=8, steps=4, block=8), np.geomspace(1, 16, 3)
+    steps = rounding.first_steps(predictor, predictor.prompts[0], shape, scales)  # type: ignore[arg-type]
+    assert list(steps.chosen) == list(steps.value) == list(rounding.RANKINGS)
+    for name, options in rounding.RANKINGS.items():
+        for at, scale in enumerate(scales):
+            (trace,) = decode(predictor, predictor.prompts[0], Temperature(float(scale)), shape, options=options)
+            assert (steps.chosen[name][at] == trace.chosen[0]).all()
+            np.testing.assert_allclose(steps.value[name][at], trace.value[0])
+            assert steps.committed(name, scale * 1.1) == np.flatnonzero(trace.chosen[0]).tolist()
+    assert list(steps.words) == list(trace.words(trace.candidate[0]))
+
+
+def test_the_page_of_a_step_says_what_is_committed() -> None:
+    value = np.array([[0.5, 1.0, 1.0], [0.25, 0.5, 1.0]])
+    chosen = {name: np.array([[0, 1, 1], [0, 1, 1]], bool) for name in rounding.RANKINGS}
+    chosen["exact"] = np.array([[1, 1, 0], [1, 1, 0]], bool)
+    values = dict.fromkeys(rounding.RANKINGS, value)
+    exact, _, half, _ = data_of(rounding.drag(rounding.FirstSteps(np.array([1.0, 8.0]), "abc", chosen, values)))[
+        "cases"
+    ]
+    assert half["bars"][0]["values"] == [[0, "Infinity", "Infinity"], [-1.0986, 0, "Infinity"]]
+    assert exact["bars"][0]["values"] == value.tolist() and half["chosen"] == [[1, 2], [1, 2]]
+    assert half["said"][0].startswith("At c = 1, 2 of 3 positions are at probability 1.0. Positions 1 and 2 are")
+    assert half["said"][0].endswith("by the exact order, 0 and 1.")
+    assert half["lines"][1] == {"name": "bfloat16", "values": [2, 1]}
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_a_probability_is_one_from_where_torch_says_so(precision: str) -> None:
+    one, dtype = rounding.first_ones()[precision], getattr(torch, precision)
+    assert torch.sigmoid(torch.tensor(one, dtype=torch.float64)).to(dtype) == 1
+    assert torch.sigmoid(torch.tensor(one - 0.02, dtype=torch.float64)).to(dtype) < 1

@@ -25,6 +25,7 @@ TITLES = {
         "Every answer that any constant factor c gives, from 0.01 to 32",
         "Every answer that any reward scale gives, from 0.01 to 32",
     ],
+    "05_what_rounding_does": ["The first step, ranked exactly and rounded"],
     "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
 }
 PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]

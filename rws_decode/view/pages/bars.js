@@ -26,11 +26,12 @@ function barChart(host) {
       draw("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, figures(value, 3)),
     ]));
     body.replaceChildren();
+    const every = upright ? Math.ceil(11 / group) : 1;
     data.names.forEach((name, place) => {
       const left = LEFT + place * group, middle = left + group / 2;
       const turned = upright ? { transform: `translate(${middle + 4} ${tall + 8}) rotate(-90)`, "text-anchor": "end" }
         : { x: middle, y: tall + 17, "text-anchor": "middle" };
-      body.append(draw("text", turned, name));
+      if (place % every === 0) body.append(draw("text", turned, name));
       frames.forEach((values, series) => {
         const value = values[place], hit = shown.chosen && shown.chosen[number].includes(place);
         if (value === null) return;
@@ -123,6 +124,7 @@ function barsPage() {
     radio.addEventListener("change", () => { shown = one; go(number); });
     byId("cases").append(make("label", {}, radio, one.name));
   });
+  byId("charts").classList.toggle("pair", data.names.length <= 8);
   byId("cases").hidden = data.cases.length === 1;
   shows.push(lineChart(byId("lines"), go), barChart(byId("bars")));
   keepRoom(byId("said"), data.cases.flatMap(one => one.said));
