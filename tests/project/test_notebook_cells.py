@@ -48,6 +48,11 @@ def test_a_lesson_shows_little_code(lesson: Path) -> None:
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem[:2])
+def test_what_a_lesson_shows_needs_no_kernel(lesson: Path) -> None:
+    assert "ipywidgets" not in lesson.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem[:2])
 def test_a_lesson_shows_a_picture_or_a_page_first(lesson: Path) -> None:
     cells = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells
     shown = [output.get("data", {"text": ""}) for cell in cells for output in cell.get("outputs", [])]
