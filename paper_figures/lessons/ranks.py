@@ -137,6 +137,6 @@ def conclusion(
         f"{named(lambda one: max(one.below_one, one.above_one) > 1)}).\n"
         f"- Every crossing of these pairs is {'proved to be listed' if proved else 'not proved to be listed'}, and the "
         f"corrected statement is **{'true of all of them' if correct else 'refuted'}**.\n"
-        f"- Of {drawn} random pairs with d = {first}, {fewest} refute the mended theorem; with d = {last}, {most} do. "
-        f"{refuted or 'None'} of {drawn * len(by_mended)} refutes the corrected statement."
+        f"- Of {drawn} random pairs each, the mended theorem is false of {fewest} with d = {first} and of {most} with "
+        f"d = {last}. {refuted or 'None'} of {drawn * len(by_mended)} refutes the corrected statement."
     )
