@@ -125,8 +125,10 @@ def test_the_page_of_a_step_says_what_is_committed() -> None:
     assert half["lines"][1] == {"name": "bfloat16", "values": [2, 1]}
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
-def test_a_probability_is_one_from_where_torch_says_so(precision: str) -> None:
+@pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
+def test_a_probability_is_one_from_where_softmax_says_so(precision: str) -> None:
     one, dtype = rounding.first_ones()[precision], getattr(torch, precision)
-    assert torch.sigmoid(torch.tensor(one, dtype=torch.float64)).to(dtype) == 1
-    assert torch.sigmoid(torch.tensor(one - 0.02, dtype=torch.float64)).to(dtype) < 1
+    wide = torch.float64 if precision == "float64" else torch.float32
+    for margin, level in ((one, True), (one - 0.02, False)):
+        two = torch.tensor([margin, 0.0], dtype=wide)
+        assert bool(torch.softmax(two, 0).to(dtype)[0] == 1) == level
