@@ -28,6 +28,7 @@ from paper_figures.exhibits.style import GREY, figure
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
+from paper_figures.studies.summaries.evidence_words import listed_words
 from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 
@@ -290,4 +291,4 @@ def exhibit(runs: Path) -> Exhibit:
 
 
 def _kept(decode: Decode) -> str:
-    return f"breaks rules of {' and '.join(decode.broken)}" if decode.broken else "breaks none"
+    return f"breaks rules of {listed_words(decode.broken)}" if decode.broken else "breaks none"

@@ -107,7 +107,10 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
         ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
         ({"savings": {"memory": "8"}}, "savings has memory '8': int is needed"),
         ({"savings": True}, "savings is True: Savings is needed"),
-        ({"max_new_tokens": 7}, r"block is 4: it must divide length, which is 7, such as 1 \(length is max_new_tokens"),
+        (
+            {"max_new_tokens": 7},
+            r"block is 4: it must divide length, which is 7, such as 1 or 7 \(length is max_new_tokens",
+        ),
         ({"steps": "4"}, "steps is '4': int is needed"),
         ({"steps": True}, "steps is True: int is needed"),
         ({"temperature": -1.0}, "temperature is -1.0: it must be finite and at least 0"),

@@ -103,7 +103,10 @@ HERE: dict[str, Here] = {
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
     "python -m rws_decode compare --model mini .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
-    "python -m rws_decode compare --model english .*": Here(says=("particles:8+beta:2", "log p", "reward calls")),
+    "python -m rws_decode compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
+    "python -m rws_decode compare --model english .* best-of.*": Here(
+        says=("particles:8+beta:2", "log p", "reward calls")
+    ),
     "python -m rws_decode generate --steer .*": Here(says=("generation order deviation", "reward calls")),
     "python -m paper_figures steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
     "python -m rws_decode bench --quality .*": Here(
