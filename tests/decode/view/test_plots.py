@@ -50,9 +50,11 @@ from rws_theory import (
     stability_radius,
     threshold_path,
 )
+from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
+CURVE = frontier(NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2), [0.0, 1.0], 3)
 SHAPE, LONG = Shape(12, 6, 6), Shape(16, 16, 16)
 
 
@@ -135,6 +137,7 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
         "comparison": plots.comparison(comparison),
         "stability": plots.stability([stability_radius(ranked.logits, k) for k in (1, 2)]),
         "threshold_counts": plots.threshold_counts(threshold_path(ranked.logits, 0.5, 0.1, 32.0)),
+        "frontier": plots.frontier(CURVE, {"a text": (-3.0, 1.0)}),
         "reversal_shares": plots.reversal_shares(
             {"drawn": {8: ReversalShare(2, 9)}}, {"drawn": reversal_limit("gumbel")}
         ),
@@ -215,6 +218,9 @@ def test_misuse_is_refused_in_one_line(
         "shares holds nothing: a name with numbers and their shares": lambda: plots.reversal_shares({"drawn": {}}),
         "limits holds 'other': one of drawn is needed": lambda: plots.reversal_shares(
             {"drawn": {8: ReversalShare(2, 9)}}, {"other": reversal_limit("gumbel")}
+        ),
+        "texts holds 'a text', 8.06 nats above the frontier: give texts of its own": lambda: plots.frontier(
+            CURVE, {"a text": (6.0, 1.0)}
         ),
         "shares holds the number 0: tokens of each position are drawn on": lambda: plots.reversal_shares(
             {"drawn": {0: ReversalShare(2, 9)}}
@@ -622,6 +628,21 @@ def test_rewards_that_no_path_knows_are_refused(temperatures: ScalePath) -> None
     with pytest.raises(ValueError, match=r"paths hold no rewards: make them by scale_path\(..., reward=...\)"):
         plots.scale_path(temperatures, reward=True)
     assert len(plots.reward_against_scale(temperatures).axes) == 1  # the log-probability, which the world knows
+
+
+# --- the frontier -----------------------------------------------------------------------------------------------------
+
+
+def test_texts_at_one_place_share_a_marker_to_the_left_of_the_frontier() -> None:
+    figure = plots.frontier(CURVE, {"a": (-3.0, 1.0), "b": (-3.0, 1.0), "c": (-9.0, 2.0)})
+    (axes,) = figure.axes
+    assert marks(axes, "a\nb") == ([-3.0], [1.0]) and marks(axes, "c") == ([-9.0], [2.0])
+    bounds, rewards = marks(axes, "the frontier")
+    assert bounds == pytest.approx([CURVE.bound(reward) for reward in rewards])
+    assert (rewards[0], rewards[-1]) == (0.0, 3.0)
+    said = f"The nearest text is of a, {CURVE.regret(-3.0, 1.0):.3g} nats to its left, and the furthest of c, "
+    assert said in plots.caption(figure)
+    assert plots.caption(plots.frontier(CURVE)) == "No text lies to the right of the line."
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------
