@@ -13,6 +13,7 @@ Each function takes an object and returns a figure; the caption below it says, i
 - `stability` : how far the scale may move at each step before other positions are chosen.
 - `threshold_counts` : how many positions reach a threshold at each scale.
 - `frontier` : how far texts lie from the best log-probability of their reward, in an exact world.
+- `intervals` : numbers with their intervals against another number, a line for each series.
 - `reversal_shares` : how often the order of two positions reverses, with intervals and limits.
 
 A figure belongs to no window and changes no setting of matplotlib. A notebook shows it as the value of its cell, and
@@ -33,6 +34,7 @@ from rws_decode.view.plots.comparisons import comparison
 from rws_decode.view.plots.curves import confidence_curves
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier
+from rws_decode.view.plots.intervals import intervals
 from rws_decode.view.plots.order_maps import order_map
 from rws_decode.view.plots.reversals import reversal_shares
 from rws_decode.view.plots.scale_paths import reward_against_scale, scale_path
@@ -46,6 +48,7 @@ __all__ = [
     "comparison",
     "confidence_curves",
     "frontier",
+    "intervals",
     "order",
     "order_map",
     "reversal_shares",

@@ -141,6 +141,7 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
         "reversal_shares": plots.reversal_shares(
             {"drawn": {8: ReversalShare(2, 9)}}, {"drawn": reversal_limit("gumbel")}
         ),
+        "intervals": plots.intervals({"exact": {1: (2.0, 1.0, 3.0)}, "rounded": {1: (2, 2, 2)}}, "scale", "GOD"),
     }
 
 
@@ -224,6 +225,11 @@ def test_misuse_is_refused_in_one_line(
         ),
         "shares holds the number 0: tokens of each position are drawn on": lambda: plots.reversal_shares(
             {"drawn": {0: ReversalShare(2, 9)}}
+        ),
+        "series holds nothing: a name with numbers": lambda: plots.intervals({"exact": {}}, "scale", "GOD"),
+        "series holds 'exact' at 1: 2 is not in [3, 4]": lambda: plots.intervals({"exact": {1: (2, 3, 4)}}, "c", "GOD"),
+        "series holds the number 0: a logarithmic axis": lambda: plots.intervals(
+            {"exact": {0: (2, 1, 4)}}, "c", "GOD", logarithmic=True
         ),
     }.items():
         with pytest.raises(ValueError) as refused:
@@ -709,3 +715,18 @@ def test_the_comparison_of_a_decode_plots_itself(english: WorldPredictor, prompt
     for name in ("default", "rws:8"):
         known = frame[frame["strategy"] == name]
         np.testing.assert_allclose(marks(figure.axes[0], name)[1], known["reward_normalised"])
+
+
+# --- intervals --------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_stand_where_their_numbers_are() -> None:
+    series = {"exact": {4: (2.0, 1.5, 3.0), 1: (1.0, 0.5, 1.25)}, "rounded": {1: (7.0, 7.0, 7.0)}}
+    figure = plots.intervals(series, "scale", "GOD [tokens]", logarithmic=True)
+    (axes,) = figure.axes
+    drawn = {bars.get_label(): bars for bars in axes.containers}
+    line, _, (upright,) = drawn["exact"].lines
+    assert np.column_stack(line.get_data()).tolist() == [[1, 1], [4, 2]]
+    assert [part[:, 1].tolist() for part in upright.get_segments()] == [[0.5, 1.25], [1.5, 3.0]]
+    assert labels(axes, "x") == ["1", "4"] and axes.get_xscale() == "log" and axes.get_legend() is not None
+    assert plots.intervals({"exact": series["exact"]}, "c", "GOD").axes[0].get_legend() is None
