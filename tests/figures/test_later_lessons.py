@@ -1,0 +1,72 @@
+"""What lessons 6 to 10 compute for themselves, against slow counts and what their records hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from evidence_records import evidence_record
+
+from paper_figures.lessons import reward_matters
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.equivalence import least_difference, t_test_power
+from paper_figures.statistics.frontier_points import FrontierText
+from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.summaries.evidence_measures import MEASURES
+from rws_decode import load_predictor
+from rws_decode.predictors import WorldPredictor
+from rws_theory.worlds import Frontier, FrontierPoint
+
+# --- lesson 10 --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def record() -> Recorded:
+    return evidence_record()
+
+
+def test_the_places_are_those_of_the_paths_and_the_pictures_show_themselves(record: Recorded) -> None:
+    places = reward_matters.places_of(record)
+    assert {arm.method for arm in places.places} >= {"rws", "temperature", "default"}
+    assert all(arm.number is None or arm.number >= 0.5 for arm in places.places if arm.method == "temperature")
+    rows = reward_matters.controls_of(record)
+    assert {row.arm.method for row in rows} == {"constant", "schedule", "swapped"}
+    least = reward_matters.least_of(record, rows, [16, 400], "constant")
+    drawn = [reward_matters.draw_frontier(places), reward_matters.draw_controls(rows)]
+    for figure in (*drawn, reward_matters.draw_least(least, [16, 400], [16, 400])):
+        assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined] - what a notebook calls
+
+
+def test_a_difference_is_of_pairs_and_unknown_arms_are_named(record: Recorded) -> None:
+    arms = reward_matters.places_of(record).arms
+    first, second = (arms[arm]["regret"] for arm in (Arm("rws", 8.0), Arm("default")))
+    difference = reward_matters.difference(record, Arm("rws", 8.0), Arm("default"))
+    assert difference.mean == pytest.approx((first - second).mean()) and difference.low <= difference.mean
+    with pytest.raises(ValueError, match=r"the record has no Arm\(method='rws', number=7.0") as refused:
+        reward_matters.difference(record, Arm("rws", 7.0), Arm("default"))
+    assert "\n" not in str(refused.value)
+
+
+def test_the_least_difference_is_seen_in_four_of_five_studies(record: Recorded) -> None:
+    rows = reward_matters.controls_of(record)
+    (row,) = (r for r in rows if (r.measure, r.arm, r.drawn) == ("reward", Arm("constant", 8.0), False))
+    least = reward_matters.least_of(record, rows, [row.n, 4 * row.n], "constant")
+    assert next(iter(least)) == "english: reward" and least["english: reward"][0] == pytest.approx(
+        row.least / row.margin
+    )
+    sd = row.least / least_difference(1.0, row.n)  # type: ignore[operator]
+    for n, margins in zip((row.n, 4 * row.n), least["english: reward"], strict=True):
+        assert t_test_power(margins * MEASURES["reward"].margin, sd, n) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_methods_of_one_text_share_a_row_and_the_likeliest_is_first() -> None:
+    english = load_predictor("english")
+    assert isinstance(english, WorldPredictor)
+    best = FrontierPoint(0.0, -3.0, 1.0, np.array([5, 6]))
+    curve = Frontier((best,), ((0.0, -3.0),), True)
+    texts = [FrontierText(name, -4.5, 0.5, 1.5, [7, 8]) for name in ("a", "b")]
+    _, _, *rows = reward_matters.texts_to_read(curve, texts, english).strip().splitlines()
+    assert [row.split(" | ")[:4] for row in rows] == [
+        ["| **the best**", "-3.0", "1.0", "0.0"],
+        ["| a, b", "-4.5", "0.5", "1.5"],
+    ]
+    assert rows[1].endswith(f"| {english.words.text([7, 8])} |")
