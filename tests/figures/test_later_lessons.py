@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from evidence_records import evidence_record
 
-from paper_figures.lessons import reward_matters
+from paper_figures.lessons import own_traces, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
 from paper_figures.statistics.frontier_points import FrontierText
 from paper_figures.studies.design.evidence_arms import Arm
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from rws_decode import load_predictor
+from rws_decode import Shape, decode, diff, load_predictor
 from rws_decode.predictors import WorldPredictor
 from rws_theory.worlds import Frontier, FrontierPoint
+
+# --- lesson 6 ---------------------------------------------------------------------------------------------------------
+
+
+def test_why_two_runs_parted_is_said_with_and_without_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    english, shape = load_predictor("english"), Shape(12, 6, 12)
+    prompt = english.examples[0]["prompt"]
+    first, second = (decode(english, prompt, name, shape)[0] for name in ("default", "temperature:8"))
+    assert own_traces.why_parted(None, None) == "no second trace was given (`RWS_TRACE_BESIDE`)."
+    assert own_traces.why_parted(diff(first, first), None) == "the runs do not part."
+    alone, explained = diff(first, second), diff(first, second, english)
+    assert alone.parting is not None and alone.parting.reversals
+    said = own_traces.why_parted(alone, None)
+    assert said.startswith(f"they part at step {alone.parting.step}, where these positions changed places: ")
+    assert said.endswith("At which factor the files do not say.")
+    assert own_traces.why_parted(alone, explained).endswith("the crossing is **proved**.")
+    monkeypatch.setenv("RWS_TRACE", "mine.parquet")
+    monkeypatch.delenv("RWS_TRACE_BESIDE", raising=False)
+    assert own_traces.paths("unused") == (Path("mine.parquet"), None)
+
 
 # --- lesson 10 --------------------------------------------------------------------------------------------------------
 
