@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from evidence_records import evidence_record
+from interactive_pages import data_of
+from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import own_traces, reward_matters
+from paper_figures.lessons import own_traces, printed_tables, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
 from paper_figures.statistics.frontier_points import FrontierText
@@ -16,6 +19,7 @@ from paper_figures.studies.design.evidence_arms import Arm
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode import Shape, decode, diff, load_predictor
 from rws_decode.predictors import WorldPredictor
+from rws_theory.printed import printed_in
 from rws_theory.worlds import Frontier, FrontierPoint
 
 # --- lesson 6 ---------------------------------------------------------------------------------------------------------
@@ -36,6 +40,30 @@ def test_why_two_runs_parted_is_said_with_and_without_the_model(monkeypatch: pyt
     monkeypatch.setenv("RWS_TRACE", "mine.parquet")
     monkeypatch.delenv("RWS_TRACE_BESIDE", raising=False)
     assert own_traces.paths("unused") == (Path("mine.parquet"), None)
+
+
+# --- lesson 7 ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
+    rows = printed_in("table1_win_rate")["rows"][:2]
+    data = data_of(printed_tables.power_page(rows))
+    assert data["at"] == list(printed_tables.SIZES) and data["names"] == [row["model"] for row in rows]
+    seen, wide = data["cases"]
+    win, loss, n = rows[0]["win"] / 100, rows[0]["default_win"] / 100, 10
+    chance = 0.0  # every number of wins and losses that the exact test calls different
+    for won, lost in product(range(n + 1), repeat=2):
+        if 0 < won + lost <= n and binomtest(won, won + lost).pvalue <= 0.05:
+            chance += multinomial.pmf([won, lost, n - won - lost], n, [win, loss, 1 - win - loss])
+    assert seen["bars"][0]["values"][0][0] == pytest.approx(chance, abs=1e-4)
+    low, high = printed_tables.net_interval(rows[0]["win"], rows[0]["default_win"], n)
+    assert wide["bars"][0]["values"][0][0] == pytest.approx((high - low) / 2, rel=1e-3)
+    assert all(line["values"] == sorted(line["values"]) for line in seen["lines"])
+
+
+def test_the_folder_of_the_reader_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RWS_RUNS", "my-runs")
+    assert printed_tables.runs_of("unused") == Path("my-runs")
 
 
 # --- lesson 10 --------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ TITLES = {
         "Every answer that any reward scale gives, from 0.01 to 32",
     ],
     "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
+    "07_the_papers_tables_and_ours": ["What N prompts can see"],
 }
 PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]
 FRAMES = "[...document.querySelectorAll('iframe')]"
