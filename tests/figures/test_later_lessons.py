@@ -11,7 +11,7 @@ from evidence_records import evidence_record
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import own_traces, printed_tables, reward_matters
+from paper_figures.lessons import orders, own_traces, printed_tables, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
 from paper_figures.statistics.frontier_points import FrontierText
@@ -64,6 +64,19 @@ def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
 def test_the_folder_of_the_reader_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RWS_RUNS", "my-runs")
     assert printed_tables.runs_of("unused") == Path("my-runs")
+
+
+# --- lesson 8 ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_token_at_a_time_every_order_of_an_exact_world_gives_log_p_of_the_text() -> None:
+    english, rng = load_predictor("english"), np.random.default_rng(0)
+    assert isinstance(english, WorldPredictor)
+    predictor, prompt, tokens = text = orders.greedy_text(english, english.examples[0]["prompt"], 5)
+    expected = english.world.log_prob(np.array(tokens), predictor.encode_prompt(prompt))
+    assert orders.in_random_orders(text, 1, 4, rng) == pytest.approx([expected] * 4)
+    assert np.ptp(orders.in_random_orders(text, 5, 4, rng)) < 1e-9 and len(orders.circulations(text)) == 4
+    assert orders.circulations(text) == pytest.approx(0.0, abs=1e-9)
 
 
 # --- lesson 10 --------------------------------------------------------------------------------------------------------
