@@ -25,7 +25,7 @@ def greedy_text(predictor: MaskPredictor, prompt: str, length: int) -> Text:
 def in_random_orders(text: Text, per_step: int, orders: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the log-likelihood of a text in random orders, `per_step` tokens a step, nats, shape (orders,)."""
     predictor, prompt, tokens = text
-    drawn = [rng.permutation(len(tokens)) // per_step for _ in range(orders)]
+    drawn = [(rng.permutation(len(tokens)) // per_step).tolist() for _ in range(orders)]
     return np.array([order_log_likelihood(predictor, prompt, tokens, order) for order in drawn])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from evidence_records import evidence_record
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import orders, own_traces, printed_tables, reward_matters
+from paper_figures.lessons import orders, own_traces, printed_tables, proved, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
 from paper_figures.statistics.frontier_points import FrontierText
@@ -19,6 +20,7 @@ from paper_figures.studies.design.evidence_arms import Arm
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode import Shape, decode, diff, load_predictor
 from rws_decode.predictors import WorldPredictor
+from rws_theory import selection_path
 from rws_theory.printed import printed_in
 from rws_theory.worlds import Frontier, FrontierPoint
 
@@ -77,6 +79,35 @@ def test_one_token_at_a_time_every_order_of_an_exact_world_gives_log_p_of_the_te
     assert orders.in_random_orders(text, 1, 4, rng) == pytest.approx([expected] * 4)
     assert np.ptp(orders.in_random_orders(text, 5, 4, rng)) < 1e-9 and len(orders.circulations(text)) == 4
     assert orders.circulations(text) == pytest.approx(0.0, abs=1e-9)
+
+
+# --- lesson 9 ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_drawn_token_a_step_writes_the_law_and_the_likeliest_token_does_not() -> None:
+    table = np.random.default_rng(0).integers(1, 30, (3, 3, 3))
+    distances = proved.distances_of_orders(table)
+    assert {name: each[0] for name, each in distances.items()} == dict.fromkeys(distances, 0)
+    # Three copies at once, drawn apart: p has three texts of 1/3, and each is written with probability 1/27.
+    assert distances["four copies of a token"][-1] == Fraction(8, 9) and not any(distances["independent tokens"])
+    for text, distance in proved.argmax_texts(table):
+        assert distance == 1 - Fraction(int(table[text]), int(table.sum()))
+
+
+def test_positions_made_to_change_often_are_each_the_best_one_once() -> None:
+    path = selection_path(proved.bent(6), 1, 1e-3, 100.0)
+    assert sorted(row for piece in path.pieces for row in piece.selected) == list(range(6))
+
+
+def test_the_pictures_of_proved_results_hold_what_is_proved() -> None:
+    surprise, parts = proved.entropy_parts([0.5, 0.3, 0.2], np.array([0.5, 1.0, 2.0]))
+    assert surprise == pytest.approx(sum(parts.values())) and surprise[1] == pytest.approx(np.log(2))
+    ladder = proved.draw_ladder(np.array([0.0, -2, -2, -5]), np.array([0.0, -1, -4, -4]))
+    leads, (second, third) = ladder.axes[0].lines[0].get_ydata(), (line.get_ydata() for line in ladder.axes[1].lines)
+    assert np.min(leads) > 0 and np.max(second) > 0.5 and np.max(third) < 1e-12  # but for rounding
+    means = proved.draw_reward_means(np.array([8, 4, 1]), {"does not": [2, 0, 1]})
+    falls = [line.get_linewidth() for line in means.axes[0].lines if np.diff(line.get_ydata())[0] < 0]
+    assert falls == [4]
 
 
 # --- lesson 10 --------------------------------------------------------------------------------------------------------
