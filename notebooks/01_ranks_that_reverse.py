@@ -28,61 +28,32 @@
 # $b = (1.0, 0.4, 0.4)$: which of the three applies, and where do the curves cross?
 
 # %%
-from fractions import Fraction
-
-import matplotlib.pyplot as plt
-import numpy as np
 from IPython.display import Markdown, display
-from ipywidgets import interact_manual
 
-from paper_figures.statistics.intervals import exact_share
+from paper_figures.lessons import ranks
 from rws_decode import plots
-from rws_decode.common.palette import LOOKS
 from rws_theory.theorem1 import theorem1
 
-PAIRS = {
-    "the paper's example": ("1/2 4/5", "3/5 3/5"),
-    "both flips": ("1 7/2 7/2", "3/2 3/2 13/2"),
-    "a flip where none is allowed": ("1 3/2 7", "1/2 3 5"),
-    "three crossings below 1": ("7/4 7/4 21/4 11/2 7", "5/4 13/4 7/2 5 9"),
-}
-
-
-def logits(a_gaps, b_gaps):
-    """Exact logits of two positions with these gaps, 0 for the best token; the more confident position is called a."""
-    a, b = ([Fraction(0), *(-Fraction(gap) for gap in gaps.split())] for gaps in (a_gaps, b_gaps))
-    return (a, b) if theorem1(a, b).hypothesis else (b, a)
-
-
-def show(a_gaps, b_gaps):
-    """Draw a pair, and judge Theorem 1 by it; say what is needed where these are no gaps."""
-    try:
-        pair = logits(a_gaps, b_gaps)
-        display(plots.confidence_curves(pair, names="ab", unit="probability"), theorem1(*pair))
-    except (ValueError, ZeroDivisionError) as error:
-        print(f"Gaps such as 1 3/2 0.25 are needed, not {a_gaps!r} and {b_gaps!r}: {error}.")
-
+pairs = {name: ranks.pair_of(*gaps) for name, gaps in ranks.PAIRS.items()}
+verdicts = {name: theorem1(*pair) for name, pair in pairs.items()}
 
 # %% [markdown]
 # ## A picture of a pair, and the paper's own example
 #
-# On the left the two confidences. They are often too close to tell apart, so on the right stands the difference of
-# their log-odds $-\log F_a(r) + \log F_b(r)$, $F(r) = \sum_k e^{-r \cdot \mathrm{gap}_k}$, *divided by* $r$: above zero
-# *a* is ahead, below zero *b*. This curve starts (for $r \to 0$) at the difference of the mean gaps and ends (for
-# $r \to \infty$) at the difference of the smallest gaps, both dotted. Theorem 1 tries to tell from these two ends what
-# happens in between.
+# On the left the two confidences. They are often too close to tell apart. So the right shows who is ahead: the
+# difference of the log-odds, $-\log F_a(r) + \log F_b(r)$ with $F(r) = \sum_k e^{-r \cdot \mathrm{gap}_k}$, *divided
+# by* $r$. Above zero *a* is ahead, below zero *b*. The curve starts (for $r \to 0$) at the difference of the mean
+# gaps. It ends (for $r \to \infty$) at the difference of the smallest gaps. Both are dotted. Theorem 1 tries to tell
+# from these two ends what happens in between.
 #
-# Of its own example, Appendix D prints a crossing at 1.73, and the reason "because $\delta_a < \delta_b$": the opposite
-# of what (b) says.
+# Of its own example, Appendix D prints a crossing at 1.73. The reason it gives is "because $\delta_a < \delta_b$": the
+# opposite of what (b) says.
 
 # %%
-show(*PAIRS["the paper's example"])
-verdicts = {name: theorem1(*logits(*gaps)) for name, gaps in PAIRS.items()}
-golden = 10 * np.log((1 + np.sqrt(5)) / 2)
-Markdown(
-    f"The curves cross at {verdicts[next(iter(PAIRS))].crossings.roots[0]:.10f}; ten times the logarithm of the golden "
-    f"ratio is {golden:.10f}. The premise that is met is that of (b) *mended*; as printed, (c) applies and is false."
-)
+plots.confidence_curves(pairs["the paper's example"], names="ab", unit="probability")
+
+# %%
+display(verdicts["the paper's example"], Markdown(ranks.golden(verdicts["the paper's example"])))
 
 # %% [markdown]
 # ## Three more pairs
@@ -91,54 +62,49 @@ Markdown(
 # zero, and on which side of $r = 1$.
 
 # %%
-for name in list(PAIRS)[1:]:
-    display(Markdown(f"**{name}**"))
-    show(*PAIRS[name])
+for name in list(pairs)[1:]:
+    display(Markdown(f"**{name}**"), plots.confidence_curves(pairs[name], names="ab", unit="probability"))
+    print(verdicts[name])
+
+# %% [markdown]
+# ## Drag the scale
+#
+# The same four pairs. Choose one and drag the scale: see which position would be committed first. (The page works by
+# itself, also in this notebook saved as HTML. Jupyter shows it once you have run its cell or trusted the notebook;
+# GitHub leaves it out.)
+
+# %%
+ranks.drag(pairs)
 
 # %% [markdown]
 # ## What the ends of the curve do decide
 #
-# Not the number of crossings, but whether it is **odd or even** (a tangency counting twice): the curve has to get from
+# Not the number of crossings, but whether it is **odd or even** (a tangency counts twice). The curve has to get from
 # one side of zero to the other an odd number of times, or back to its own side an even number of times. Which side it
 # starts from is told by the first power sum $\sum_k \mathrm{gap}_k^m$ in which the two positions differ ($m = 1$:
-# $\Sigma$), which side it ends on by the smallest gap that they do not share. And one *sufficient* condition does
-# exclude crossings: if for every $m$ the $m$ smallest gaps of *a* add up to at least as much as those of *b*, then *a*
-# is ahead at every scale. How often does each statement fail for pairs drawn at random? (Bars: 95 % intervals.)
+# $\Sigma$). Which side it ends on is told by the smallest gap that they do not share.
+#
+# One *sufficient* condition does exclude crossings. If for every $m$ the $m$ smallest gaps of *a* add up to at least as
+# much as those of *b*, then *a* is ahead at every scale.
+#
+# How often does each statement fail for pairs drawn at random, with gaps that are integers from 1 to 39? (Bars: 95 %
+# intervals.)
 
 # %%
-rng = np.random.default_rng(0)
-drawn, dimensions, failures = 100, range(3, 9), {"as printed": [], "(b) mended": [], "odd or even, and no-flip": []}
-for dimension in dimensions:
-    sample = []
-    while len(sample) < drawn:
-        verdict = theorem1(*([0, *(-rng.integers(1, 40, dimension - 1)).tolist()] for _ in "ab"))
-        if verdict.hypothesis:
-            sample.append(verdict)
-    failures["as printed"].append(sum(verdict.printed_holds is False for verdict in sample))
-    failures["(b) mended"].append(sum(verdict.mended_holds is False for verdict in sample))
-    failures["odd or even, and no-flip"].append(
-        sum(any(claim.holds is False for claim in verdict.corrected) for verdict in sample)
-    )
-figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
-for (name, counts), look in zip(failures.items(), LOOKS, strict=False):
-    shares = 100 * np.array([exact_share(count, drawn) for count in counts])  # the share, and the ends of its interval
-    style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "capsize": 3, "label": name}
-    axes.errorbar(dimensions, shares[:, 0], np.abs(shares[:, 1:] - shares[:, :1]).T, **style)
-axes.set_xlabel("number of tokens $d$")
-axes.set_ylabel("pairs that refute it [%]")
-axes.set_title("random gaps, integers from 1 to 39", loc="left")
-axes.legend()
-plt.show()
+DRAWN = 100
+shares = ranks.refutations(DRAWN, dimensions=range(3, 9))
+plots.intervals(shares, "number of tokens d", "pairs that refute it [%]")
 
 # %% [markdown]
 # ## Other gaps
 #
-# Type the gaps of two positions, as fractions or decimals, which are taken as exact. Can you find a pair with two
-# crossings above 1? With a tangency? With no crossing although the no-flip condition fails? (The fields need a running
-# notebook; without one, call `show("1 3/2 7", "1/2 3 5")`.)
+# Change the gaps of the two positions below and run the cell. Write them as fractions or decimals, which are taken as
+# exact. Can you find a pair with two crossings above 1? With a tangency? With no crossing although the no-flip
+# condition fails?
 
 # %%
-fields = interact_manual(show, a_gaps="1 3/2 7", b_gaps="1/2 3 5")
+mine = ranks.pair_of("1 7/4 2", "3/2 3/2 3/2")
+display(plots.confidence_curves(mine, names="ab", unit="probability"), theorem1(*mine))
 
 # %% [markdown]
 # ## Conclusion
@@ -146,25 +112,4 @@ fields = interact_manual(show, a_gaps="1 3/2 7", b_gaps="1/2 3 5")
 # Computed from the pairs above:
 
 # %%
-exclusive = [name for name, verdict in verdicts.items() if verdict.below_one and verdict.above_one]
-surprised = [name for name, verdict in verdicts.items() if verdict.mended[-1].holds is False]
-several = [name for name, verdict in verdicts.items() if max(verdict.below_one, verdict.above_one) > 1]
-printed = sum(verdict.printed_holds is False for verdict in verdicts.values())
-mended = sum(verdict.mended_holds is False for verdict in verdicts.values())
-proved = all(verdict.crossings.complete for verdict in verdicts.values())
-correct = all(claim.holds for verdict in verdicts.values() for claim in verdict.corrected)
-Markdown(
-    "- From the sums and the smallest gaps, where they differ, one can tell whether the number of crossings on each "
-    "side of 1 is odd or even, not how many there are, nor where.\n"
-    f"- Theorem 1, with the sign of (b) mended, is false of **{mended} of {len(verdicts)}** pairs; with the sign as "
-    f"printed, of {printed}. It has four faults: the sign of (b); both flips can happen to one pair (here: "
-    f"{', '.join(exclusive)}); a flip can happen where it allows none (here: {', '.join(surprised)}); and crossings "
-    f"need not be unique (here: {', '.join(several)}).\n"
-    f"- Every crossing of these pairs is {'proved to be listed' if proved else 'not proved to be listed'}, and the "
-    f"corrected statement is **{'true of all of them' if correct else 'refuted'}**.\n"
-    f"- Of {drawn} random pairs with d = {dimensions[0]}, {failures['(b) mended'][0]} refute the mended theorem; with "
-    f"d = {dimensions[-1]}, {failures['(b) mended'][-1]} do. None of {drawn * len(dimensions)} refutes the corrected "
-    "statement."
-    if not any(failures["odd or even, and no-flip"])
-    else "- A random pair refutes the corrected statement."
-)
+Markdown(ranks.conclusion(verdicts, shares, DRAWN))

@@ -20,58 +20,46 @@
 # agree? And which of the two answers will be the better one?
 
 # %%
-import textwrap
-
-import numpy as np
 from IPython.display import Markdown, display
 
+from paper_figures.lessons import one_decode
 from rws_decode import Shape, compare, diff, load_predictor, load_reward, plots, replay, replay_with, step_logits
-from rws_theory import factor_range, footrule_mean, selection_path
+from rws_theory import factor_range, selection_path
 
 predictor, reward = load_predictor("mini"), load_reward("mini")
-prompt = predictor.examples[3]["prompt"]
-print(prompt)
 
 # %% [markdown]
 # ## Two decodes of one prompt
 #
 # 64 tokens in 32 steps, two tokens a step, blocks of 32: once by confidence (factor 1), once by RWS with $s_R = 8$.
+#
+# Scrub both in lock-step. Move the slider, or press an arrow key. See what each run has written, what it would write
+# next, and why the runs part. (The page works by itself, also in this notebook saved as HTML. Jupyter shows it once you
+# have run its cell or trusted the notebook; GitHub leaves it out.)
 
 # %%
+prompt = predictor.examples[3]["prompt"]
 runs = compare(predictor, prompt, ["default", "rws:8"], Shape(length=64, steps=32, block=32), reward=reward)
 (default,), (rws,) = runs["default"], runs["rws:8"]
-parted = np.flatnonzero((rws.chosen != default.chosen).any(axis=1))
-step = int(parted[0]) if parted.size else 0
-Markdown(
-    f"The chosen positions differ at {parted.size} of {rws.steps} steps"
-    + (f", first at step {step} (from 0): this is the step to look at." if parted.size else f": look at step {step}.")
-)
-
-# %% [markdown]
-# Scrub both in lock-step: move the slider, or press an arrow key, and see what each run has written, what it would
-# write next, and why the runs part. (The page works by itself, also in this notebook saved as HTML. Jupyter shows it
-# once you have run its cell or trusted the notebook; GitHub leaves it out.)
-
-# %%
 default.view(rws, predictor)
 
 # %% [markdown]
 # ## The step from inside
 #
-# The canvas before the step, the greedy completion that the reward model reads, and what comes of its reward
-# (raw, then normalised with the reward model's mean $\mu_R$ and deviation $\sigma_R$, then the factor
-# $s_R \sqrt{\sigma(r) + \epsilon}$).
+# Where do the two first choose different positions?
 
 # %%
-candidates = rws.words(rws.candidate[step])
-canvas = " ".join(np.where(rws.masked[step], "____", candidates))
-print(textwrap.fill(f"canvas: {canvas}", 110), textwrap.fill(f"completion: {' '.join(candidates)}", 110), sep="\n\n")
+apart = one_decode.steps_apart(default, rws)
+step = int(apart[0]) if apart.size else 0
+Markdown(one_decode.parting_words(apart, rws.steps))
+
+# %% [markdown]
+# The canvas before that step, and the greedy completion that the reward model reads. Its reward is normalised with the
+# reward model's mean $\mu_R$ and deviation $\sigma_R$, to $r$. Then the factor is $s_R \sqrt{\sigma(r) + \epsilon}$.
+
+# %%
 low, high = factor_range(8.0)
-Markdown(
-    f"raw reward {rws.reward_raw[step]:.3f}, normalised {rws.reward_normalised[step]:.3f} "
-    f"(mean {reward.mean:.3f}, deviation {reward.std:.3f}), factor **{rws.factor[step]:.3f}** "
-    f"of a possible {low:.3f} to {high:.3f}; ties at the cut: {rws.ties[step]}."
-)
+Markdown(one_decode.inside(rws, step, reward, low, high))
 
 # %% [markdown]
 # ## What the positions are ranked by
@@ -85,21 +73,22 @@ display(plots.step(default, step), plots.step(rws, step))
 # %% [markdown]
 # ## Which pair changed places, and at which factor
 #
-# Both runs saw the same canvas at that step. Its logits are computed again; where the confidence curves of two
-# positions cross between the two factors, that is proved, and it is why they changed places.
+# Both runs saw the same canvas at that step, so its logits are computed again. It is proved where the confidence curves
+# of two positions cross between the two factors. That is why they changed places.
 
 # %%
 difference = diff(default, rws, predictor)
-print(difference)
 steps = [step_logits(rws, predictor, at) for at in range(rws.steps)]
 pair = difference.parting.reversals[0]
 plots.confidence_curves(steps[step], [pair.earlier, pair.later])
 
+# %%
+print(difference)
+
 # %% [markdown]
 # ## What any other factor would commit
 #
-# On the canvas that RWS had at that step: the positions that are committed at every factor that its reward can lead to.
-# The words do not change, their places do.
+# The same canvas, at every factor that its reward can lead to. The words do not change, their places do.
 
 # %%
 paths = [selection_path(each.logits, int(each.chosen.sum()), low, high) for each in steps]
@@ -116,22 +105,17 @@ steps[step].view(scale_min=low, scale_max=high)
 # At how many steps can the factor change anything? (`steps[5].view(scale_min=low, scale_max=high)` shows another one.)
 
 # %%
-never = [at for at, path in enumerate(paths) if len(path.pieces) == 1]
-most = max(range(rws.steps), key=lambda at: len(paths[at].pieces))
-Markdown(
-    f"At {rws.steps - len(never)} of {rws.steps}: there factors between {low:.3f} and {high:.3f} commit several sets "
-    f"of positions, up to {len(paths[most].pieces)} at step {most}. At the others every factor commits the same: steps "
-    f"{', '.join(map(str, never)) or 'none'}."
-)
+Markdown(one_decode.what_any_factor_changes(paths, low, high))
 
 # %% [markdown]
 # ## All steps at once
 #
-# Each row is a step, each column a position; colour is the log-odds of masked positions of the current block, scaled to
-# each step's own range so that steps of different factors can be compared. Marks are what is committed. Generation
-# order deviation (GOD) says how far the order is from left to right, which has 0: the mean distance, over the
-# positions, from a position to its rank in the order (in tokens), or from its step to the step that would commit it
-# from left to right (in steps).
+# Each row is a step, each column a position. Colour is the log-odds of masked positions of the current block, scaled to
+# each step's own range, so that steps of different factors can be compared. Marks are what is committed.
+#
+# Generation order deviation (GOD) says how far the order is from left to right, which has 0. In tokens, it is the mean
+# distance, over the positions, from a position to its rank in the order. In steps, it is the mean distance from a
+# position's step to the step that would commit it from left to right.
 
 # %%
 plots.order(default, rws, values=True)
@@ -141,8 +125,7 @@ plots.order(default, rws, values=True)
 
 # %%
 again, selected = replay_with(rws, predictor), replay(rws)
-display(runs)
-display(again)
+display(runs, again)
 
 # %% [markdown]
 # ## Conclusion
@@ -150,32 +133,4 @@ display(again)
 # Computed from the traces above:
 
 # %%
-same_candidates = np.array_equal(rws.candidate[step], default.candidate[step])
-same_tokens = np.array_equal(again.tokens, rws.tokens)
-same_order = np.array_equal(again.commit_step, rws.commit_step)
-proved = all(path.certified for path in paths)
-if parted.size:
-    first_half = (
-        f"At step {step} the committed positions are different and the candidate texts are "
-        f"**{'the same' if same_candidates else 'different'}**: the first half of the prediction "
-        f"{'holds' if same_candidates else 'fails'} here."
-    )
-else:
-    first_half = "The two runs never part: the first half of the prediction is not tested here."
-where = "**where**, not what" if same_candidates else "more than where"
-Markdown(
-    f"- {first_half} What the factor changes in one step is {where}; what is written differs later, as the other "
-    "positions see other words.\n"
-    f"- Replaying the recorded factors without a reward gives **{'the same' if same_tokens else 'other'}** tokens in "
-    f"{'the same' if same_order else 'another'} order; selecting again from the recorded values "
-    f"{'agrees at every step' if selected.parted_at is None else f'parts at step {selected.parted_at}'}.\n"
-    f"- The factor stayed between {rws.factor.min():.2f} and {rws.factor.max():.2f}. The answers differ at "
-    f"{int((rws.tokens != default.tokens).sum())} of {rws.length} positions; GOD is {rws.god_tokens:.2f} tokens "
-    f"({rws.god_steps:.2f} steps) against {default.god_tokens:.2f} ({default.god_steps:.2f}), and "
-    f"{footrule_mean(rws.length, rws.block):.2f} tokens for a random order within blocks.\n"
-    f"- At {len(never)} of {rws.steps} steps of RWS, every factor between {low:.3f} and {high:.3f} commits the same "
-    f"positions ({'proved' if proved else 'not proved'}; the last step of a block takes what is left): there the "
-    f"reward could change nothing. At {int(rws.changed.sum())} steps its factor did.\n"
-    f"- Rules broken: {len(default.rules_broken)} by confidence decoding, {len(rws.rules_broken)} by RWS. This is one "
-    "prompt: which is better as a rule it cannot say."
-)
+Markdown(one_decode.conclusion(default, rws, again, selected, paths, low, high))

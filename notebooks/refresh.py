@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rws_decode.common.files import write_text
 
@@ -36,7 +35,6 @@ except ModuleNotFoundError as error:
 __all__ = ["differences", "execute", "main", "pairs", "reasons", "stale", "strip"]
 
 FOLDER = Path(__file__).resolve().parent
-WIDGET = "application/vnd.jupyter.widget-view+json"  # names a model that exists in a running kernel only
 # A printed number may differ this much, relatively, from machine to machine.
 TOLERANCE = 1e-3
 # And absolutely, where an interactive page draws it: no one sees the difference, which near zero is relatively large.
@@ -55,7 +53,7 @@ def execute(source: Path, timeout: int = 300) -> NotebookNode:
     Raises nbclient's CellExecutionError where a cell fails.
     """
     notebook = jupytext.read(source)
-    client = _Client(
+    client = NotebookClient(
         notebook,
         timeout=timeout,
         kernel_name="python3",
@@ -66,22 +64,8 @@ def execute(source: Path, timeout: int = 300) -> NotebookNode:
     return strip(client.execute())
 
 
-class _Client(NotebookClient):
-    """A client that takes what is drawn into Output widgets, and keeps it from the kernel.
-
-    nbclient sends it back on the socket on which the reply to the cell arrives. That can use up the signal of the
-    reply, which is then found only when the timeout has passed: up to one in ten such cells waited for it.
-    """
-
-    def on_comm_open_jupyter_widget(self, msg: dict[str, Any]) -> Any:
-        widget = super().on_comm_open_jupyter_widget(msg)
-        if widget is not None:
-            widget.send = lambda *_, **__: None
-        return widget
-
-
 def strip(notebook: NotebookNode) -> NotebookNode:
-    """Remove what changes from run to run: cell ids, kernel details, messages on standard error, live widgets."""
+    """Remove what changes from run to run: cell ids, kernel details, messages on standard error."""
     notebook.metadata = {
         "jupytext": {"formats": "ipynb,py:percent"},
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -91,11 +75,7 @@ def strip(notebook: NotebookNode) -> NotebookNode:
     for place, cell in enumerate(notebook.cells):
         cell.id, cell.metadata = f"cell-{place}", {}
         if cell.cell_type == "code":
-            cell.outputs = [
-                output
-                for output in cell.outputs
-                if output.get("name") != "stderr" and WIDGET not in output.get("data", {})
-            ]
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return notebook
 
 

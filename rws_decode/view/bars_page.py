@@ -44,7 +44,7 @@ def bars_page(
     title: str,
     said: str,
     symbol: str,
-    scales: Sequence[float],
+    scales: ArrayLike,
     names: Sequence[str],
     cases: Sequence[BarsCase],
     start: float = 1.0,
@@ -59,7 +59,7 @@ def bars_page(
     >>> "dragged" in bars_page("Words dragged", "", "c", [1.0, 10.0], ["cat"], [case]).html
     True
     """
-    at = np.asarray(scales, dtype=float)
+    at = np.atleast_1d(np.asarray(scales, dtype=float))
     even = len(at) > 1 and 0 < at[0] < at[-1] and np.allclose(at, np.geomspace(at[0], at[-1], len(at)))
     if not even:
         raise ValueError(f"scales are {at.tolist()}: such as numpy.geomspace(0.1, 10, 60) gives are needed")

@@ -206,7 +206,7 @@ THERE: dict[str, str] = {
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),
     r"python alike\.py .*": "test_determinism.py::written",
-    "export RWS_TRACE=.*": "test_notebook_controls.py::test_a_trace_of_another_model_is_read_without_it",
+    "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",
     r"python3 tests/support/check_proofs\.py.*": "test_proofs.py::test_the_proofs_hold",
     r"python notebooks/refresh\.py": "test_notebooks.py::test_the_command_writes_what_was_stale_and_fails_once",
     r"python tests/support/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",

@@ -1,16 +1,21 @@
-"""What a notebook needs at most three lines for: frames, curves, a decode to scrub, its order; run in a kernel."""
+"""How short the lessons' cells are, and what a notebook needs at most three lines for, run in a kernel."""
 
 from __future__ import annotations
 
 import base64
 import html
 import re
+from pathlib import Path
 from typing import Any
 
+import jupytext
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9]*.py"))
+# Lines of code, neither blank nor comments, that a reader meets.
+MOST_IN_A_CELL, MOST_IN_A_LESSON = 12, 120
 CELLS = {
     "compare two strategies on five prompts": """
 from rws_decode import compare, decode, load_predictor, load_reward, plots, step_logits
@@ -29,6 +34,31 @@ plots.order(trace)""",
 print([predictor, reward, trace, step_logits(trace, predictor, 1)])
 trace""",
 }
+
+
+def code_lines(cell: str) -> int:
+    return sum(line.strip() != "" and not line.lstrip().startswith("#") for line in cell.splitlines())
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem[:2])
+def test_a_lesson_shows_little_code(lesson: Path) -> None:
+    cells = [cell.source for cell in jupytext.read(lesson).cells if cell.cell_type == "code"]
+    assert [cell for cell in cells if code_lines(cell) > MOST_IN_A_CELL] == []
+    assert sum(map(code_lines, cells)) <= MOST_IN_A_LESSON
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem[:2])
+def test_what_a_lesson_shows_needs_no_kernel(lesson: Path) -> None:
+    assert "ipywidgets" not in lesson.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem[:2])
+def test_a_lesson_shows_a_picture_or_a_page_first(lesson: Path) -> None:
+    cells = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells
+    shown = [output.get("data", {"text": ""}) for cell in cells for output in cell.get("outputs", [])]
+    # A line of text may name what the picture is of.
+    first = shown[1] if set(shown[0]) <= {"text/markdown", "text/plain"} else shown[0]
+    assert "image/png" in first or first.get("text/html", "").startswith("<iframe")
 
 
 @pytest.fixture(scope="module")

@@ -18,11 +18,14 @@ pytestmark = [
 FOLDER = Path(__file__).parents[2] / "notebooks"
 # The titles of each lesson's pages, in their order.
 TITLES = {
+    "01_ranks_that_reverse": ["Who is ahead at this scale"],
+    "02_tilting_is_not_scaling": ["Three words, scaled and tilted"],
     "03_one_decode_step_by_step": ["Two decodes, step by step", "The confidence curves of step 1, counted from 0"],
     "04_temperature_against_reward": [
         "Every answer that any constant factor c gives, from 0.01 to 32",
         "Every answer that any reward scale gives, from 0.01 to 32",
     ],
+    "05_what_rounding_does": ["The first step, ranked exactly and rounded"],
     "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
     "07_the_papers_tables_and_ours": ["What N prompts can see"],
 }

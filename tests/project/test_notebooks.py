@@ -10,8 +10,9 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
+import torch
 
-from rws_decode import Page
+from rws_decode import CallablePredictor, Page, Shape, Temperature, decode
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 sys.path.insert(0, str(FOLDER))
@@ -25,7 +26,7 @@ CONCLUSIONS = {
         "with the sign of (b) mended, is false of **3 of 4** pairs; with the sign as printed, of 4.",
         "proved to be listed",
         "**true of all of them**",
-        "refutes the corrected statement",
+        "None of 600 refutes the corrected statement",
     ],
     "02_tilting_is_not_scaling": [
         "with $r$ for **3 of 3** rewards; with $c$ for **1 of 3** (on the likely word)",
@@ -221,17 +222,22 @@ def test_the_command_writes_what_was_stale_and_fails_once(
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_what_is_drawn_into_a_widget_is_not_sent_back(tmp_path: Path) -> None:
-    # Sending it back lets a cell, now and then, wait for its timeout: see refresh._Client.
-    cells = ["import ipywidgets\nbox = ipywidgets.Output()\nwith box:\n    print(1)\nbox", "print(len(box.outputs))"]
-    (tmp_path / "01.py").write_text("".join(f"# %%\n{cell}\n\n" for cell in cells))
-    executed = execute(tmp_path / "01.py", timeout=60)
-    assert [[output.text for output in cell.outputs] for cell in executed.cells] == [[], ["0\n"]]
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_cell_that_fails_keeps_the_notebook_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "01_fails.py").write_text("# %%\nprint(1)\n\n# %%\n1 / 0\n")
     (tmp_path / "01_fails.ipynb").write_text("{}")
     assert main([], tmp_path) == 1
     assert "ZeroDivisionError" in capsys.readouterr().err and (tmp_path / "01_fails.ipynb").read_text() == "{}"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_trace_of_another_model_is_read_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = torch.randn(12, 50, generator=torch.Generator().manual_seed(0))
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=49)
+    (trace,) = decode(predictor, [[1, 2]], Temperature(3.0), Shape(length=10, steps=5, block=10))
+    monkeypatch.setenv("RWS_TRACE", str(trace.save(tmp_path / "mine.parquet")))
+    code = [cell for cell in execute(FOLDER / "06_reading_your_own_traces.py").cells if cell.cell_type == "code"]
+    conclusion = code[-1].outputs[-1].data["text/markdown"]
+    assert conclusion.count("**yes**") == 3 and "no second trace was given" in conclusion
+    assert "for 10 tokens in 5 steps" in conclusion
+    texts = "".join(output.get("text", "") for cell in code for output in cell.outputs)
+    assert " ".join(map(str, trace.candidate[0].tolist())) in texts

