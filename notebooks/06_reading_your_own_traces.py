@@ -23,107 +23,33 @@
 # 3. check that the positions committed are those that the recorded values call for?
 # 4. tell *why* two runs of one prompt parted: which positions changed places, and at which factor?
 #
-# ## Making a trace
-#
-# On a machine with a GPU (48 GB for LLaDA and Skywork in bfloat16) two commands make a pair of runs of one prompt, with
-# and without the reward:
-#
-#     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --reward skywork-v0.2 --reward-dtype bfloat16 \
-#         --strategy rws --reward-scale 8 --device cuda --prompt "Why is the sky blue?" \
-#         --length 256 --steps 128 --block 32 --trace traces/rws
-#     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --strategy default --device cuda \
-#         --prompt "Why is the sky blue?" --length 256 --steps 128 --block 32 --trace traces/default
-#
-# Then start this notebook with both in its environment, by whole paths (it runs in its own folder):
-#
-#     export RWS_TRACE=$PWD/traces/rws/trace.parquet RWS_TRACE_BESIDE=$PWD/traces/default/trace.parquet
-#     jupyter lab notebooks
-#
-# Without these variables the notebook makes two traces with the shipped model `mini`: that is what you see here.
+# You see two traces of the shipped model `mini`, with and without the reward. How to read your own is said below.
 
 # %%
 import json
-import os
-import tempfile
-import textwrap
-from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from IPython.display import Markdown, display
+from IPython.display import Markdown
 
-from rws_decode import Shape, compare, diff, load_predictor, load_reward, load_trace, plots, replay, replay_with
-from rws_decode.checkpoints.files import shipped
+from paper_figures.lessons import own_traces as lesson
+from rws_decode import diff, load_trace, plots, replay, replay_with
 
-folder = tempfile.TemporaryDirectory()
-if "RWS_TRACE" in os.environ:
-    path, beside = Path(os.environ["RWS_TRACE"]), os.environ.get("RWS_TRACE_BESIDE")
-else:
-    mini, shape = load_predictor("mini"), Shape(length=64, steps=32, block=32)
-    runs = compare(mini, mini.examples[6]["prompt"], ["rws:8", "default"], shape, reward=load_reward("mini"))
-    path, beside = (run[0].save(f"{folder.name}/{name}.parquet") for name, run in runs.items())
+folder = TemporaryDirectory()
+path, beside = lesson.paths(folder.name)
 
 # %% [markdown]
-# ## One line
+# ## A decode, from its file
 #
-# No package of ours is needed: the trace is a table. Each row is a position at a step: those committed (`committed`),
-# the best that were passed over, and those whose candidate changed. The file's metadata hold the settings, and the text
-# of each token. The first step, best value first:
-
-# %%
-frame = pd.read_parquet(path)
-metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace"])
-settings = metadata["trace"]
-frame.insert(3, "word", frame["candidate"].astype(str).map(settings["pieces"]))
-frame[frame["step"] == 0].sort_values("value", ascending=False, kind="stable").head(6).round(3)
-
-# %% [markdown]
-# What the columns hold here; `docs/trace-format.md` has their definitions. `unscaled` are the positions that confidence
-# at factor 1 would have committed.
-
-# %%
-display(frame.drop(columns="word").astype(float).describe().loc[["count", "min", "max"]].T)
-described = ("predictor", "reward_model", "strategy", "length", "steps", "block", "ranking", "precision", "forwards")
-Markdown("Settings, from the file's metadata: " + ", ".join(f"{name} {settings[name]}" for name in described))
-
-# %% [markdown]
-# ## Text, canvas and completion of every step, from the table
-#
-# What was committed up to a step is the canvas; what stood at the masked positions in the last row before it is the
-# completion that the reward model read. `load_trace` checks the file and gives the same as arrays.
+# Move the slider, or press an arrow key: this is every step. `trace.view().save("decode.html")` writes the page to a
+# file, which needs nothing else: neither the model nor this package. (Jupyter shows a page once you have run its cell
+# or trusted the notebook; GitHub leaves it out.)
 
 # %%
 trace = load_trace(path)
-committed = frame[frame["committed"]].set_index("position")
-everywhere = np.arange(settings["length"])
-tokens = committed["candidate"].reindex(everywhere, fill_value=metadata["uncommitted_token"]).to_numpy()
-commit_step = committed["step"].reindex(everywhere, fill_value=-1).to_numpy()
-
-
-def canvas_at(step):
-    """The answer before a step, masks where nothing was committed."""
-    return np.where((commit_step >= 0) & (commit_step < step), tokens, settings["mask_id"])
-
-
-def completion_at(step):
-    """What the reward model would read at a step."""
-    return frame[frame["step"] <= step].groupby("position")["candidate"].last().to_numpy()
-
-
-steps = range(trace.steps_run)
-checks = {
-    "text": np.array_equal(tokens, trace.tokens),
-    "canvas": all(np.array_equal(canvas_at(step), trace.canvas[step]) for step in steps),
-    "completion": trace.whole_candidates
-    and all(np.array_equal(completion_at(step), trace.candidate[step]) for step in steps),
-}
-print("prompt:", trace.prompt_text)
-for step in (0, trace.steps_run // 3, 2 * trace.steps_run // 3):
-    candidates = trace.words(trace.candidate[step])
-    print(f"\nbefore step {step}, the text so far, and the completion that was read:")
-    print(textwrap.fill(" ".join(np.where(trace.masked[step], "____", candidates)), 110))
-    print(textwrap.fill(" ".join(candidates), 110) if checks["completion"] else "(not kept)")
+trace.view()
 
 # %% [markdown]
 # ## In which order was it written?
@@ -154,12 +80,56 @@ plots.steps(trace)
 plots.step(trace, int(np.flatnonzero(trace.changed)[0]) if trace.changed.any() else 0)
 
 # %% [markdown]
-# The same of every step: move the slider, or press an arrow key. `trace.view().save("decode.html")` writes the page to
-# a file, which needs nothing else: neither the model nor this package. (Jupyter shows a page once you have run its cell
-# or trusted the notebook; GitHub leaves it out.)
+# ## What is in the file
+#
+# No package of ours is needed: the trace is a table. Each row is a position at a step: those committed (`committed`),
+# the best that were passed over, and those whose candidate changed. `unscaled` are the positions that confidence at
+# factor 1 would have committed. The file's metadata hold the settings, and the text of each token;
+# `docs/trace-format.md` has all definitions. The first step, best value first:
 
 # %%
-trace.view()
+frame = pd.read_parquet(path)
+metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace"])
+settings = metadata["trace"]
+frame.insert(3, "word", frame["candidate"].astype(str).map(settings["pieces"]))
+columns = ["position", "word", "committed", "unscaled", "candidate", "value", "factor", "reward_raw"]
+frame[frame["step"] == 0].sort_values("value", ascending=False, kind="stable")[columns].head(6).round(3)
+
+# %%
+Markdown(f"Settings, from the file's metadata: {lesson.settings_line(trace)}.")
+
+# %% [markdown]
+# ## Text, canvas and completion of every step, from the table
+#
+# What was committed up to a step is the canvas; what stood at the masked positions in the last row before it is the
+# completion that the reward model read.
+
+# %%
+committed = frame[frame["committed"]].set_index("position").reindex(range(settings["length"]))
+tokens = committed["candidate"].fillna(metadata["uncommitted_token"]).to_numpy(dtype=int)
+commit_step = committed["step"].fillna(-1).to_numpy(dtype=int)
+
+
+def canvas_at(step):
+    """The answer before a step, masks where nothing was committed."""
+    return np.where((commit_step >= 0) & (commit_step < step), tokens, settings["mask_id"])
+
+
+def completion_at(step):
+    """What the reward model would read at a step."""
+    return frame[frame["step"] <= step].groupby("position")["candidate"].last().to_numpy()
+
+
+# %% [markdown]
+# `load_trace` gives the same as arrays. Here it checks the table, and shows three drafts in words:
+
+# %%
+steps = range(trace.steps_run)
+whole = np.array_equal(tokens, trace.tokens)
+whole &= all(np.array_equal(canvas_at(step), trace.canvas[step]) for step in steps)
+kept = trace.whole_candidates and all(np.array_equal(completion_at(step), trace.candidate[step]) for step in steps)
+print("prompt:", trace.prompt_text)
+print(*lesson.draft_lines(trace, (0, trace.steps_run // 3, 2 * trace.steps_run // 3)), sep="\n")
 
 # %% [markdown]
 # ## Replay
@@ -169,25 +139,32 @@ trace.view()
 # does the first, with `--model NAME` the second.)
 
 # %%
-predictor = load_predictor(trace.predictor) if trace.predictor in shipped("ForMaskedLM") else None
-selected = replay(trace)
-again = None if predictor is None else replay_with(trace, predictor)
+predictor, selected = lesson.predictor_of(trace), replay(trace)
 parts = "agrees at every step" if selected.parted_at is None else f"parts at step {selected.parted_at}"
-if again is None:
-    repeated = "not run, as the model is not at hand"
-else:
-    repeated = "the same text" if np.array_equal(again.tokens, trace.tokens) else "**another text**"
+repeated = "not run, as the model is not at hand"
+if predictor is not None:
+    same = np.array_equal(replay_with(trace, predictor).tokens, trace.tokens)
+    repeated = "the same text" if same else "**another text**"
 Markdown(f"Selection from the recorded values: {parts}. Decode with the recorded factors: {repeated}.")
 
 # %% [markdown]
 # ## Two runs of one prompt
 #
-# Where do they part, and why? The files alone tell the step and the positions that changed places. *At which factor*
-# they change places is a matter of the logits, which a trace does not keep: with the model they are computed again, and
-# the crossings of their confidence curves are proved. (`python -m rws_decode diff A B --model NAME`.)
+# Where do they part, and why? Both in lock-step, from the step at which they part:
 
 # %%
 other = None if beside is None else load_trace(beside)
+None if other is None else other.view(trace, predictor)
+
+# %%
+None if other is None else plots.order(other, trace)
+
+# %% [markdown]
+# The files alone tell the step and the positions that changed places. *At which factor* they change places is a matter
+# of the logits, which a trace does not keep: with the model they are computed again, and the crossings of their
+# confidence curves are proved. (`python -m rws_decode diff A B --model NAME`.)
+
+# %%
 difference = None if other is None else diff(other, trace)
 print("no second trace was given" if difference is None else difference)
 
@@ -198,52 +175,40 @@ print("no second trace was given" if difference is None else difference)
 explained = None if other is None or predictor is None else diff(other, trace, predictor)
 print("no second trace was given, or the model is not at hand" if explained is None else explained)
 
-# %%
-None if other is None else plots.order(other, trace)
-
 # %% [markdown]
-# Both in lock-step, from the step at which they part:
-
-# %%
-None if other is None else other.view(trace, predictor)
+# ## Traces of your own
+#
+# On a machine with a GPU (48 GB for LLaDA and Skywork in bfloat16) two commands make a pair of runs of one prompt, with
+# and without the reward:
+#
+#     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --reward skywork-v0.2 --reward-dtype bfloat16 \
+#         --strategy rws --reward-scale 8 --device cuda --prompt "Why is the sky blue?" \
+#         --length 256 --steps 128 --block 32 --trace traces/rws
+#     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --strategy default --device cuda \
+#         --prompt "Why is the sky blue?" --length 256 --steps 128 --block 32 --trace traces/default
+#
+# Then start this notebook with both in its environment, by whole paths (it runs in its own folder):
+#
+#     export RWS_TRACE=$PWD/traces/rws/trace.parquet RWS_TRACE_BESIDE=$PWD/traces/default/trace.parquet
+#     jupyter lab notebooks
+#
+# Without these variables the notebook makes the two traces of `mini`.
 
 # %% [markdown]
 # ## Conclusion
 #
 # The four predictions, computed from the cells above:
 
-
 # %%
-def says(checked):
-    """Yes or no, in bold."""
-    return "**yes**" if checked else "**no**"
-
-
+yes = {True: "**yes**", False: "**no**"}
 small = path.stat().st_size <= 1024 * max(1, int((commit_step >= 0).sum()))
-if difference is None:
-    why = "no second trace was given (`RWS_TRACE_BESIDE`)."
-elif difference.parting is None:
-    why = "the runs do not part."
-elif not difference.parting.reversals:
-    parting = difference.parting
-    why = f"they part at step {parting.step} ({parting.why}); no two positions changed places there."
-else:
-    pairs = difference.parting.reversals
-    places = ", ".join(f"{pair.later} with {pair.earlier}" for pair in pairs)
-    why = f"they part at step {difference.parting.step}, where these positions changed places: {places}. "
-    why += "At which factor the files do not say"
-    if explained is None:
-        why += "."
-    else:
-        proved = sum(bool(pair.certified) for pair in explained.parting.reversals)
-        why += f"; the model does: for {proved} of {len(pairs)} the crossing is **proved**."
-Markdown(
-    f"1. Text and canvas of every step, from the table alone: {says(checks['text'] and checks['canvas'])}.\n"
-    f"2. The completed text of every step, which a reward model reads: {says(checks['completion'])}"
-    f"{'' if checks['completion'] else '; this trace does not keep all candidates'}.\n"
-    f"3. The selection follows from the recorded values: {says(selected.parted_at is None)}.\n"
-    f"4. Why two runs parted: {why}\n\n"
-    f"The file holds {len(frame)} rows for {trace.length} tokens in {trace.steps_run} steps, "
-    f"{'at most' if small else 'more than'} 1 KiB per token. The reward model was asked {trace.reward_calls} times; "
-    f"the factor went from {np.nanmin(trace.factor):.2f} to {np.nanmax(trace.factor):.2f}."
-)
+Markdown(f"""
+1. Text and canvas of every step, from the table alone: {yes[bool(whole)]}.
+2. The completed text of every step, which a reward model reads: {yes[kept]}{"" if kept else " (not all are kept)"}.
+3. The selection follows from the recorded values: {yes[selected.parted_at is None]}.
+4. Why two runs parted: {lesson.why_parted(difference, explained)}
+
+The file holds {len(frame)} rows for {trace.length} tokens in {trace.steps_run} steps,
+{"at most" if small else "more than"} 1 KiB per token. The reward model was asked {trace.reward_calls} times; the factor
+went from {np.nanmin(trace.factor):.2f} to {np.nanmax(trace.factor):.2f}.
+""")

@@ -26,32 +26,13 @@
 # 4. For which rewards does a larger factor raise the mean reward at every step, for certain?
 
 # %%
-from itertools import combinations
-
-import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
 
-from rws_decode import Shape, decode, exchange_distance, load_predictor, plots, step_logits
-from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, PALE, VERMILION
-from rws_theory import (
-    classify_pairs,
-    end_reversals,
-    freezing_scale,
-    majorises,
-    max_probability,
-    output_law,
-    parallel_distances,
-    reversal_limit,
-    scale_reversals,
-    scaling_raises_reward,
-    selection_path,
-    stability_radius,
-    threshold_path,
-)
+import rws_theory as theory
+from paper_figures.lessons import proved as lesson
+from rws_decode import Shape, decode, load_predictor, plots, step_logits
 from rws_theory.majorisation import dominance_order
-from rws_theory.orders import by_confidence, table_conditionals, table_law
-from rws_theory.tilting import scaled_reward_mean
 
 rng = np.random.default_rng(0)
 
@@ -64,15 +45,8 @@ rng = np.random.default_rng(0)
 # The first two are computed here in fractions, for four positions and three words.
 
 # %%
-ORDERS = {"left to right": lambda canvas, rows: sorted(rows), "right to left": lambda canvas, rows: sorted(rows)[::-1]}
-ORDERS |= {"by confidence": by_confidence(), "by confidence, scale 8": by_confidence(8.0)}
-table, copies = rng.integers(1, 30, (3, 3, 3, 3)), np.zeros((3, 3, 3, 3))
-copies[(np.arange(3),) * 4] = 1
-law, model = table_law(table), table_conditionals(table)
-argmax = [next(iter(output_law(model, 4, order, commit="argmax"))) for order in ORDERS.values()]
-parallel = {name: parallel_distances(table, order) for name, order in ORDERS.items()}
-parallel["four copies of a token"] = parallel_distances(copies, by_confidence())
-parallel["independent tokens"] = parallel_distances(np.ones((3, 3, 3, 3)), by_confidence())
+table = rng.integers(1, 30, (3, 3, 3, 3))
+argmax, parallel = lesson.argmax_texts(table), lesson.distances_of_orders(table)
 
 # %% [markdown]
 # For the third we ask the shipped network `mini`, and the exact world `english`, both on canvases of 12 tokens. Draw
@@ -81,29 +55,9 @@ parallel["independent tokens"] = parallel_distances(np.ones((3, 3, 3, 3)), by_co
 
 
 # %%
-def exchange_distances(name, revealed, left_out):
-    """Bounds of the exchange distances of open positions, two at a time, where a decode has revealed so many tokens."""
-    predictor = load_predictor(name)
-    prompt = predictor.encode_prompt(predictor.prompts[3])
-    (trace,) = decode(predictor, predictor.prompts[3], "default", Shape(12, 12, 12))
-    canvas = [*prompt, *np.where(trace.commit_step < revealed, trace.tokens, predictor.mask_id).tolist()]
-    at = (len(prompt) + np.flatnonzero(trace.commit_step >= revealed)).tolist()
-    return [exchange_distance(predictor, canvas, *pair, left_out) for pair in zip(at[::2], at[1::2], strict=False)]
-
-
-exchange = {"mini": [bounds for revealed in (0, 4, 8) for bounds in exchange_distances("mini", revealed, 0.05)]}
-exchange["english"] = exchange_distances("english", 8, 0.0)
-
-# %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
-for look, (name, distances) in zip(LOOKS, parallel.items(), strict=False):
-    left.plot(range(1, 5), [float(tv) for tv in distances], marker=look.marker, color=look.color, label=name)
-left.plot([1] * 4, [float(1 - law[text]) for text in argmax], "*", color=BLACK, markersize=10, label="argmax")
-for look, (name, bounds) in zip(LOOKS, exchange.items(), strict=False):
-    right.semilogy(np.sort(np.mean(bounds, axis=1)), look.marker, color=look.color, label=name)
-left.set(title="four positions, three words", xlabel="tokens a step", xticks=range(1, 5), ylabel="total variation")
-right.set(title="exchange distances", xlabel="pair of positions, sorted", ylim=(1e-17, 10))
-_ = left.legend(loc="center right"), right.legend(loc="center right")
+exchange = {"mini": [bounds for revealed in (0, 4, 8) for bounds in lesson.exchange_distances("mini", revealed, 0.05)]}
+exchange["english"] = lesson.exchange_distances("english", 8, 0.0)
+lesson.draw_orders(parallel, argmax, exchange)
 
 # %% [markdown]
 # On the left, one drawn token a step is at 0 in every order, and argmax, which writes one text, is far off. On the
@@ -117,28 +71,11 @@ _ = left.legend(loc="center right"), right.legend(loc="center right")
 # tails such as the normal one, less for heavy tails, and more, up to 1/2, for bounded logits.
 
 # %%
-LAWS = {
-    "normal": (rng.standard_normal, reversal_limit("gumbel")),
-    "exponential": (rng.standard_exponential, reversal_limit("gumbel")),
-    "Pareto, alpha 3": (lambda shape: rng.pareto(3, shape), reversal_limit("frechet", 3.0)),
-    "Pareto, alpha 1": (lambda shape: rng.pareto(1, shape), reversal_limit("frechet", 1.0)),
-    "bounded, alpha 3": (lambda shape: rng.beta(1, 3, shape), reversal_limit("weibull", 3.0)),
-    "uniform (alpha 1)": (rng.random, reversal_limit("weibull", 1.0)),
-}
-shares = {name: {d: end_reversals(*draw((2, 2000, d))) for d in (8, 32, 128, 512)} for name, (draw, _) in LAWS.items()}
-counts = {d: np.bincount(classify_pairs(*rng.standard_normal((2, 2000, d))).count) / 2000 for d in (8, 64)}
-
-# %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained", width_ratios=(3, 2))
-plots.reversal_shares(shares, {name: limit for name, (_, limit) in LAWS.items()}, axes=left)
-left.legend(loc="upper left", ncols=2)
-left.set_ylim(0, 0.75)
-for place, (look, (d, share)) in enumerate(zip(LOOKS, counts.items(), strict=False)):
-    at, name = np.arange(len(share)) + 0.4 * place, f"{d} tokens"
-    bars = right.bar(at, share, 0.4, facecolor=look.color, hatch=look.hatch, edgecolor="white", label=name)
-    right.bar_label(bars, [f"{100 * part:.1f} %" for part in share], fontsize=8)
-right.set(title="normal logits", xlabel="crossings of a pair, certified", ylabel="share of pairs", xticks=range(4))
-_ = right.legend()
+sizes, pairs = (8, 32, 128, 512), {}
+for name, (draw, _) in lesson.LAWS.items():
+    pairs[name] = {d: theory.end_reversals(*draw(rng, (2, 2000, d))) for d in sizes}
+counts = {d: np.bincount(theory.classify_pairs(*rng.standard_normal((2, 2000, d))).count) / 2000 for d in (8, 64)}
+lesson.draw_reversals(pairs, counts)
 
 # %% [markdown]
 # Dashed lines are the limits, bars the 95 % intervals. Normal logits come to their limit slowly.
@@ -153,7 +90,7 @@ _ = right.legend()
 # %%
 RHO, frozen = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0), {}
 for d in (16, 256, 4096):
-    counted = scale_reversals(*rng.standard_normal((2, 1000, d)), np.array(RHO) * freezing_scale(d))
+    counted = theory.scale_reversals(*rng.standard_normal((2, 1000, d)), np.array(RHO) * theory.freezing_scale(d))
     frozen[f"d = {d:,}"] = dict(zip(RHO, counted, strict=True))
 plots.reversal_shares(frozen, across="scale, over the freezing scale", border=1.0)
 
@@ -168,16 +105,8 @@ plots.reversal_shares(frozen, across="scale, over the freezing scale", border=1.
 
 # %%
 a, b = np.array([0, -2, -2, -5]), np.array([0, -1, -4, -4])
-verdict, rung = majorises(a, b), dominance_order(a.tolist(), b.tolist())
-at, scales = np.linspace(0, 7, 400)[:, None], np.geomspace(0.05, 8, 200)
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-left.semilogx(scales, max_probability(a, scales) - max_probability(b, scales), color=BLUE)
-left.set(title="ahead at every scale", xlabel="scale", ylabel="confidence of a less that of b", ylim=(0, None))
-for look, k in zip(LOOKS, (2, 3), strict=False):
-    of_a, of_b = (np.maximum(at + x[1:], 0) ** (k - 1) for x in (a, b))
-    right.plot(at, (of_a - of_b).sum(axis=1), color=look.color, linestyle=look.dash, label=f"rung {k}")
-right.set(title="it suffices that one rung is never above 0", xlabel="t [nats]", ylabel="$D_k(t)$")
-_ = right.legend()
+verdict, rung = theory.majorises(a, b), dominance_order(a.tolist(), b.tolist())
+lesson.draw_ladder(a, b)
 
 # %% [markdown]
 # Majorisation is the second rung of a ladder. Where a is ahead at every scale, some rung of it proves so.
@@ -192,7 +121,7 @@ _ = right.legend()
 mini = load_predictor("mini")
 (trace,) = decode(mini, mini.prompts[3], "default", Shape(32, 32, 32))
 rows = [step_logits(trace, mini, step).logits for step in range(31)]
-radii = [stability_radius(logits, 1) for logits in rows]
+radii = [theory.stability_radius(logits, 1) for logits in rows]
 plots.stability(radii)
 
 # %% [markdown]
@@ -202,7 +131,7 @@ plots.stability(radii)
 # of positions is a step function that never falls. These are the 24 open positions of step 8 of the same decode.
 
 # %%
-paths = [threshold_path(rows[8], tau, 0.1, 10.0) for tau in (0.5, 0.7, 0.9, 0.97)]
+paths = [theory.threshold_path(rows[8], tau, 0.1, 10.0) for tau in (0.5, 0.7, 0.9, 0.97)]
 plots.threshold_counts(*paths)
 
 # %% [markdown]
@@ -213,16 +142,8 @@ plots.threshold_counts(*paths)
 
 # %%
 P, REWARDS = np.array([8, 4, 1]), {"ranks as the model does": [2, 1, 0], "does not": [2, 0, 1]}
-raises = {name: scaling_raises_reward(P, reward) for name, reward in REWARDS.items()}
-sets = [list(some) for size in (2, 3) for some in combinations(range(3), size)]
-figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
-for panel, (name, reward) in zip(panels, REWARDS.items(), strict=True):
-    for look, some in zip(LOOKS, sets, strict=False):
-        mean = scaled_reward_mean(np.log(P[some]), np.array(reward)[some], scales)
-        width, words = 4 if mean[-1] < mean[0] else 1.5, " or ".join(map(str, P[some]))
-        panel.semilogx(scales, mean, color=look.color, linestyle=look.dash, linewidth=width, label=words)
-    panel.set(title=f"the reward {name}: {reward}", xlabel="scale $c$", ylabel="mean reward")
-_ = panels[0].legend(title="given the words of weight")
+raises = {name: theory.scaling_raises_reward(P, reward) for name, reward in REWARDS.items()}
+lesson.draw_reward_means(P, REWARDS)
 
 # %% [markdown]
 # The thick line falls: of the two less likely words, the likelier one has the smaller reward.
@@ -236,30 +157,13 @@ _ = panels[0].legend(title="given the words of weight")
 
 
 # %%
-def bent(n):
-    """Logits of n positions of three tokens, made so that each is the best one at some scale."""
-    q = np.linspace(0, 0.4, n)
-    sums, halves = 1 + 0.1 * q - 0.1 * q**2, np.sqrt(2 * q)
-    return -np.stack([0 * q, sums - halves, sums + halves], axis=1)
-
-
 NUMBERS = (2, 4, 8, 16, 32)
-random = [len(selection_path(rng.normal(size=(n, 3)), 1, 1e-3, 100.0).pieces) for n in NUMBERS for _ in range(20)]
-built = [len(selection_path(bent(n), 1, 1e-3, 100.0).pieces) for n in NUMBERS]
-
-# %%
-p, c = np.array([0.5, 0.3, 0.2]), np.linspace(0.1, 3, 30)
-parts = {"$c H_\\infty$": -c * np.log(p.max()), "$(1 - c) H_c$": np.log((p[:, None] ** c).sum(axis=0))}
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-left.plot(c, -np.log(max_probability(np.log(p), c)), linewidth=6, color=PALE, label="$-\\log P(c)$")
-for look, (name, part) in zip(LOOKS, {**parts, "their sum": sum(parts.values())}.items(), strict=False):
-    left.plot(c, part, color=look.color, linestyle=look.dash, label=name)
-left.set(title="probabilities 0.5, 0.3, 0.2", xlabel="scale $c$", ylabel="nats")
-right.plot(np.repeat(NUMBERS, 20) + rng.uniform(-0.5, 0.5, 100), random, ".", color=BLUE, label="random positions")
-right.plot(NUMBERS, built, "s", color=VERMILION, label="made to change often")
-right.plot(NUMBERS, NUMBERS, color=GREY, label="at most n")
-right.set(title="three tokens each", xlabel="positions n", ylabel="turns of the best position")
-_ = left.legend(), right.legend()
+random = [
+    len(theory.selection_path(rng.normal(size=(n, 3)), 1, 1e-3, 100.0).pieces) for n in NUMBERS for _ in range(20)
+]
+built = [len(theory.selection_path(lesson.bent(n), 1, 1e-3, 100.0).pieces) for n in NUMBERS]
+p = [0.5, 0.3, 0.2]
+lesson.draw_entropies_and_turns(p, NUMBERS, random, built, rng.uniform(-0.5, 0.5, 100))
 
 # %% [markdown]
 # ## Findings
@@ -267,26 +171,29 @@ _ = left.legend(), right.legend()
 # Computed from the cells above:
 
 # %%
-ends = {name: shares[name][512].interval() for name in LAWS}
+held = [pairs[name][512].interval() for name in lesson.LAWS]
+limits = [limit for _, limit in lesson.LAWS.values()]
+held = [low <= limit.upper and limit.lower <= high for (low, high), limit in zip(held, limits, strict=True)]
 tight = np.median([min(radius.cheap[1] - 1, 1 - radius.cheap[0]) / radius.radius for radius in radii])
 apart = min(low for low, _ in exchange["mini"]), max(low for low, _ in exchange["mini"])
-gap = np.abs(sum(parts.values()) + np.log(max_probability(np.log(p), c))).max()
-fall = raises["does not"].fall
+surprise, parts = lesson.entropy_parts(p, np.linspace(0.1, 3, 30))
+gap = np.abs(sum(parts.values()) - surprise).max()
+first, last = (frozen[name][0.5].share for name in ("d = 16", "d = 4,096"))
 
 # %%
-held = [low <= LAWS[name][1].upper and LAWS[name][1].lower <= high for name, (low, high) in ends.items()]
-first, last = (frozen[name][0.5].share for name in ("d = 16", "d = 4,096"))
+rises = all(np.diff([len(piece.positions) for piece in path.pieces]).min() > 0 for path in paths)
+fall = raises["does not"].fall
 findings = f"""
 1. With one drawn token a step, the distance from the law is **{max(each[0] for each in parallel.values())}** in every
-   order. Argmax writes **{len(set(argmax))}** texts. The exchange distances of `mini` reach {apart[1]:.2f}, and the
-   least is {apart[0]:.1g}: its conditionals are of **{"no" if apart[1] > 1e-3 else "one"}** joint law.
+   order. Argmax writes **{len({text for text, _ in argmax})}** texts. The exchange distances of `mini` reach
+   {apart[1]:.2f}, and the least is {apart[0]:.1g}: its conditionals are
+   of **{"no" if apart[1] > 1e-3 else "one"}** joint law.
 2. With 512 tokens **{sum(held)} of {len(held)}** intervals hold their limit. Of normal pairs with 64 tokens,
    {100 * counts[64][2:].sum():.1f} % cross more than once.
 3. At half the freezing scale, {100 * first:.1f} % of pairs of 16 tokens are reversed, and {100 * last:.1f} % of 4,096.
 """
 
 # %%
-rises = all(np.diff([len(piece.positions) for piece in path.pieces]).min() > 0 for path in paths)
 Markdown(f"""{findings}
 4. Majorisation fails at m = {verdict.fails_at[0]}, and yet a is **{"never" if verdict.never_behind else "at times"}**
    behind: rung {rung} of the ladder proves it.

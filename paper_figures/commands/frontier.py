@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["FrontierOptions", "add_arguments", "run"]
 
 _USUAL = Shape(32, 16, 32)
-_MARKERS = "os^vD<>ph*"
 _METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8"
 _METHODS += " best-of:8 tilt-sample:0.5 tilt-decode:0.5"
 
@@ -136,28 +135,10 @@ def _tables(result: dict[str, Any], text: Any) -> str:
 def _draw(path: Path, curve: Frontier, points: list[Any], reward: str) -> None:
     import io
 
-    import numpy as np
-    from matplotlib.figure import Figure
-
+    from rws_decode import plots
     from rws_decode.common.files import write_bytes
 
-    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    rewards = [point.reward for point in (*curve.points, *points)]
-    grid = np.linspace(min(rewards), max(rewards), 400)
-    axes.plot([curve.bound(at) for at in grid], grid, color="0.2", label="frontier: no text\nlies to its right")
-    axes.plot([each.log_prob for each in curve.points], [each.reward for each in curve.points], ".", color="0.2")
-    for number, point in enumerate(points):
-        style: dict[str, Any] = {
-            "marker": _MARKERS[number % len(_MARKERS)],
-            "color": f"C{number % 10}",
-            "markerfacecolor": "none",
-        }
-        axes.plot(point.log_prob, point.reward, linestyle="", markersize=8, label=point.strategy, **style)
-    axes.set_xlabel("log-probability of the text (nats)")
-    axes.set_ylabel(f"reward of the text ({reward})")
-    figure.legend(frameon=False, loc="outside right upper")
-    axes.spines[["top", "right"]].set_visible(False)
+    texts = {point.strategy: (point.log_prob, point.reward) for point in points}
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+    plots.frontier(curve, texts, reward).savefig(picture, format="png", dpi=150, metadata={"Software": None})
     write_bytes(path, picture.getvalue())

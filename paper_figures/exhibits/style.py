@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -84,9 +85,19 @@ def styled() -> Iterator[None]:
         yield
 
 
+class Sheet(Figure):
+    """A figure that belongs to no window; a notebook shows it as the value of its cell, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        with styled():
+            self.savefig(picture, format="png", dpi=100, metadata={"Software": None})
+        return picture.getvalue()
+
+
 def figure(width: float, height: float) -> Figure:
     """Return an empty figure of that size in inches, belonging to no window and to no global state."""
-    return Figure(figsize=(width, height))
+    return Sheet(figsize=(width, height))
 
 
 def panel_title(axes: Axes, text: str) -> None:

@@ -8,7 +8,7 @@ Run time: half a minute, shared with the exhibits of the same study.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,11 +36,22 @@ from paper_figures.studies.summaries.evidence_words import MADE
 from rws_decode.common.palette import GREEN, PURPLE, SKY
 from rws_theory.printed import printed_in
 
-__all__ = ["Glance", "compute", "draw", "exhibit"]
+__all__ = [
+    "Glance",
+    "compute",
+    "draw",
+    "draw_controls",
+    "draw_frontier",
+    "exhibit",
+    "finding",
+    "shown_arms",
+    "with_controls",
+]
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _SIZE = 4.5, 4.0  # inches of each figure
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
+_PATHS = "temperature", "rws"
 _LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
 
@@ -57,33 +68,44 @@ class Glance:
 def compute(runs: Path) -> Glance:
     """Read the study; MissingRun if there is neither a run nor a record."""
     evidence = evidence_of(runs)
-    rows = [
+    return Glance(evidence, reward_frontier.compute(runs), with_controls(comparisons_of(evidence)))
+
+
+def with_controls(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Return RWS minus the controls that have its factors and not its reward, by main measures, where intervals end."""
+    return tuple(
         row
-        for row in comparisons_of(evidence)
+        for row in rows
         if row.arm.method in MADE and row.measure in main_measures(row.world) and np.isfinite([row.low, row.high]).all()
-    ]
-    return Glance(evidence, reward_frontier.compute(runs), tuple(rows))
+    )
+
+
+def shown_arms(arms: Iterable[Arm]) -> list[Arm]:
+    """Return the arms that `draw_frontier` shows: a few methods, and the paths of temperature and of RWS."""
+    known = dict.fromkeys(arms)
+    paths = [arm for method in _PATHS for arm in path_of(known, method) if (arm.number or 1.0) >= _LEAST_SCALE]
+    return list(dict.fromkeys([*(arm for arm in _SHOWN if arm in known), *paths]))
 
 
 def draw(data: Glance) -> tuple[Figure, Figure, Figure]:
     """Draw the frontier, the forest of controls, and the printed Table 8."""
-    return _frontier(data.frontier), _forest(data.comparisons), _table8()
+    return draw_frontier(data.frontier), draw_controls(data.comparisons), _table8()
 
 
-def _frontier(data: Frontiers) -> Figure:
-    picture = figure(*_SIZE)
+def draw_frontier(data: Frontiers, size: tuple[float, float] = _SIZE) -> Figure:
+    """Draw the frontier, the paths of temperature and RWS, and a few other methods below it; size in inches."""
+    picture = figure(*size)
     axes = picture.subplots()
     if len(data.curve):
         axes.plot(*data.curve.T, color=GREY, linewidth=2.4)
-    shown = [arm for arm in _SHOWN if arm in data.places]
-    for method in ("temperature", "rws"):
-        path = [arm for arm in path_of(data.places, method) if (arm.number or 1.0) >= _LEAST_SCALE]
+    shown = shown_arms(data.places)
+    for method in _PATHS:
         look = FAMILIES[method]
+        path = [arm for arm in path_of(data.places, method) if arm in shown]
         middle = [[data.places[arm][side].mean for arm in path] for side in (0, 1)]
         axes.plot(*middle, color=look.color, linewidth=1.1, linestyle=look.dash)
-        shown += path
     labels = [Label(x, y, "", GREY) for x, y in data.curve.tolist()[::6]]
-    for arm in dict.fromkeys(shown):
+    for arm in shown:
         x, y = data.places[arm]
         draw_arm(axes, arm, x, y, label=None, zorder=4 if arm.method == "rws" else 3)
         labels.append(Label(x.mean, y.mean, _short(arm), FAMILIES[family_of(arm)].color))
@@ -104,8 +126,9 @@ def _short(arm: Arm) -> str:
     return names.get(arm.method) or title_of(arm)
 
 
-def _forest(rows: Sequence[Comparison]) -> Figure:
-    picture = figure(*_SIZE)
+def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE) -> Figure:
+    """Draw RWS minus each control of `with_controls` in margins of equivalence, with intervals; size in inches."""
+    picture = figure(*size)
     axes = picture.subplots()
     settings = list(dict.fromkeys((row.world, row.drawn, row.measure, row.scale) for row in rows))
     axes.axvspan(-1, 1, color="#d9e6f2", zorder=0, linewidth=0)
@@ -181,16 +204,17 @@ def exhibit(runs: Path) -> Exhibit:
         return Exhibit(
             title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs)
         )
-    finding = _finding(data.comparisons)
+    claim = finding(data.comparisons)
     pictures = tuple(
         Picture(f"glance_{name}", drawn, caption, alt)
         for (name, (caption, alt)), drawn in zip(_captions(data).items(), draw(data), strict=True)
     )
-    said = Story(finding, _gain(data), "", pictures[0].stem)
-    return Exhibit(title, pictures, conclusions=(finding,), inputs=inputs_of(runs), story=said)
+    said = Story(claim, _gain(data), "", pictures[0].stem)
+    return Exhibit(title, pictures, conclusions=(claim,), inputs=inputs_of(runs), story=said)
 
 
-def _finding(rows: Sequence[Comparison]) -> str:
+def finding(rows: Sequence[Comparison]) -> str:
+    """Return what RWS minus its controls comes to, in three sentences."""
     count, alike = alike_settings(rows)
     more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
     share = more / count if count else 0.0

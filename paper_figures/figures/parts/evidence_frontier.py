@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,7 +45,8 @@ def mean_frontier(evidence: Recorded, world: str) -> NDArray[np.float64]:
     return np.column_stack([best[:, 0] / WORLDS[world].length, (best[:, 1] - guide.mean) / guide.std])
 
 
-def regrets_of(evidence: Recorded, world: str) -> dict[Arm, Interval]:
-    """Return the mean regret of each arm in nats with its interval, the least first."""
-    regrets = {arm: interval_of(frame, "regret") for arm, frame in arms_of(evidence, world).items()}
+def regrets_of(evidence: Recorded, world: str, only: Collection[Arm] | None = None) -> dict[Arm, Interval]:
+    """Return the mean regret of each arm in nats with its interval, the least first; `only` of these if given."""
+    arms = arms_of(evidence, world)
+    regrets = {arm: interval_of(arms[arm], "regret") for arm in arms if only is None or arm in only}
     return dict(sorted(((a, i) for a, i in regrets.items() if i is not None), key=lambda item: item[1].mean))

@@ -146,28 +146,33 @@ def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
 
 
 def compare(
-    answers: pandas.DataFrame, tuned: Mapping[str, float | None], *, seed: int = 0, resamples: int = RESAMPLES
+    answers: pandas.DataFrame,
+    tuned: Mapping[str, float | None],
+    *,
+    main: bool = False,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> list[Comparison]:
     """Return RWS minus each other arm, for every world, sampling, measure and s_R.
 
     answers: as `summaries.evidence.answers_of` has them, with the better of two scales. tuned: world -> c chosen on
-    validation prompts. The same seed gives the same numbers.
+    validation prompts. main: by the main measures alone; each measure has its own draws and its own correction, so
+    the rows are the same. The same seed gives the same numbers.
     """
     rows: list[Comparison] = []
     for world, scale in tuned.items():
         arms = arms_of(answers, world)
         for drawn in (False, True):
-            for measure in measures_of(world):
+            for measure in main_measures(world) if main else measures_of(world):
                 rows += _family(arms, world, drawn, measure, scale, seed, resamples)
     return rows
 
 
-@lru_cache(maxsize=2)
-def comparisons_of(record: Recorded) -> tuple[Comparison, ...]:
-    """Return the comparisons of a record, computed once for all exhibits that show them."""
-    return tuple(
-        compare(record.answers, {world: tuned_of(record.answers, world) for world in worlds_of(record.answers)})
-    )
+@lru_cache(maxsize=4)
+def comparisons_of(record: Recorded, main: bool = False) -> tuple[Comparison, ...]:
+    """Return the comparisons of a record, computed once for all exhibits that show them; main: as `compare` has it."""
+    tuned = {world: tuned_of(record.answers, world) for world in worlds_of(record.answers)}
+    return tuple(compare(record.answers, tuned, main=main))
 
 
 def difference_interval(

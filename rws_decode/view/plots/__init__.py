@@ -4,6 +4,7 @@ Each function takes an object and returns a figure; the caption below it says, i
 
 - `order` : when each position of an answer was committed, of one trace or of two side by side.
 - `order_map` : when each position was committed, over many prompts, a strategy beside others.
+- `order_spread`, `entropy_left` : one text in several orders; what is open as tokens are committed.
 - `step`, `steps` : what one step ranked and committed; the reward and the factor of every step.
 - `confidence_curves` : the exact confidence of positions at every scale, with the proved crossings.
 - `selection` : which positions are among the k most confident at each scale.
@@ -12,6 +13,7 @@ Each function takes an object and returns a figure; the caption below it says, i
 - `comparison` : several strategies on the same prompts.
 - `stability` : how far the scale may move at each step before other positions are chosen.
 - `threshold_counts` : how many positions reach a threshold at each scale.
+- `frontier` : how far texts lie from the best log-probability of their reward, in an exact world.
 - `intervals` : numbers with their intervals against another number, a line for each series.
 - `reversal_shares` : how often the order of two positions reverses, with intervals and limits.
 
@@ -32,8 +34,10 @@ from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.comparisons import comparison
 from rws_decode.view.plots.curves import confidence_curves
 from rws_decode.view.plots.decode_steps import step, steps
+from rws_decode.view.plots.frontiers import frontier
 from rws_decode.view.plots.intervals import intervals
 from rws_decode.view.plots.order_maps import order_map
+from rws_decode.view.plots.paths import entropy_left, order_spread
 from rws_decode.view.plots.reversals import reversal_shares
 from rws_decode.view.plots.scale_paths import reward_against_scale, scale_path
 from rws_decode.view.plots.selected import selection
@@ -45,9 +49,12 @@ __all__ = [
     "caption",
     "comparison",
     "confidence_curves",
+    "entropy_left",
+    "frontier",
     "intervals",
     "order",
     "order_map",
+    "order_spread",
     "reversal_shares",
     "reward_against_scale",
     "scale_path",

@@ -22,6 +22,7 @@ from matplotlib.text import Text
 from rws_decode import (
     RWS,
     Confidence,
+    PathDiagnostics,
     Savings,
     ScalePath,
     Shape,
@@ -50,9 +51,12 @@ from rws_theory import (
     stability_radius,
     threshold_path,
 )
+from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
+CURVE = frontier(NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2), [0.0, 1.0], 3)
+PATH = PathDiagnostics(np.array([2, 1, 1]), np.array([-1.0, -0.5, 0.0]), np.array([4.0, 2.0, 1.0]), 3)
 SHAPE, LONG = Shape(12, 6, 6), Shape(16, 16, 16)
 
 
@@ -135,6 +139,9 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
         "comparison": plots.comparison(comparison),
         "stability": plots.stability([stability_radius(ranked.logits, k) for k in (1, 2)]),
         "threshold_counts": plots.threshold_counts(threshold_path(ranked.logits, 0.5, 0.1, 32.0)),
+        "order_spread": plots.order_spread({"exact": [-1.0, -1.0]}),
+        "entropy_left": plots.entropy_left({"one path": [PATH]}),
+        "frontier": plots.frontier(CURVE, {"a text": (-3.0, 1.0)}),
         "reversal_shares": plots.reversal_shares(
             {"drawn": {8: ReversalShare(2, 9)}}, {"drawn": reversal_limit("gumbel")}
         ),
@@ -216,6 +223,13 @@ def test_misuse_is_refused_in_one_line(
         "shares holds nothing: a name with numbers and their shares": lambda: plots.reversal_shares({"drawn": {}}),
         "limits holds 'other': one of drawn is needed": lambda: plots.reversal_shares(
             {"drawn": {8: ReversalShare(2, 9)}}, {"other": reversal_limit("gumbel")}
+        ),
+        "values holds 'a' of shape (1,): at least two finite log-likelihoods": lambda: plots.order_spread({"a": [1.0]}),
+        "values holds 'a' of shape (2,): at least two finite": lambda: plots.order_spread({"a": [1.0, np.nan]}),
+        "values holds nothing: a name with log-likelihoods": lambda: plots.order_spread({}),
+        "paths holds nothing: a name with what path_diagnostics(": lambda: plots.entropy_left({"default": []}),
+        "texts holds 'a text', 8.06 nats above the frontier: give texts of its own": lambda: plots.frontier(
+            CURVE, {"a text": (6.0, 1.0)}
         ),
         "shares holds the number 0: tokens of each position are drawn on": lambda: plots.reversal_shares(
             {"drawn": {0: ReversalShare(2, 9)}}
@@ -628,6 +642,39 @@ def test_rewards_that_no_path_knows_are_refused(temperatures: ScalePath) -> None
     with pytest.raises(ValueError, match=r"paths hold no rewards: make them by scale_path\(..., reward=...\)"):
         plots.scale_path(temperatures, reward=True)
     assert len(plots.reward_against_scale(temperatures).axes) == 1  # the log-probability, which the world knows
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_of_orders_is_less_its_mean() -> None:
+    figure = plots.order_spread({"even": [-2.0, -2.0, -2.0], "uneven": [-1.0, -4.0, -4.0]})
+    (axes,) = figure.axes
+    even, uneven = (np.asarray(line.get_xdata()) for line in axes.lines)
+    assert even.tolist() == [0.0, 0.0, 0.0] and uneven.tolist() == [2.0, -1.0, -1.0]
+    assert labels(axes, "y") == ["even", "uneven"] and "0 nats (even) and 1.73 nats (uneven)" in plots.caption(figure)
+
+
+def test_entropy_is_drawn_where_tokens_are_committed_and_averaged_over_decodes() -> None:
+    other = replace(PATH, entropy_left=np.array([6.0, 4.0, 3.0]))
+    figure = plots.entropy_left({"two": [PATH, other]})
+    assert marks(figure.axes[0], "two") == ([0, 1, 2, 3], [5.0, 4.0, 3.0, 2.0])
+    assert plots.caption(figure) == "Means of 2 decodes."
+
+
+# --- the frontier -----------------------------------------------------------------------------------------------------
+
+
+def test_texts_at_one_place_share_a_marker_to_the_left_of_the_frontier() -> None:
+    figure = plots.frontier(CURVE, {"a": (-3.0, 1.0), "b": (-3.0, 1.0), "c": (-9.0, 2.0)})
+    (axes,) = figure.axes
+    assert marks(axes, "a\nb") == ([-3.0], [1.0]) and marks(axes, "c") == ([-9.0], [2.0])
+    bounds, rewards = marks(axes, "the frontier")
+    assert bounds == pytest.approx([CURVE.bound(reward) for reward in rewards])
+    assert (rewards[0], rewards[-1]) == (0.0, 3.0)
+    said = f"The nearest text is of a, {CURVE.regret(-3.0, 1.0):.3g} nats to its left, and the furthest of c, "
+    assert said in plots.caption(figure)
+    assert plots.caption(plots.frontier(CURVE)) == "No text lies to the right of the line."
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------

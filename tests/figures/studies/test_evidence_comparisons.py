@@ -21,6 +21,7 @@ from paper_figures.studies.summaries.evidence_comparisons import (
     chosen_scales,
     compare,
     comparisons_of,
+    main_measures,
     rivals_of,
 )
 from paper_figures.studies.summaries.evidence_frontier import distance_of, missing_reward
@@ -136,6 +137,11 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     first, second = (compare(answers, {"english:era": 0.5}, seed=3, resamples=199) for _ in range(2))
     assert first == second
     assert {row.measure for row in first} == set(measures_of("english:era"))
+
+
+def test_the_main_measures_alone_give_the_same_rows() -> None:
+    main = set(comparisons_of(record(), main=True))
+    assert main == {row for row in comparisons_of(record()) if row.measure in main_measures(row.world)}
 
 
 def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:

@@ -1,0 +1,149 @@
+"""The recorded study as lesson 10 shows it: where methods lie, RWS minus its controls, and what n prompts can see.
+
+Each function takes the record that ships (`paper_figures.recorded.recorded`), or what another function here returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_figures.exhibits.evidence import arms_of, difference_of
+from paper_figures.exhibits.style import figure, styled
+from paper_figures.figures import at_a_glance, reward_frontier
+from paper_figures.figures.reward_frontier import WORLD, Frontiers
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.equivalence import least_difference, least_net_rate
+from paper_figures.statistics.intervals import Interval
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
+from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
+from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
+from paper_figures.table import to_markdown
+from rws_decode.common.palette import LOOKS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from paper_figures.statistics.frontier_points import FrontierText
+    from rws_decode.predictors import WorldPredictor
+    from rws_theory.worlds import Frontier
+
+__all__ = [
+    "WORLD",
+    "controls_of",
+    "difference",
+    "draw_controls",
+    "draw_frontier",
+    "draw_least",
+    "least_of",
+    "places_of",
+    "texts_to_read",
+]
+
+
+def places_of(record: Recorded) -> Frontiers:
+    """Return the frontier of exact English, and where the paths of temperature and RWS and a few others lie."""
+    return reward_frontier.frontiers_of(record, at_a_glance.shown_arms(arms_of(record, WORLD)))
+
+
+def draw_frontier(places: Frontiers) -> Figure:
+    """Draw them: mean log p against mean reward, with 95 % intervals."""
+    with styled():
+        return at_a_glance.draw_frontier(places, (8.5, 5.0))
+
+
+def difference(record: Recorded, first: Arm, second: Arm, measure: str = "regret") -> Interval:
+    """Return the mean of first - second in exact English over the same prompts, with its 95 % interval.
+
+    measure: "regret", nats below the frontier, or a column of `paper_figures.exhibits.evidence.MEASURES`. ValueError
+    for an arm that the study does not have, and for a measure that its answers lack.
+    """
+    arms = arms_of(record, WORLD)
+    for arm in (first, second):
+        if arm not in arms:
+            raise ValueError(f"the record has no {arm}: such as Arm('rws', 8.0) or Arm('schedule', 8.0) are needed")
+    interval = difference_of(arms[first], arms[second], measure)
+    if interval is None:
+        raise ValueError(f"measure is {measure!r}, which an answer lacks: such as 'regret' or 'reward_sd' is needed")
+    return interval
+
+
+def controls_of(record: Recorded) -> tuple[Comparison, ...]:
+    """Return RWS minus each control that keeps its factors but not its reward, by the two main measures of a world.
+
+    These rows are those of the study: the same draws, and the same correction for many comparisons.
+    """
+    return at_a_glance.with_controls(comparisons_of(record, main=True))
+
+
+def draw_controls(rows: Sequence[Comparison]) -> Figure:
+    """Draw them in margins, with 95 % intervals and the band of what is too small to matter."""
+    with styled():
+        return at_a_glance.draw_controls(rows, (8.5, 5.4))
+
+
+def texts_to_read(curve: Frontier, texts: Sequence[FrontierText], predictor: WorldPredictor) -> str:
+    """Return a table of texts in Markdown, likeliest first; methods that write one text share a row."""
+    rows = [("**the best**", p.log_prob, p.reward, 0.0, tuple(p.tokens.tolist())) for p in curve.points]
+    methods: dict[tuple[int, ...], list[FrontierText]] = {}
+    for text in texts:
+        methods.setdefault(tuple(text.tokens), []).append(text)
+    rows += [
+        (", ".join(each.strategy for each in same), same[0].log_prob, same[0].reward, same[0].regret, tokens)
+        for tokens, same in methods.items()
+    ]
+    names = ("whose", "log p, nats", "reward", "below the frontier, nats", "text")
+    rows.sort(key=lambda row: -row[1])
+    shown = [(who, f"{p:.1f}", f"{r:.1f}", f"{g:.1f}", predictor.words.text(tokens)) for who, p, r, g, tokens in rows]
+    return to_markdown([dict(zip(names, row, strict=True)) for row in shown])
+
+
+def least_of(
+    record: Recorded, rows: Sequence[Comparison], numbers: Sequence[int], control: str = "swapped", scale: float = 8.0
+) -> dict[str, NDArray[np.float64]]:
+    """Return the least true difference, in margins, that so many prompts show with 80 % power: name -> [numbers].
+
+    They are of greedy RWS at s_R = `scale` less a control, as set RWS with another prompt's rewards, and differ from
+    prompt to prompt as in the record. NaN: so few prompts differ that even a win on all of them is found less often.
+    """
+    least = {}
+    for row in rows:
+        if (row.arm.method, row.scale, row.drawn) == (control, scale, False):
+            arms = whole_arms(record.answers, row.world)
+            scores = [scores_of(arms[arm], row.world, row.measure) for arm in (Arm("rws", scale), row.arm)]
+            values = differences_of(row.measure, *scores)
+            found = [_least(row.measure, values, n) for n in numbers]
+            name = f"{WORLDS[row.world].model}: {MEASURES[row.measure].title}"
+            least[name] = np.array([np.nan if one is None else one / row.margin for one in found])
+    return least
+
+
+def _least(measure: str, values: NDArray[np.float64], n: int) -> float | None:
+    if MEASURES[measure].kind == "share":
+        share = float((values != 0).mean())
+        return least_net_rate(share, n) if share else None
+    return least_difference(values, n)
+
+
+def draw_least(least: Mapping[str, NDArray[np.float64]], numbers: Sequence[int], marked: Sequence[int]) -> Figure:
+    """Draw what `least_of` returned against the number of prompts, with upright lines at the marked numbers."""
+    with styled():
+        picture = figure(8.5, 4.2)
+        axes = picture.subplots()
+        axes.axhspan(0, 1, color="#d9e6f2", zorder=0, linewidth=0, label="too small to matter")
+        for look, (name, values) in zip(LOOKS, least.items(), strict=False):
+            axes.plot(numbers, values, color=look.color, linestyle=look.dash, label=name)
+        for n in marked:
+            axes.axvline(n, color="black", linewidth=0.8, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_xticks(list(marked), [f"{n:,}" for n in marked])
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(0, None)
+        axes.set_xlabel("prompts")
+        axes.set_ylabel("least difference seen  [margins]")
+        axes.legend(loc="upper right")
+    return picture

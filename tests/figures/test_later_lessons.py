@@ -1,0 +1,166 @@
+"""What lessons 6 to 10 compute for themselves, against slow counts and what their records hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from evidence_records import evidence_record
+from interactive_pages import data_of
+from scipy.stats import binomtest, multinomial
+
+from paper_figures.lessons import orders, own_traces, printed_tables, proved, reward_matters
+from paper_figures.recorded import Recorded
+from paper_figures.statistics.equivalence import least_difference, t_test_power
+from paper_figures.statistics.frontier_points import FrontierText
+from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.summaries.evidence_measures import MEASURES
+from rws_decode import Shape, decode, diff, load_predictor
+from rws_decode.predictors import WorldPredictor
+from rws_theory import selection_path
+from rws_theory.printed import printed_in
+from rws_theory.worlds import Frontier, FrontierPoint
+
+# --- lesson 6 ---------------------------------------------------------------------------------------------------------
+
+
+def test_why_two_runs_parted_is_said_with_and_without_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    english, shape = load_predictor("english"), Shape(12, 6, 12)
+    prompt = english.examples[0]["prompt"]
+    first, second = (decode(english, prompt, name, shape)[0] for name in ("default", "temperature:8"))
+    assert own_traces.why_parted(None, None) == "no second trace was given (`RWS_TRACE_BESIDE`)."
+    assert own_traces.why_parted(diff(first, first), None) == "the runs do not part."
+    alone, explained = diff(first, second), diff(first, second, english)
+    assert alone.parting is not None and alone.parting.reversals
+    said = own_traces.why_parted(alone, None)
+    assert said.startswith(f"they part at step {alone.parting.step}, where these positions changed places: ")
+    assert said.endswith("At which factor the files do not say.")
+    assert own_traces.why_parted(alone, explained).endswith("the crossing is **proved**.")
+    monkeypatch.setenv("RWS_TRACE", "mine.parquet")
+    monkeypatch.delenv("RWS_TRACE_BESIDE", raising=False)
+    assert own_traces.paths("unused") == (Path("mine.parquet"), None)
+
+
+# --- lesson 7 ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
+    rows = printed_in("table1_win_rate")["rows"][:2]
+    data = data_of(printed_tables.power_page(rows))
+    assert data["at"] == list(printed_tables.SIZES) and data["names"] == [row["model"] for row in rows]
+    seen, wide = data["cases"]
+    win, loss, n = rows[0]["win"] / 100, rows[0]["default_win"] / 100, 10
+    chance = 0.0  # every number of wins and losses that the exact test calls different
+    for won, lost in product(range(n + 1), repeat=2):
+        if 0 < won + lost <= n and binomtest(won, won + lost).pvalue <= 0.05:
+            chance += multinomial.pmf([won, lost, n - won - lost], n, [win, loss, 1 - win - loss])
+    assert seen["bars"][0]["values"][0][0] == pytest.approx(chance, abs=1e-4)
+    low, high = printed_tables.net_interval(rows[0]["win"], rows[0]["default_win"], n)
+    assert wide["bars"][0]["values"][0][0] == pytest.approx((high - low) / 2, rel=1e-3)
+    assert all(line["values"] == sorted(line["values"]) for line in seen["lines"])
+
+
+def test_the_folder_of_the_reader_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RWS_RUNS", "my-runs")
+    assert printed_tables.runs_of("unused") == Path("my-runs")
+
+
+# --- lesson 8 ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_token_at_a_time_every_order_of_an_exact_world_gives_log_p_of_the_text() -> None:
+    english, rng = load_predictor("english"), np.random.default_rng(0)
+    assert isinstance(english, WorldPredictor)
+    predictor, prompt, tokens = text = orders.greedy_text(english, english.examples[0]["prompt"], 5)
+    expected = english.world.log_prob(np.array(tokens), predictor.encode_prompt(prompt))
+    assert orders.in_random_orders(text, 1, 4, rng) == pytest.approx([expected] * 4)
+    assert np.ptp(orders.in_random_orders(text, 5, 4, rng)) < 1e-9 and len(orders.circulations(text)) == 4
+    assert orders.circulations(text) == pytest.approx(0.0, abs=1e-9)
+
+
+# --- lesson 9 ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_drawn_token_a_step_writes_the_law_and_the_likeliest_token_does_not() -> None:
+    table = np.random.default_rng(0).integers(1, 30, (3, 3, 3))
+    distances = proved.distances_of_orders(table)
+    assert {name: each[0] for name, each in distances.items()} == dict.fromkeys(distances, 0)
+    # Three copies at once, drawn apart: p has three texts of 1/3, and each is written with probability 1/27.
+    assert distances["four copies of a token"][-1] == Fraction(8, 9) and not any(distances["independent tokens"])
+    for text, distance in proved.argmax_texts(table):
+        assert distance == 1 - Fraction(int(table[text]), int(table.sum()))
+
+
+def test_positions_made_to_change_often_are_each_the_best_one_once() -> None:
+    path = selection_path(proved.bent(6), 1, 1e-3, 100.0)
+    assert sorted(row for piece in path.pieces for row in piece.selected) == list(range(6))
+
+
+def test_the_pictures_of_proved_results_hold_what_is_proved() -> None:
+    surprise, parts = proved.entropy_parts([0.5, 0.3, 0.2], np.array([0.5, 1.0, 2.0]))
+    assert surprise == pytest.approx(sum(parts.values())) and surprise[1] == pytest.approx(np.log(2))
+    ladder = proved.draw_ladder(np.array([0.0, -2, -2, -5]), np.array([0.0, -1, -4, -4]))
+    leads, (second, third) = ladder.axes[0].lines[0].get_ydata(), (line.get_ydata() for line in ladder.axes[1].lines)
+    assert np.min(leads) > 0 and np.max(second) > 0.5 and np.max(third) < 1e-12  # but for rounding
+    means = proved.draw_reward_means(np.array([8, 4, 1]), {"does not": [2, 0, 1]})
+    falls = [line.get_linewidth() for line in means.axes[0].lines if np.diff(line.get_ydata())[0] < 0]
+    assert falls == [4]
+
+
+# --- lesson 10 --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def record() -> Recorded:
+    return evidence_record()
+
+
+def test_the_places_are_those_of_the_paths_and_the_pictures_show_themselves(record: Recorded) -> None:
+    places = reward_matters.places_of(record)
+    assert {arm.method for arm in places.places} >= {"rws", "temperature", "default"}
+    assert all(arm.number is None or arm.number >= 0.5 for arm in places.places if arm.method == "temperature")
+    rows = reward_matters.controls_of(record)
+    assert {row.arm.method for row in rows} == {"constant", "schedule", "swapped"}
+    least = reward_matters.least_of(record, rows, [16, 400], "constant")
+    drawn = [reward_matters.draw_frontier(places), reward_matters.draw_controls(rows)]
+    for figure in (*drawn, reward_matters.draw_least(least, [16, 400], [16, 400])):
+        assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined] - what a notebook calls
+
+
+def test_a_difference_is_of_pairs_and_unknown_arms_are_named(record: Recorded) -> None:
+    arms = reward_matters.places_of(record).arms
+    first, second = (arms[arm]["regret"] for arm in (Arm("rws", 8.0), Arm("default")))
+    difference = reward_matters.difference(record, Arm("rws", 8.0), Arm("default"))
+    assert difference.mean == pytest.approx((first - second).mean()) and difference.low <= difference.mean
+    with pytest.raises(ValueError, match=r"the record has no Arm\(method='rws', number=7.0") as refused:
+        reward_matters.difference(record, Arm("rws", 7.0), Arm("default"))
+    assert "\n" not in str(refused.value)
+
+
+def test_the_least_difference_is_seen_in_four_of_five_studies(record: Recorded) -> None:
+    rows = reward_matters.controls_of(record)
+    (row,) = (r for r in rows if (r.measure, r.arm, r.drawn) == ("reward", Arm("constant", 8.0), False))
+    least = reward_matters.least_of(record, rows, [row.n, 4 * row.n], "constant")
+    assert next(iter(least)) == "english: reward" and least["english: reward"][0] == pytest.approx(
+        row.least / row.margin
+    )
+    sd = row.least / least_difference(1.0, row.n)  # type: ignore[operator]
+    for n, margins in zip((row.n, 4 * row.n), least["english: reward"], strict=True):
+        assert t_test_power(margins * MEASURES["reward"].margin, sd, n) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_methods_of_one_text_share_a_row_and_the_likeliest_is_first() -> None:
+    english = load_predictor("english")
+    assert isinstance(english, WorldPredictor)
+    best = FrontierPoint(0.0, -3.0, 1.0, np.array([5, 6]))
+    curve = Frontier((best,), ((0.0, -3.0),), True)
+    texts = [FrontierText(name, -4.5, 0.5, 1.5, [7, 8]) for name in ("a", "b")]
+    _, _, *rows = reward_matters.texts_to_read(curve, texts, english).strip().splitlines()
+    assert [row.split(" | ")[:4] for row in rows] == [
+        ["| **the best**", "-3.0", "1.0", "0.0"],
+        ["| a, b", "-4.5", "0.5", "1.5"],
+    ]
+    assert rows[1].endswith(f"| {english.words.text([7, 8])} |")
