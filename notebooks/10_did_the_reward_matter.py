@@ -47,8 +47,9 @@ from rws_theory.worlds import frontier
 # ## How far from the best?
 #
 # Each mark is the mean of a method over 400 prompts of `english`. To the right, its texts are more probable; further
-# up, they have more reward. No method can lie above the grey curve: it joins the best texts for each weight of the
-# reward. The blue path is temperature `c`, and the orange one RWS by its scale $s_R$.
+# up, they have more reward, in standard deviations of the reward model `era`. No method can lie above the grey curve: it
+# joins the best texts for each weight of the reward. The blue path is temperature, which multiplies all logits by a
+# constant c. The orange one is RWS, by its scale s_R. The default has c = 1.
 
 # %%
 record = recorded()
@@ -56,20 +57,20 @@ places = lesson.places_of(record)
 lesson.draw_frontier(places)
 
 # %% [markdown]
-# A method that follows the reward goes up, as decoding the *tilt* $p \, e^{R} / Z$ does. The two paths stay together,
-# far below the curve. But a picture is no test.
+# A method that follows the reward goes up, as decoding the *tilt* does: the world's law times exp(reward). Both paths
+# stay low, far from the curve. But a picture is no test.
 
 # %% [markdown]
 # ## RWS minus what it would do without the reward
 #
-# Three controls have the factors of RWS, and not its reward. *Its constant* is the mean factor of the same decode. *Its
-# schedule* is the mean factor of each step over all prompts. *Other rewards* are those of another prompt. If the reward
-# matters, RWS differs from all three.
+# Three controls do not follow the reward of the text that is being written. *Its mean factor* is a constant, that of the
+# same decode. *Its mean factor by step*, the schedule, is that of all prompts. The third takes *another prompt's
+# rewards*. If the reward matters, RWS differs from all three.
 #
-# A difference is drawn in *margins*. Within one margin, in the band, it is too small to matter. No margin follows from
-# the results: 0.1 deviations of reward, 0.057 nats a word of log p, 11 points of the net win rate by another judge, and
-# 5 points of coherent answers. A filled mark is a difference that is real after correction for all comparisons. The
-# number at the left is $s_R$.
+# A difference is drawn in *margins*, which were fixed before the controls were run: 0.1 deviations of reward, 0.057 nats
+# a word of log p, 11 points of the net win rate by another judge (wins), and 5 points of answers that break no rule
+# (coherent). In the band it is too small to matter. A filled mark is a difference that is real after correction for all
+# comparisons; it may still be small. "Drawn" means that tokens are drawn at random.
 
 # %%
 rows = lesson.controls_of(record)
@@ -106,9 +107,9 @@ Markdown(f"**{prompt}** ...\n\n{lesson.texts_to_read(curve, texts, english)}")
 # %% [markdown]
 # ## How many prompts does it take?
 #
-# The least true difference that a study of so many prompts sees with a probability of 80 %, for RWS at $s_R = 8$ less
-# RWS with other rewards. A line begins where enough prompts differ to see any difference at all. Only where it has come
-# down into the band can a study tell "no difference that matters" from "not seen".
+# The least true difference that a study of so many prompts finds with 80 % power, for RWS at s_R = 8 minus RWS with
+# another prompt's rewards. A line begins where enough prompts differ to find any difference at all. Only where it has
+# come down into the band can a study tell "no difference that matters" from "not found". Other comparisons vary more.
 
 # %%
 SIZES = (16, 160, 400)
@@ -123,14 +124,19 @@ lesson.draw_least(lesson.least_of(record, rows, numbers), numbers, (*SIZES, 1600
 # %%
 regret = {arm: interval.mean for arm, interval in places.regrets.items() if arm.method in ("rws", "temperature")}
 nearest, chosen = min(regret, key=regret.get), chosen_scale(record, lesson.WORLD)
+warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.get)
 schedule = lesson.difference(record, nearest, nearest._replace(method="schedule"))
 gain = lesson.difference(record, chosen, Arm("default"), "reward_sd")
 rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
+
+# %%
 first = f"""
-1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats below it. Its schedule,
-   which reads no reward, is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
+1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
+   best temperature, {title_of(warm)}, is {regret[warm] - regret[nearest]:.1f} nats further. The schedule of that RWS, which
+   reads no reward, is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
    {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
-   It has {rest.mean:.2f} more than its schedule: **{1 - rest.mean / gain.mean:.0%}** of the gain needs no reward.
+   It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
+   prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
 """
 
 # %%
@@ -139,7 +145,8 @@ swapped = [row.verdict for row in rows if row.arm.method == "swapped"]
 second = f"""
 2. With another prompt's rewards, RWS does less than with its own in **{swapped.count("RWS more")} of {len(swapped)}**
    settings, more in {swapped.count("RWS less")}, and the same within a margin in {swapped.count("equivalent")}. It does
-   more than all three controls in **{len(alike["RWS more"])} of {count}**, and less in {len(alike["RWS less"])}.
+   more than all three controls in **{len(alike["RWS more"])} of {count}**, and less than all in
+   {len(alike["RWS less"])}.
 """
 
 # %%
@@ -157,10 +164,11 @@ least = np.array(list(lesson.least_of(record, rows, SIZES).values())).T
 spans = [f"{np.nanmin(each):.1f} to {np.nanmax(each):.1f} margins" for each in least]
 none, enough = np.isnan(least).sum(axis=1), int((least[2] <= 1).sum())
 Markdown(f"""{first}{second}{third}
-4. With 16 prompts the least difference seen is {spans[0]}, and {none[0]} of {len(least[0])} measures see none at all.
-   With 160 it is {spans[1]}, and {none[1]} sees none. With 400 it is {spans[2]}: **{enough} of {len(least[2])}**
-   measures can see a margin.
+4. With 16 prompts the least difference that is found is {spans[0]}, and {none[0]} of {len(least[0])} measures find none
+   at all. With 160 it is {spans[1]}, and {none[1]} finds none. With 400 it is {spans[2]}: in this comparison
+   **{enough} of {len(least[2])}** measures can find a margin.
 
-In these two worlds the reward **{"seldom" if 4 * len(alike["RWS more"]) < count else "often"}** mattered. Most of what
-RWS changes, its factors change without it. The worlds are small: nothing was measured on LLaDA.
+In these two worlds the reward **{"seldom" if 4 * len(alike["RWS more"]) < count else "often"}** mattered: in
+{count - len(alike["RWS more"]) - len(alike["equivalent"]) - len(alike["RWS less"])} of {count} settings the controls
+disagree, or nothing is decided. The worlds are small: nothing was measured on LLaDA.
 """)

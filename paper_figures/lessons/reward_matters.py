@@ -144,6 +144,6 @@ def draw_least(least: Mapping[str, NDArray[np.float64]], numbers: Sequence[int],
         axes.set_xticks([], minor=True)
         axes.set_ylim(0, None)
         axes.set_xlabel("prompts")
-        axes.set_ylabel("least difference seen  [margins]")
+        axes.set_ylabel("least difference found  [margins]")
         axes.legend(loc="upper right")
     return picture

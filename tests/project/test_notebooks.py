@@ -71,10 +71,10 @@ CONCLUSIONS = {
     "10_did_the_reward_matter": [
         "Of both paths **RWS 8** is nearest",
         "is 3.7 nats **nearer**",
-        "**97%** of the gain needs no reward",
-        "more than all three controls in **1 of 16**, and less in 0",
+        "keeps **97%** of the gain",
+        "more than all three controls in **1 of 16**",
         "**2** texts of the frontier have more reward than that of RWS 8",
-        "**4 of 4**\n   measures can see a margin",
+        "**4 of 4** measures can find a margin",
         "the reward **seldom** mattered",
     ],
 }
