@@ -189,6 +189,9 @@ HERE: dict[str, Here] = {
     "python -m paper_figures frontier --example 240": Here(
         more="--searches 2 --strategies default", says=("regret", "of our minister at mexico.")
     ),
+    "python -m paper_figures frontier --example 3 --length 12 --steps 6": Here(
+        more="--strategies default --searches 2", says=("the frontier", "god bless america", "default")
+    ),
     "python -m paper_figures frontier --model .*": Here(
         more="--strategies default --searches 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
     ),
