@@ -47,8 +47,8 @@ from rws_theory.worlds import frontier
 # ## How far from the best?
 #
 # Each mark is the mean of a method over 400 prompts of `english`. To the right, its texts are more probable; further
-# up, they have more reward, in standard deviations of the reward model `era`. No method can lie above the grey curve: it
-# joins the best texts for each weight of the reward. The blue path is temperature, which multiplies all logits by a
+# up, they have more reward, in standard deviations of the reward model `era`. No method can lie above the grey curve:
+# it joins the best texts for each weight of the reward. The blue path is temperature, which multiplies all logits by a
 # constant c. The orange one is RWS, by its scale s_R. The default has c = 1.
 
 # %%
@@ -63,12 +63,12 @@ lesson.draw_frontier(places)
 # %% [markdown]
 # ## RWS minus what it would do without the reward
 #
-# Three controls do not follow the reward of the text that is being written. *Its mean factor* is a constant, that of the
-# same decode. *Its mean factor by step*, the schedule, is that of all prompts. The third takes *another prompt's
+# Three controls do not follow the reward of the text that is being written. *Its mean factor* is a constant, that of
+# the same decode. *Its mean factor by step*, the schedule, is that of all prompts. The third takes *another prompt's
 # rewards*. If the reward matters, RWS differs from all three.
 #
-# A difference is drawn in *margins*, which were fixed before the controls were run: 0.1 deviations of reward, 0.057 nats
-# a word of log p, 11 points of the net win rate by another judge (wins), and 5 points of answers that break no rule
+# A difference is drawn in *margins*, which were fixed before the controls were run: 0.1 deviations of reward, 0.057
+# nats a word of log p, 11 points of the net win rate by another judge (wins), and 5 points of answers that break no rule
 # (coherent). In the band it is too small to matter. A filled mark is a difference that is real after correction for all
 # comparisons; it may still be small. "Drawn" means that tokens are drawn at random.
 
@@ -132,8 +132,8 @@ rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "re
 # %%
 first = f"""
 1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
-   best temperature, {title_of(warm)}, is {regret[warm] - regret[nearest]:.1f} nats further. The schedule of that RWS, which
-   reads no reward, is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
+   best temperature, {title_of(warm)}, is {regret[warm] - regret[nearest]:.1f} nats further. The schedule of that RWS,
+   which reads no reward, is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
    {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
    It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
    prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
