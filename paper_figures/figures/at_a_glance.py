@@ -25,11 +25,10 @@ from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.figures import reward_frontier
-from paper_figures.figures.parts.evidence_sentences import chosen_scale
+from paper_figures.figures.parts.glance_sentences import LEAST_SCALE, captions, finding, gain
 from paper_figures.figures.reward_frontier import Frontiers
 from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import alike_settings
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from paper_figures.studies.summaries.evidence_words import MADE
@@ -43,7 +42,6 @@ __all__ = [
     "draw_controls",
     "draw_frontier",
     "exhibit",
-    "finding",
     "shown_arms",
     "with_controls",
 ]
@@ -52,7 +50,6 @@ NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _SIZE = 4.5, 4.0  # inches of each figure
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
 _PATHS = "temperature", "rws"
-_LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
 
 
@@ -83,7 +80,7 @@ def with_controls(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
 def shown_arms(arms: Iterable[Arm]) -> list[Arm]:
     """Return the arms that `draw_frontier` shows: a few methods, and the paths of temperature and of RWS."""
     known = dict.fromkeys(arms)
-    paths = [arm for method in _PATHS for arm in path_of(known, method) if (arm.number or 1.0) >= _LEAST_SCALE]
+    paths = [arm for method in _PATHS for arm in path_of(known, method) if (arm.number or 1.0) >= LEAST_SCALE]
     return list(dict.fromkeys([*(arm for arm in _SHOWN if arm in known), *paths]))
 
 
@@ -207,105 +204,9 @@ def exhibit(runs: Path) -> Exhibit:
     claim = finding(data.comparisons)
     pictures = tuple(
         Picture(f"glance_{name}", drawn, caption, alt)
-        for (name, (caption, alt)), drawn in zip(_captions(data).items(), draw(data), strict=True)
+        for (name, (caption, alt)), drawn in zip(
+            captions(data.frontier, data.comparisons).items(), draw(data), strict=True
+        )
     )
-    said = Story(claim, _gain(data), "", pictures[0].stem)
+    said = Story(claim, gain(data.evidence), "", pictures[0].stem)
     return Exhibit(title, pictures, conclusions=(claim,), inputs=inputs_of(runs), story=said)
-
-
-def finding(rows: Sequence[Comparison]) -> str:
-    """Return what RWS minus its controls comes to, in three sentences."""
-    count, alike = alike_settings(rows)
-    more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
-    share = more / count if count else 0.0
-    answer = "No" if not more else "Rarely" if share < 0.25 else "Sometimes" if share < 0.5 else "Mostly"
-    where = "; ".join(
-        f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
-        for world, drawn, name, scale in alike["RWS more"]
-    )
-    return (
-        f"{answer}. Against three controls whose factors do not follow the reward of the text, on "
-        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats "
-        f"all three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three in "
-        f"{equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
-    )
-
-
-def _gain(data: Glance) -> tuple[str, ...]:
-    """Return what RWS has over the default in reward, and over a constant factor of the same mean."""
-    rws = chosen_scale(data.evidence, reward_frontier.WORLD)
-    rows = {
-        row.arm.method: row
-        for row in comparisons_of(data.evidence)
-        if (row.world, row.drawn, row.measure) == (reward_frontier.WORLD, False, "reward")
-        and rws is not None
-        and (row.scale, row.arm.one_by_one) == (rws.number, False)
-    }
-    if not {"default", "constant"} <= rows.keys():
-        return ()
-    default, constant = rows["default"], rows["constant"]
-    words = {"RWS more": "more than", "RWS less": "less than", "equivalent": "the same as", "undecided": "beside"}
-    return (
-        f"Its best scale for reward in {WORLDS[default.world].model} is s_R = {default.scale:g}. There it has "
-        f"{default.text()} of reward against the default, and {words[constant.verdict]} a constant factor of the same "
-        f"mean ({constant.text()}).",
-    )
-
-
-def _captions(data: Glance) -> dict[str, tuple[str, str]]:
-    """Return caption and description of each figure by its name."""
-    frontier = data.frontier
-    lowest, highest = (f"{end:.2g}" for end in _ends(data.comparisons))
-    controls = "; ".join(METHODS[name].title for name in MADE)
-    printed = printed_in("table8_temperature")
-    distance = _distance(data)
-    return {
-        "frontier": (
-            "How far from the best? An n-gram model of English, whose probabilities are exact; no method can lie above "
-            "the grey curve. c multiplies all logits by a constant, RWS by s_R times a function of the reward. "
-            f"{distance}",
-            f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
-        ),
-        "controls": (
-            "Does RWS do more than its factors? RWS minus each control, with 95 % intervals. The band is the margin: "
-            "differences in it are too small to matter. Filled marks are real (p corrected for all comparisons), if "
-            "small.",
-            f"Forest plot of {len(data.comparisons)} differences between RWS and {controls}, from {lowest} to "
-            f"{highest} margins, around a band of equivalence from -1 to 1.",
-        ),
-        "table8": (
-            "What did the paper show? On LLaDA, temperatures c of 2 and more raise GOD and lower perplexity too; RWS "
-            "lies in the box. The paper prints another GOD for c = 1 than for its default, which should be the same.",
-            "Printed perplexity against GOD for temperatures: "
-            + ", ".join(f"c {row['scale']:g}: {row['god']} and {row['perplexity']}" for row in printed["rows"]),
-        ),
-    }
-
-
-def _distance(data: Glance) -> str:
-    """Return how far RWS lies below the frontier, and what the temperature of most reward has beside it."""
-    frontier = data.frontier
-    rws = chosen_scale(data.evidence, reward_frontier.WORLD)
-    regret = frontier.regrets.get(rws) if rws is not None else None
-    if rws is None or regret is None:
-        return ""
-    length = WORLDS[reward_frontier.WORLD].length
-    said = f"{title_of(rws)} lies {regret.mean / length:.2f} nats per word below it."
-    path = [arm for arm in path_of(frontier.places, "temperature") if (arm.number or 1.0) >= _LEAST_SCALE]
-    if not path:
-        return said
-    best = max(path, key=lambda arm: frontier.places[arm][1].mean)
-    words, reward = (frontier.places[best][side].mean - frontier.places[rws][side].mean for side in (0, 1))
-    return (
-        f"{said} A temperature, c = {best.number or 1:g}, has {_more(reward)} reward (deviations) and {_more(words)} "
-        "log p (nats per word)."
-    )
-
-
-def _more(difference: float) -> str:
-    return f"{abs(difference):.2f} {'more' if difference > 0 else 'less'}"
-
-
-def _ends(rows: Sequence[Comparison]) -> tuple[float, float]:
-    values = [row.difference / row.margin for row in rows]
-    return min(values), max(values)
