@@ -11,8 +11,8 @@ from figure_runs import figure_runs as figure_runs
 from hypothesis import HealthCheck, settings
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
-# A fifth of Hypothesis' own number at each run; `make explore` tries 5,000.
-settings.register_profile("dev", deadline=None, suppress_health_check=_SLOW_OK, max_examples=20)
+# Fewer than Hypothesis' own 100 at each run; `make explore` tries 5,000.
+settings.register_profile("dev", deadline=None, suppress_health_check=_SLOW_OK, max_examples=15)
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.register_profile("explore", settings.get_profile("dev"), max_examples=5000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
