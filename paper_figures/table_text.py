@@ -66,8 +66,8 @@ def fitted(rows: Sequence[Mapping[str, Any]], width: int = WIDTH) -> str:
         return _aligned(given)
     above = {name: cells[0] for name, cells in given.items() if len(cells) > 1 and len(set(cells)) == 1}
     given = {name: cells for name, cells in given.items() if name not in above}
-    given = {_broken(name, cells) if _width(given) > width else name: cells for name, cells in given.items()}
-    given = _cut(given, width)
+    given = _with_broken_headers(given, width)
+    given = _with_broken_headers(_cut(given, width), width)  # cells that were cut leave less room for their headers
     keys = _keys(given, width)
     blocks = _blocks(given, keys, width)
     fitting = max(1, _LINES // len(rows))
@@ -91,6 +91,11 @@ def _width(columns: Cells) -> int:
 
 def _column_width(name: str, cells: Sequence[str]) -> int:
     return max(map(len, [*name.split("\n"), *cells]))
+
+
+def _with_broken_headers(columns: Cells, width: int) -> Cells:
+    too_wide = _width(columns) > width
+    return {_broken(name, cells) if too_wide else name: cells for name, cells in columns.items()}
 
 
 def _broken(name: str, cells: Sequence[str]) -> str:

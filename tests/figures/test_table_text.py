@@ -26,6 +26,12 @@ def test_no_line_is_longer_than_the_width(data: st.DataObject, width: int) -> No
     assert all(len(line) <= width for line in lines), lines
 
 
+def test_headers_are_broken_again_where_their_cells_were_cut() -> None:
+    names = ("a aaaaaa aaaaaa aaaaaaa", "aaaaaa_aaaaaaaaa")
+    lines = fitted([dict.fromkeys(names, "word " * 30), dict.fromkeys(names, "other " * 30)], 40).splitlines()
+    assert max(map(len, lines)) <= 40 and any(line.startswith("word") for line in lines)
+
+
 def test_a_table_that_fits_is_shown_as_it_is() -> None:
     rows = [{"method": "rws", "scale": 8.0, "net": 0.25}, {"method": "margin", "scale": 8.0, "net": -1}]
     assert fitted(rows).splitlines() == ["method  scale   net", "rws         8  0.25", "margin      8    -1"]
