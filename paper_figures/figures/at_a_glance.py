@@ -28,11 +28,11 @@ from paper_figures.figures import reward_frontier
 from paper_figures.figures.parts.glance_sentences import LEAST_SCALE, captions, finding, gain
 from paper_figures.figures.reward_frontier import Frontiers
 from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from paper_figures.studies.summaries.evidence_words import MADE
-from rws_decode.common.palette import GREEN, PURPLE, SKY
+from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
 from rws_theory.printed import printed_in
 
 __all__ = [
@@ -51,6 +51,7 @@ _SIZE = 4.5, 4.0  # inches of each figure
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
 _PATHS = "temperature", "rws"
 _MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
+_MARKS |= {"shuffled": ("o", AMBER), "flipped": ("v", BLUE), "random": ("s", GREY)}
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,21 @@ class Glance:
 def compute(runs: Path) -> Glance:
     """Read the study; MissingRun if there is neither a run nor a record."""
     evidence = evidence_of(runs)
-    return Glance(evidence, reward_frontier.compute(runs), with_controls(comparisons_of(evidence)))
+    rows = with_controls(comparisons_of(evidence), CONTROLS)
+    return Glance(evidence, reward_frontier.compute(runs), rows)
 
 
-def with_controls(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return RWS minus the controls that have its factors and not its reward, by main measures, where intervals end."""
+def with_controls(rows: Sequence[Comparison], controls: Sequence[str] = MADE) -> tuple[Comparison, ...]:
+    """Return RWS minus the controls that are made from it, by main measures, where intervals end.
+
+    The usual ones exist at every s_R; `CONTROLS` adds those of one s_R: shuffled, turned and random rewards.
+    """
     return tuple(
         row
         for row in rows
-        if row.arm.method in MADE and row.measure in main_measures(row.world) and np.isfinite([row.low, row.high]).all()
+        if row.arm.method in controls
+        and row.measure in main_measures(row.world)
+        and np.isfinite([row.low, row.high]).all()
     )
 
 
@@ -128,12 +135,13 @@ def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE)
     picture = figure(*size)
     axes = picture.subplots()
     settings = list(dict.fromkeys((row.world, row.drawn, row.measure, row.scale) for row in rows))
+    shown = {method: mark for method, mark in _MARKS.items() if method in {row.arm.method for row in rows}}
+    apart = 0.78 / max(len(shown), 1)
     axes.axvspan(-1, 1, color="#d9e6f2", zorder=0, linewidth=0)
     axes.axvline(0, color=GREY, linewidth=1.0)
     for row in rows:
-        height = settings.index((row.world, row.drawn, row.measure, row.scale)) + 0.26 * (
-            MADE.index(row.arm.method) - 1
-        )
+        beside = apart * (list(shown).index(row.arm.method) - (len(shown) - 1) / 2)
+        height = settings.index((row.world, row.drawn, row.measure, row.scale)) + beside
         middle, low, high = (value / row.margin for value in (row.difference, row.low, row.high))
         marker, color = _MARKS[row.arm.method]
         real = row.verdict.startswith("RWS")
@@ -160,7 +168,7 @@ def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE)
     axes.set_xlabel("\N{LEFTWARDS ARROW} RWS less    [margins]    RWS more \N{RIGHTWARDS ARROW}")
     looks: list[Line2D | Patch] = [
         Line2D([], [], marker=marker, color=color, linestyle="none", markersize=5, label=_CONTROL[method])
-        for method, (marker, color) in _MARKS.items()
+        for method, (marker, color) in shown.items()
     ]
     looks.append(Patch(color="#d9e6f2", label="equivalent"))
     picture.legend(handles=looks, loc="outside lower center", ncols=2, fontsize=8)
@@ -169,6 +177,7 @@ def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE)
 
 _MEASURE = {"net mini-judge": "wins", "coherent": "coherent"}
 _CONTROL = {"constant": "its mean factor", "schedule": "its mean factor by step", "swapped": "another prompt's rewards"}
+_CONTROL |= {"shuffled": "its rewards, shuffled", "flipped": "its reward's sign turned", "random": "random rewards"}
 
 
 def _table8() -> Figure:

@@ -73,7 +73,7 @@ def captions(frontier: Frontiers, rows: Sequence[Comparison]) -> dict[str, tuple
             f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
         ),
         "controls": (
-            "Does RWS do more than its factors? RWS minus each control, with 95 % intervals. The band is the margin: "
+            "Does RWS do more than its factors? RWS minus each control (three more at s_R = 8), with 95 % intervals. The band is the margin: "
             "differences in it are too small to matter. Filled marks are real (p corrected for all comparisons), if "
             "small.",
             f"Forest plot of {len(rows)} differences between RWS and {controls}, from {lowest} to "
