@@ -12,7 +12,6 @@ from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_answers import alike_settings
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from paper_figures.studies.summaries.evidence_words import MADE
 from rws_theory.printed import printed_in
 
 __all__ = ["LEAST_SCALE", "captions", "finding", "gain"]
@@ -62,7 +61,7 @@ def gain(evidence: Recorded) -> tuple[str, ...]:
 def captions(frontier: Frontiers, rows: Sequence[Comparison]) -> dict[str, tuple[str, str]]:
     """Return caption and description of each figure by its name."""
     lowest, highest = (f"{end:.2g}" for end in _ends(rows))
-    controls = "; ".join(METHODS[name].title for name in MADE)
+    controls = "; ".join(METHODS[name].title for name in dict.fromkeys(row.arm.method for row in rows))
     printed = printed_in("table8_temperature")
     distance = _distance(frontier)
     return {
@@ -73,8 +72,8 @@ def captions(frontier: Frontiers, rows: Sequence[Comparison]) -> dict[str, tuple
             f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
         ),
         "controls": (
-            "Does RWS do more than its factors? RWS minus each control (three more at s_R = 8), with 95 % intervals. The band is the margin: "
-            "differences in it are too small to matter. Filled marks are real (p corrected for all comparisons), if "
+            "Does RWS do more than its factors? RWS minus each control (three more at s_R = 8), with 95 % "
+            "intervals. The band is the margin: differences in it are too small to matter. Filled marks are real (p corrected for all comparisons), if "
             "small.",
             f"Forest plot of {len(rows)} differences between RWS and {controls}, from {lowest} to "
             f"{highest} margins, around a band of equivalence from -1 to 1.",
