@@ -73,8 +73,8 @@ def captions(frontier: Frontiers, rows: Sequence[Comparison]) -> dict[str, tuple
         ),
         "controls": (
             "Does RWS do more than its factors? RWS minus each control (three more at s_R = 8), with 95 % "
-            "intervals. The band is the margin: differences in it are too small to matter. Filled marks are real (p corrected for all comparisons), if "
-            "small.",
+            "intervals. The band is the margin: differences in it are too small to matter. Filled marks are real "
+            "(p corrected for all comparisons), if small.",
             f"Forest plot of {len(rows)} differences between RWS and {controls}, from {lowest} to "
             f"{highest} margins, around a band of equivalence from -1 to 1.",
         ),
