@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from paper_figures.exhibits.differences import ALPHA, Difference, difference_tex
 from paper_figures.exhibits.names import in_words, method_name
 from paper_figures.table import Table
 
-__all__ = ["contrast_lines", "differences_table", "finding", "guide_line", "range_line", "tally"]
+__all__ = ["contrast_lines", "differences_table", "finding", "guide_line", "range_line", "shows_nothing", "tally"]
 
 Row = Mapping[str, Any]
 
@@ -25,6 +26,11 @@ _CONTROLS: dict[str, Sequence[str]] = {
     **dict.fromkeys(("constant", "shuffled", "temperature", "default"), tuple(_METRICS)),
     **dict.fromkeys(("flipped", "random", "margin", "best-of-n"), _QUALITY),
 }
+# How `finding` and `tally` say that none of their differences is shown.
+_NOTHING = re.compile(
+    r"no 95 % interval of \d+ excludes zero; no difference is shown"
+    r"|for none of \d+ [^,;(]+, [^,;(]+ for none; no difference shown"
+)
 _LISTED = 6  # more than these are not read; their ends stand for them
 
 
@@ -108,6 +114,16 @@ def tally(
     if len(unclear) < sum(not difference.sign for difference in compared):
         rest.append(f"0 in every prompt for {sum(difference.none for difference in compared)}")
     return "; ".join([", ".join(parts), *rest]) + "."
+
+
+def shows_nothing(line: str) -> bool:
+    """Return whether a line says of all its differences that none is shown, as `finding` and `tally` word it.
+
+    >>> unclear = [Difference("a", 0.1, -0.1, 0.3, 0.5)]
+    >>> shows_nothing(tally(unclear, "guides")), shows_nothing(tally([*unclear, Difference("b", 2, 1, 3, 0)], "guides"))
+    (True, False)
+    """
+    return _NOTHING.search(line) is not None
 
 
 def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:

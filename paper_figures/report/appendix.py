@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from paper_figures.exhibits.findings import shows_nothing
 from paper_figures.report.markup import figure_text, items, link, passage, picture, prose, table, verdict
 from paper_figures.report.story import told_pictures
 
@@ -16,7 +16,6 @@ __all__ = ["appendix"]
 Record = Mapping[str, Any]
 
 _FEW = 100  # prompts: with fewer an exhibit is an illustration
-_NOTHING = re.compile(r"\b(no|none)\b[^.]*\bshown\b|\bshown (in|at|for) none\b", re.IGNORECASE)
 _FILTERED = "ledger"  # the exhibit whose rows are filtered by verdict
 
 
@@ -55,7 +54,7 @@ def _few(record: Record) -> str:
     if not counts or min(counts) >= _FEW:
         return ""
     prompts = f"{min(counts)} prompt{'s' if min(counts) > 1 else ''}"
-    return f'<p class="note">An illustration, of {prompts}: no general claim rests on it.</p>'
+    return f'<p class="note">An illustration, of {prompts}.</p>'
 
 
 def _picture(entry: Mapping[str, str], out: Path, above: Mapping[str, str]) -> str:
@@ -67,7 +66,7 @@ def _picture(entry: Mapping[str, str], out: Path, above: Mapping[str, str]) -> s
 
 def _said(lines: Sequence[str]) -> str:
     """Return an exhibit's conclusions; those that no difference is shown are counted, not listed."""
-    told = [line for index, line in enumerate(lines) if not index or not _NOTHING.search(line)]
+    told = [line for index, line in enumerate(lines) if not index or not shows_nothing(line)]
     left = len(lines) - len(told)
     if not told:
         return ""

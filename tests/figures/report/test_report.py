@@ -167,12 +167,19 @@ def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) 
 def test_comparisons_without_a_difference_are_counted_and_not_listed(tmp_path: Path) -> None:
     out = small_page(tmp_path / "out").parent
     path = out / "figures" / "appendix_d.json"
-    lines = ["A line.", *(f"No difference is shown for {name}." for name in "abc"), "A real one."]
+    nothing = "higher for none of 2 guides, lower for none; no difference shown for 2 (the largest, a: +1 [-1, +3])."
+    real = "higher for none of 2 guides, lower for 1 (b: -2 [-3, -1]); no difference shown for 1 (the largest, a)."
+    )
+    real = (
+        "higher for none of 2 guides, lower for 1 (b: -2 [-3, -1], p 0.01); no difference shown for 1 (the largest, a)."
+    )
+    lines = ["A line.", *(f"{name}: {nothing}" for name in ("One", "Two", "Three")), f"A real one: {real}"]
+    lines.append("Best of 2: 0.26 [0.21, 0.31] more; another: no difference shown (+0.0 [-0.1, +0.1]).")
     write_json(path, json.loads(path.read_text()) | {"conclusions": lines})
     write_page(out / "runs", out)
     text = (out / "index.html").read_text(encoding="utf-8")
-    assert "No difference is shown for" not in text and "3 further comparisons show no difference" in text
-    assert "A real one." in text
+    assert "Two: higher" not in text and "3 further comparisons show no difference" in text
+    assert all(line in text for line in lines[4:])  # whatever else they say, they show a difference
 
 
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
