@@ -168,8 +168,6 @@ def test_comparisons_without_a_difference_are_counted_and_not_listed(tmp_path: P
     out = small_page(tmp_path / "out").parent
     path = out / "figures" / "appendix_d.json"
     nothing = "higher for none of 2 guides, lower for none; no difference shown for 2 (the largest, a: +1 [-1, +3])."
-    real = "higher for none of 2 guides, lower for 1 (b: -2 [-3, -1]); no difference shown for 1 (the largest, a)."
-    )
     real = (
         "higher for none of 2 guides, lower for 1 (b: -2 [-3, -1], p 0.01); no difference shown for 1 (the largest, a)."
     )
