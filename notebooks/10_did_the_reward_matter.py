@@ -34,12 +34,11 @@ from IPython.display import Markdown
 
 from paper_figures.exhibits.evidence_looks import title_of
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
-from paper_figures.figures.parts.glance_sentences import finding
 from paper_figures.lessons import reward_matters as lesson
 from paper_figures.recorded import recorded
 from paper_figures.statistics.frontier_points import context_and_canvas, texts_of
 from paper_figures.studies.design.evidence_arms import Arm
-from paper_figures.studies.summaries.evidence_answers import alike_settings
+from paper_figures.studies.summaries.evidence_answers import alike_settings, reward_answer
 from rws_decode import Shape, load_predictor, load_reward, plots
 from rws_theory.worlds import frontier
 
@@ -80,7 +79,7 @@ lesson.draw_controls(rows)
 # In words:
 
 # %%
-Markdown(finding(rows))
+Markdown(reward_answer(rows))
 
 # %% [markdown]
 # ## One prompt, with texts to read

@@ -13,27 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
 from paper_figures.exhibits.evidence import evidence_of, inputs_of
 from paper_figures.exhibits.evidence_looks import FAMILIES, draw_arm, family_of, path_of, title_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
-from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.figures import reward_frontier
-from paper_figures.figures.parts.glance_sentences import LEAST_SCALE, captions, finding, gain
+from paper_figures.figures.parts.glance_sentences import LEAST_SCALE, captions, gain
+from paper_figures.figures.parts.table8_printed import draw_printed
 from paper_figures.figures.reward_frontier import Frontiers
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
+from paper_figures.studies.summaries.evidence_answers import reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from paper_figures.studies.summaries.evidence_words import MADE
 from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
-from rws_theory.printed import printed_in
 
 __all__ = [
     "Glance",
@@ -182,35 +181,22 @@ _CONTROL |= {"shuffled": "its rewards, shuffled", "flipped": "its reward's sign 
 
 def _table8() -> Figure:
     picture = figure(*_SIZE)
-    axes: Axes = picture.subplots()
-    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
-    color, rws = FAMILIES["temperature"].color, FAMILIES["rws"].color
-    axes.plot([row["god"] for row in rows], [row["perplexity"] for row in rows], "o", color=color, markersize=5.5)
-    worst, god = printed_range("worst perplexity of RWS")[0], printed_range("GOD of RWS at every step")[0]
-    default = printed_range("GOD of the default")[0]
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, worst - 0.9), high)
-    axes.set_xlim(0.5, 2.75)
-    box = Rectangle((god - 0.1, axes.get_ylim()[0]), 0.2, worst - axes.get_ylim()[0], color=rws, alpha=0.3, linewidth=0)
-    axes.add_patch(box)
-    axes.text(god - 0.14, axes.get_ylim()[0] + 0.05, f"RWS: GOD {god:g},\nperplexity at most {worst:g}", color=rws,
-              fontsize=8.5, ha="right", va="bottom")  # fmt: skip
-    axes.axvline(default, color="black", linewidth=1.0, linestyle=(0, (1, 1)))
-    axes.text(default + 0.03, high, f"default: GOD {default:g}", fontsize=8.5, va="top")
+    axes = picture.subplots()
+    labels = draw_printed(axes)
     axes.set_ylabel("perplexity, as printed")
     axes.set_xlabel("GOD, as printed  [0: left to right]")
-    place_labels(picture, {axes: [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", color) for row in rows]})
+    place_labels(picture, {axes: labels})
     return picture
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the three figures, and the finding in a sentence."""
     data, title = compute(runs), "At a glance"
-    if not data.comparisons or not data.frontier.places:
+    claim = reward_answer(data.comparisons)
+    if not claim or not data.frontier.places:
         return Exhibit(
             title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs)
         )
-    claim = finding(data.comparisons)
     pictures = tuple(
         Picture(f"glance_{name}", drawn, caption, alt)
         for (name, (caption, alt)), drawn in zip(

@@ -40,6 +40,8 @@ from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_answers import told_by
+from paper_figures.studies.summaries.evidence_comparisons import main_measures
+from paper_figures.studies.summaries.evidence_orders import equal_orders, equal_sentence
 from paper_figures.table import Table
 
 __all__ = ["Orders", "compute", "draw", "exhibit"]
@@ -179,20 +181,23 @@ def _ends(data: Orders, world: str) -> str:
     )
 
 
-def _story(lines: tuple[str, ...]) -> Story | None:
+def _story(data: Orders) -> Story | None:
     """Return what the page says first: how many orders of equal GOD differ, and what neighbours do to each other."""
-    equal = [line for line in lines if "have the same GOD" in line]
-    if not equal:
+    for world in data.places:
+        measure = main_measures(world)[-1]  # the quality of the text; the first is its reward
+        equal = equal_orders(arms_of(data.evidence, world), world, measure)
+        if equal is not None:
+            break
+    else:
         return None
-    apart = [line for line in equal if "none of them differ" not in line]
     claim = (
         "Orders that are equally far from left to right differ in quality."
-        if apart
+        if equal.apart
         else "Orders that are equally far from left to right show no difference in quality here."
     )
-    ends = [line for line in lines if line.startswith("A random order")]
     caveat = "The orders are those that we chose; others could behave otherwise."
-    return Story(claim, (equal[0], *ends[:1]), caveat, "order_quality")
+    said = (equal_sentence(equal, world, measure), _ends(data, world))
+    return Story(claim, tuple(filter(None, said)), caveat, "order_quality")
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -218,6 +223,6 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("order_quality", draw(data), caption, alt),),
         (_table(data),),
         conclusions=lines or ("The results have too few orders to compare.",),
-        story=_story(lines),
+        story=_story(data),
         inputs=inputs_of(runs),
     )

@@ -153,42 +153,63 @@ def _best(data: Costs, world: str, measure: str) -> list[Arm]:
     return best
 
 
+def _cheaper(data: Costs, world: str) -> tuple[Arm, Mapping[str, Arm]] | None:
+    """Return RWS at its chosen scale, and measure -> the arm of best mean among those of no greater cost."""
+    costs, rws = data.costs[world], chosen_scale(data.evidence, world)
+    if rws is None or rws not in costs:
+        return None
+    best = {}
+    for measure in measures_of(world):
+        cheap = [
+            arm for arm, (_, cost) in costs.items() if cost <= costs[rws][1] and measure in data.quality[world][arm]
+        ]
+        best[measure] = max(cheap, key=lambda arm: data.quality[world][arm][measure].mean)
+    return rws, best
+
+
+def _first_places(data: Costs) -> tuple[int, int]:
+    """Return in how many worlds and measures RWS has the best mean of no greater cost, and how many there are."""
+    told = [each for world in data.costs if (each := _cheaper(data, world))]
+    return sum(arm == rws for rws, best in told for arm in best.values()), sum(len(best) for _, best in told)
+
+
 def _sentences(data: Costs) -> tuple[str, ...]:
     """Return, for each world and measure, RWS beside the arms of equal cost, and beside the best of no more cost."""
-    lines, bests = [], []
-    for world, costs in data.costs.items():
-        arms, rws = arms_of(data.evidence, world), chosen_scale(data.evidence, world)
-        if rws is None or rws not in costs:
-            continue
-        own = costs[rws][1]
-        equal = [
-            arm
-            for arm, (_, cost) in costs.items()
-            if own / _EQUAL <= cost <= own * _EQUAL and family_of(arm) in ("compute", "reward")
-        ]
-        for measure in measures_of(world):
-            cheap = [arm for arm, (_, cost) in costs.items() if cost <= own and measure in data.quality[world][arm]]
-            best = max(cheap, key=lambda arm: data.quality[world][arm][measure].mean)
-            bests.append(best == rws)
-            said = []
-            for arm in dict.fromkeys([*equal, *([best] if best != rws else [])]):
-                difference = difference_of(arms[rws], arms[arm], measure)
-                if difference is not None:
-                    which = " (the best of no more cost)" if arm == best else ""
-                    said.append(f"{title_of(arm)}{which}: {compared(difference, 'more', 'less')}")
-            if said:
-                name = MEASURES[measure]
-                lines.append(
-                    f"In {world}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
-                    f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
-                )
-    if not bests:
+    first, count = _first_places(data)
+    if not count:
         return ()
-    headline = (
-        f"In {sum(bests)} of {len(bests)} comparisons, by world and measure, RWS at the scale chosen for it has the "
-        "best mean among arms of no more forwards and reward calls."
+    return (
+        f"In {first} of {count} comparisons, by world and measure, RWS at the scale chosen for it has the best mean "
+        "among arms of no more forwards and reward calls.",
+        *(line for world in data.costs for line in _beside(data, world)),
     )
-    return (headline, *lines)
+
+
+def _beside(data: Costs, world: str) -> list[str]:
+    chosen, costs, arms = _cheaper(data, world), data.costs[world], arms_of(data.evidence, world)
+    if chosen is None:
+        return []
+    rws, bests = chosen
+    own, lines = costs[rws][1], []
+    equal = [
+        arm
+        for arm, (_, cost) in costs.items()
+        if own / _EQUAL <= cost <= own * _EQUAL and family_of(arm) in ("compute", "reward")
+    ]
+    for measure, best in bests.items():
+        said = []
+        for arm in dict.fromkeys([*equal, *([best] if best != rws else [])]):
+            difference = difference_of(arms[rws], arms[arm], measure)
+            if difference is not None:
+                which = " (the best of no more cost)" if arm == best else ""
+                said.append(f"{title_of(arm)}{which}: {compared(difference, 'more', 'less')}")
+        if said:
+            name = MEASURES[measure]
+            lines.append(
+                f"In {world}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
+                f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
+            )
+    return lines
 
 
 def _table(data: Costs) -> Table:
@@ -223,10 +244,11 @@ def exhibit(runs: Path) -> Exhibit:
         f"{world} ({len(arms)} arms)" for world, arms in data.costs.items()
     )
     lines = _sentences(data)
+    first, count = _first_places(data)
     story = Story(
-        "In each world and measure, some method of no greater cost has a higher mean than RWS."
-        if lines and lines[0].startswith("In 0 of")
-        else "In some worlds and measures, RWS has the highest mean among methods of no greater cost.",
+        f"In {first} of {count} worlds and measures RWS has the highest mean among methods of no greater cost."
+        if first
+        else "In each world and measure, some method of no greater cost has a higher mean than RWS.",
         lines[:1],
         "The best is chosen among many methods on the same prompts. A reward call costs as much as a forward here; "
         "that depends on the reward model.",
@@ -238,5 +260,5 @@ def exhibit(runs: Path) -> Exhibit:
         (_table(data),),
         conclusions=lines,
         inputs=inputs_of(runs),
-        story=story if lines else None,
+        story=story if count else None,
     )

@@ -243,7 +243,7 @@ def _story(data: Rounding) -> Story | None:
             f"At large scales confidences round to exactly 1: {100 * row['saturated']:.0f} % of them in bfloat16 at "
             f"{row['scale']:g}. Then ties decide, and here they go to the leftmost position.",
             f"{100 * row['inexact']:.0f} % of the steps commit another set than the exact ranking. Log-odds in float64 "
-            "never round to a tie.",
+            "do not saturate.",
         ),
         f"On {data.prompts} prompts; by {ends[0]:.0f} to {ends[1]:.0f} % with 95 % confidence. The paper does "
         "not print its precision.",

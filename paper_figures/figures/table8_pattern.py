@@ -36,10 +36,10 @@ from paper_figures.exhibits.evidence_looks import (
     title_of,
 )
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import PRINTED, figure, panel_title
 from paper_figures.figures.parts.evidence_sentences import text_of
+from paper_figures.figures.parts.table8_printed import draw_printed
 from paper_figures.figures.parts.table8_shares import MEASURES_OF_TABLE8, sentences, shares_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
@@ -87,7 +87,9 @@ def draw(data: Pattern) -> Figure:
         labels[panels[0, column]] = _levels(panels[0, column], data.places[world])
         panel_title(panels[0, column], world)
         _differences(panels[1, column], data.evidence, world)
-    labels[panels[0, -1]] = _printed(panels[0, -1])
+    labels[panels[0, -1]] = draw_printed(panels[0, -1])
+    panels[0, -1].set_xlabel("GOD  [unit not said]")
+    panel_title(panels[0, -1], "As printed: LLaDA, Table 8")
     panels[1, -1].set_axis_off()
     if worlds and (drawn := panels[1, 0].get_legend_handles_labels())[0]:
         panels[1, -1].legend(*drawn, loc="upper left")
@@ -149,34 +151,6 @@ def _differences(axes: Axes, evidence: Recorded, world: str) -> None:
     panel_title(axes, "log of perplexity, paired")
 
 
-def _printed(axes: Axes) -> list[Label]:
-    """Draw the printed table, its default and what is printed of RWS; return the labels."""
-    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
-    points = [row["god"] for row in rows], [row["perplexity"] for row in rows]
-    axes.plot(*points, color=FAMILIES["temperature"].color, marker="o", fillstyle="none", linewidth=1.0)
-    worst, _ = printed_range("worst perplexity of RWS")
-    default, _ = printed_range("GOD of the default")
-    god, _ = printed_range("GOD of RWS at every step")
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, worst - 0.6), high)
-    axes.axhspan(axes.get_ylim()[0], worst, color=FAMILIES["rws"].color, alpha=0.15, linewidth=0)
-    axes.axvline(god, color=FAMILIES["rws"].color, linewidth=1.0, linestyle=(0, (5, 1.5)))
-    axes.axvline(default, color=FAMILIES["default"].color, linewidth=1.0, linestyle=(0, (1, 1)))
-    axes.text(
-        0.98,
-        0.02,
-        f"RWS: at most {worst:g}",
-        transform=axes.transAxes,
-        fontsize=8,
-        ha="right",
-        va="bottom",
-        color=FAMILIES["rws"].color,
-    )
-    axes.set_xlabel("GOD  [unit not said]")
-    panel_title(axes, "As printed: LLaDA, Table 8")
-    return [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", FAMILIES["temperature"].color) for row in rows]
-
-
 def _table(data: Pattern) -> Table:
     rows, shown = [], []
     for world, scale, measure, share in shares_of(data.evidence, data.places):
@@ -203,8 +177,8 @@ def exhibit(runs: Path) -> Exhibit:
         "Above: geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
         "causal model. Lines join scales; the schedule's is dotted. At the right the printed "
         f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
-        "the default's GOD, the dashed one RWS's, and the band lies below RWS's worst perplexity. Below: RWS minus "
-        "its control at the same scale, paired over prompts, below 0 where RWS has the lower perplexity. Bars: 95 % "
+        "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Below: RWS minus its control "
+        "at the same scale, paired over prompts, below 0 where RWS has the lower perplexity. Bars: 95 % "
         f"intervals. {source_line(data.evidence)}"
     )
     lines = (*sentences(data.evidence, data.places), *told_by("table8_pattern", data.evidence))

@@ -6,35 +6,16 @@ from collections.abc import Sequence
 
 from paper_figures.exhibits.evidence_looks import path_of, title_of
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
+from paper_figures.figures.parts.table8_printed import printed_pattern
 from paper_figures.figures.reward_frontier import WORLD, Frontiers
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_answers import alike_settings
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_theory.printed import printed_in
 
-__all__ = ["LEAST_SCALE", "captions", "finding", "gain"]
+__all__ = ["LEAST_SCALE", "captions", "gain"]
 
 LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
-
-
-def finding(rows: Sequence[Comparison]) -> str:
-    """Return what RWS minus its controls comes to, in three sentences."""
-    count, alike = alike_settings(rows)
-    more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
-    share = more / count if count else 0.0
-    answer = "No" if not more else "Rarely" if share < 0.25 else "Sometimes" if share < 0.5 else "Mostly"
-    where = "; ".join(
-        f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
-        for world, drawn, name, scale in alike["RWS more"]
-    )
-    return (
-        f"{answer}. Against three controls whose factors do not follow the reward of the text, on "
-        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats "
-        f"all three in {more} of {count} settings{f' ({where})' if where else ''}, is equivalent to all three in "
-        f"{equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
-    )
 
 
 def gain(evidence: Recorded) -> tuple[str, ...]:
@@ -50,10 +31,11 @@ def gain(evidence: Recorded) -> tuple[str, ...]:
     if not {"default", "constant"} <= rows.keys():
         return ()
     default, constant = rows["default"], rows["constant"]
-    words = {"RWS more": "more than", "RWS less": "less than", "equivalent": "the same as", "undecided": "beside"}
+    words = {"RWS more": "more than", "RWS less": "less than", "equivalent": "the same within a margin as"}
+    beside = words.get(constant.verdict, "a reward not shown to differ from that of")
     return (
-        f"Its best scale for reward in {WORLDS[default.world].model} is s_R = {default.scale:g}. There it has "
-        f"{default.text()} of reward against the default, and {words[constant.verdict]} a constant factor of the same "
+        f"On other prompts, s_R = {default.scale:g} gave the most reward in {WORLDS[default.world].model}. "
+        f"With it, RWS has {default.text()} of reward against the default, and {beside} a constant factor of the same "
         f"mean ({constant.text()}).",
     )
 
@@ -61,7 +43,13 @@ def gain(evidence: Recorded) -> tuple[str, ...]:
 def captions(frontier: Frontiers, rows: Sequence[Comparison]) -> dict[str, tuple[str, str]]:
     """Return caption and description of each figure by its name."""
     lowest, highest = (f"{end:.2g}" for end in _ends(rows))
-    controls = "; ".join(METHODS[name].title for name in dict.fromkeys(row.arm.method for row in rows))
+    scales: dict[str, set[float]] = {}
+    for row in rows:
+        scales.setdefault(row.arm.method, set()).add(row.scale)
+    single = [min(of) for of in scales.values() if len(of) == 1]
+    at = ", ".join(f"{scale:g}" for scale in sorted(set(single)))
+    more = f" ({len(single)} of them at s_R = {at} alone)" if single else ""
+    controls = "; ".join(METHODS[name].title for name in scales)
     printed = printed_in("table8_temperature")
     distance = _distance(frontier)
     return {
@@ -72,15 +60,14 @@ def captions(frontier: Frontiers, rows: Sequence[Comparison]) -> dict[str, tuple
             f"Reward against log p of {len(frontier.places)} methods below a curve of the best texts. {distance}",
         ),
         "controls": (
-            "Does RWS do more than its factors? RWS minus each control (three more at s_R = 8), with 95 % "
+            f"Does RWS do more than its factors? RWS minus each of {len(scales)} controls{more}, with 95 % "
             "intervals. The band is the margin: differences in it are too small to matter. Filled marks are real "
             "(p corrected for all comparisons), if small.",
             f"Forest plot of {len(rows)} differences between RWS and {controls}, from {lowest} to "
             f"{highest} margins, around a band of equivalence from -1 to 1.",
         ),
         "table8": (
-            "What did the paper show? On LLaDA, temperatures c of 2 and more raise GOD and lower perplexity too; RWS "
-            "lies in the box. The paper prints another GOD for c = 1 than for its default, which should be the same.",
+            f"What did the paper show? RWS lies in the box. {printed_pattern()}",
             "Printed perplexity against GOD for temperatures: "
             + ", ".join(f"c {row['scale']:g}: {row['god']} and {row['perplexity']}" for row in printed["rows"]),
         ),

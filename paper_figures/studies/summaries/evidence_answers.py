@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from paper_figures.recorded import Recorded
 
-__all__ = ["Answer", "alike_settings", "answers_to", "headline", "reward_lines", "schedule_lines", "told_by"]
+__all__ = ["Answer", "alike_settings", "answers_to", "reward_answer", "reward_lines", "schedule_lines", "told_by"]
 
 _OPEN_SCALE = 2.0
 
@@ -62,7 +62,7 @@ def answers_to(record: Recorded) -> tuple[Answer, ...]:
         (
             "Does RWS do anything that its factor, a schedule or another prompt's rewards do not?",
             "reward_controls",
-            [*headline(rows), *(line for world in worlds for line in reward_lines(rows, world, arms[world]))],
+            [*_alike(rows), *(line for world in worlds for line in reward_lines(rows, world, arms[world]))],
         ),
         (
             "Is a less left-to-right order better?",
@@ -131,29 +131,32 @@ def alike_settings(rows: Sequence[Comparison]) -> tuple[int, dict[str, list[tupl
     return len(whole), alike
 
 
-def headline(rows: Sequence[Comparison]) -> list[str]:
-    """Say where RWS differs from its constant, its schedule and another prompt's rewards alike, over all worlds.
+def reward_answer(rows: Sequence[Comparison]) -> str:
+    """Say in how many settings RWS beats its constant, its schedule and another prompt's rewards alike.
 
     It is empty where no runs have all three.
     """
     count, alike = alike_settings(rows)
     if not count:
-        return []
-    controls = "its constant, its schedule and another prompt's rewards"
-    more, less = (
-        "; ".join(
-            f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
-            for world, drawn, name, scale in alike[verdict]
-        )
-        for verdict in ("RWS more", "RWS less")
+        return ""
+    more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
+    share = more / count
+    answer = "No" if not more else "Rarely" if share < 0.25 else "Sometimes" if share < 0.5 else "Mostly"
+    where = "; ".join(
+        f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
+        for world, drawn, name, scale in alike["RWS more"]
     )
-    equivalent = len(alike["equivalent"])
-    return [
-        f"RWS has more than {controls} alike in {len(alike['RWS more']) or 'none'} of {count} settings"
-        f"{f': {more}' if more else ''}. It has less than all three in {len(alike['RWS less']) or 'none'}"
-        f"{f': {less}' if less else ''}. It is equivalent to all three in {equivalent or 'none'}.",
-        "The other settings are mixed or undecided. A setting is a world, a measure, a sampling and an s_R.",
-    ]
+    return (
+        f"{answer}. Against three controls whose factors do not follow the reward of the text, on "
+        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats "
+        f"all three in {more or 'none'} of {count} settings{f' ({where})' if where else ''}, is equivalent to all "
+        f"three in {equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
+    )
+
+
+def _alike(rows: Sequence[Comparison]) -> list[str]:
+    said = reward_answer(rows)
+    return [said, "A setting is a world, a measure, a sampling and an s_R."] if said else []
 
 
 def _against_controls(rows: Sequence[Comparison], where: str) -> list[str]:

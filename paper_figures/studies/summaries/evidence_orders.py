@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,22 @@ from paper_figures.studies.summaries.evidence_measures import MEASURES, differen
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["order_arms", "order_lines", "rank_correlation"]
+__all__ = ["EqualOrders", "equal_orders", "equal_sentence", "order_arms", "order_lines", "rank_correlation"]
 
 _RESAMPLES = 1999
+
+
+@dataclass(frozen=True)
+class EqualOrders:
+    """Of how many orders how many pairs have equivalent GOD, how many pairs differ in a measure, and the widest apart.
+
+    `widest` is (the order with more of it, the order with less).
+    """
+
+    orders: int
+    pairs: int
+    apart: int
+    widest: tuple[Arm, Arm] | None
 
 
 def order_arms(arms: Mapping[Arm, pandas.DataFrame], one_by_one: bool = False) -> list[Arm]:
@@ -68,7 +82,7 @@ def order_lines(arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
             continue
         rho = rank_correlation(god, quality, np.random.default_rng(0))
         title = f"the {MEASURES[name].title}" if MEASURES[name].kind == "mean" else f"the {_OF_ARM[name]}"
-        lines += _equal_god(arms, orders, world, name, god, quality)
+        lines += _equal_lines(arms, world, name)
         lines.append(
             f"Over {len(orders)} orders of {WORLDS[world].model}, the rank correlation of GOD and {title} is "
             f"{rho.mean:+.2f} [{rho.low:+.2f}, {rho.high:+.2f}]. {_direction(rho)}"
@@ -85,45 +99,55 @@ def _direction(rho: Interval) -> str:
     return "A less left-to-right order goes with less of it." if rho.high < 0 else "No direction is shown."
 
 
-def _equal_god(
-    arms: Mapping[Arm, pandas.DataFrame],
-    orders: Sequence[Arm],
-    world: str,
-    name: str,
-    god: NDArray[np.float64],
-    quality: NDArray[np.float64],
-) -> list[str]:
-    """Return how many pairs of equivalent GOD differ in quality, and the pair that differs most."""
-    margin = MEASURES["god"].margin
+def equal_orders(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) -> EqualOrders | None:
+    """Return how many pairs of orders with equivalent GOD differ in a measure; None where no GOD is equivalent.
+
+    GOD is equivalent within its margin by two one-sided tests; p of the measure is corrected for all pairs (max-T).
+    """
+    orders, margin = order_arms(arms), MEASURES["god"].margin
+    god = [scores_of(arms[arm], world, "god") for arm in orders]
     pairs = [
         (i, j)
         for i, j in combinations(range(len(orders)), 2)
         if abs(god[i].mean() - god[j].mean()) < margin and tost(god[i] - god[j], margin).p <= ALPHA
     ]
     if not pairs:
-        return []
+        return None
+    quality = [scores_of(arms[arm], world, name) for arm in orders]
     table = np.array([differences_of(name, quality[i], quality[j]) for i, j in pairs])
-    corrected = max_t(table, np.random.default_rng(0))
-    apart = sum(p <= ALPHA for p in corrected)
-    best = int(np.argmax(np.abs(table.mean(axis=1)) * (np.array(corrected) <= ALPHA)))
-    line = (
-        f"In {WORLDS[world].model}, {len(pairs)} pairs of {len(orders)} orders have the same GOD within ±{margin:g} "
-        f"tokens; {apart or 'none'} of them differ in {MEASURES[name].title} (p corrected for all pairs)."
-    )
-    if not apart:
-        return [line]
+    real = np.array(max_t(table, np.random.default_rng(0))) <= ALPHA
+    if not real.any():
+        return EqualOrders(len(orders), len(pairs), 0, None)
+    best = int(np.argmax(np.abs(table.mean(axis=1)) * real))
     i, j = pairs[best] if table[best].mean() > 0 else pairs[best][::-1]
-    interval = difference_interval((arms[orders[i]], arms[orders[j]]), world, name)
-    if interval is None:
+    return EqualOrders(len(orders), len(pairs), int(real.sum()), (orders[i], orders[j]))
+
+
+def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
+    """Return in words how many pairs of orders with equivalent GOD differ in a measure."""
+    return (
+        f"In {WORLDS[world].model}, {equal.pairs} pairs of {equal.orders} orders have the same GOD within "
+        f"±{MEASURES['god'].margin:g} tokens; {equal.apart or 'none'} of them differ in {MEASURES[name].title} "
+        "(p corrected for all pairs)."
+    )
+
+
+def _equal_lines(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) -> list[str]:
+    equal = equal_orders(arms, world, name)
+    if equal is None:
+        return []
+    line = equal_sentence(equal, world, name)
+    interval = equal.widest and difference_interval((arms[equal.widest[0]], arms[equal.widest[1]]), world, name)
+    if equal.widest is None or interval is None:
         return [line]
     measure = MEASURES[name]
     ends = [measure.text(end) for end in interval]
-    names = [arm_title(orders[k].method, orders[k].number, False) for k in (i, j)]
+    names = [arm_title(arm.method, arm.number, False) for arm in equal.widest]
+    god = [float(scores_of(arms[arm], world, "god").mean()) for arm in equal.widest]
     return [
         line,
-        f"The widest apart are {names[0]} and {names[1]}: {ends[0]} [{ends[1]}, {ends[2]}] "
-        f"{measure.unit}, with GOD "
-        f"{god[i].mean():.1f} and {god[j].mean():.1f}.",
+        f"The widest apart are {names[0]} and {names[1]}: {ends[0]} [{ends[1]}, {ends[2]}] {measure.unit}, with GOD "
+        f"{god[0]:.1f} and {god[1]:.1f}.",
     ]
 
 
