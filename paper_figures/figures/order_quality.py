@@ -88,7 +88,7 @@ def draw(data: Orders) -> Figure:
     for row, world in zip(panels, worlds, strict=True):
         for axes, one_by_one in zip(row, (False, True), strict=True):
             _panel(axes, {arm: at for arm, at in data.places[world].items() if arm.one_by_one == one_by_one})
-            panel_title(axes, f"{world}, {'one token' if one_by_one else 'two tokens'} a step")
+            panel_title(axes, f"{WORLDS[world].model}, {'one token' if one_by_one else 'two tokens'} a step")
         row[0].set_ylabel(f"{MEASURES[_measure(world)].title}  [{MEASURES[_measure(world)].unit}]")
         labels |= _limits(row, data.places[world])
     for axes in panels[-1]:
@@ -175,7 +175,8 @@ def _ends(data: Orders, world: str) -> str:
                 said.append(f"{steps} {compared(difference, 'more', 'less')}")
     name = MEASURES[_measure(world)]
     return (
-        f"A random order against left to right in {world}, {name.title} in {name.unit}: {'; '.join(said)}."
+        f"A random order against left to right in {WORLDS[world].model}, {name.title} in {name.unit}: "
+        f"{'; '.join(said)}."
         if said
         else ""
     )
@@ -213,7 +214,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     lines = (*told_by("order_quality", data.evidence), *filter(None, (_ends(data, world) for world in data.places)))
     alt = "Quality against GOD. " + " ".join(
-        f"{world}, {title_of(arm)}: GOD {god.mean:.1f}, {quality.mean:.2f}."
+        f"{WORLDS[world].model}, {title_of(arm)}: GOD {god.mean:.1f}, {quality.mean:.2f}."
         for world, places in data.places.items()
         for arm, (god, quality) in places.items()
         if arm.method in ("default", *_FIXED) and not arm.one_by_one

@@ -91,7 +91,7 @@ def draw(data: Costs) -> Figure:
     for row, world in zip(panels, worlds, strict=True):
         for axes, measure in zip(row, measures_of(world), strict=True):
             labels[axes] = _panel(axes, data, world, measure)
-            panel_title(axes, f"{world}: {MEASURES[measure].title}")
+            panel_title(axes, f"{WORLDS[world].model}: {MEASURES[measure].title}")
         row[0].set_xlabel("forwards per answer")
         row[1].set_xlabel("forwards per answer")
     families = {family_of(arm) for arms in data.costs.values() for arm in arms}
@@ -206,7 +206,7 @@ def _beside(data: Costs, world: str) -> list[str]:
         if said:
             name = MEASURES[measure]
             lines.append(
-                f"In {world}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
+                f"In {WORLDS[world].model}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
                 f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
             )
     return lines
@@ -241,7 +241,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"the lower edge, with its value. {MARKS_LINE} {source_line(data.evidence)}"
     )
     alt = "Panels of quality against forwards per answer, for " + " and ".join(
-        f"{world} ({len(arms)} arms)" for world, arms in data.costs.items()
+        f"{WORLDS[world].model} ({len(arms)} arms)" for world, arms in data.costs.items()
     )
     lines = _sentences(data)
     first, count = _first_places(data)

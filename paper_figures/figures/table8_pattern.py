@@ -43,7 +43,7 @@ from paper_figures.figures.parts.table8_printed import draw_printed
 from paper_figures.figures.parts.table8_shares import MEASURES_OF_TABLE8, sentences, shares_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import METHODS, Arm
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
@@ -85,7 +85,7 @@ def draw(data: Pattern) -> Figure:
     labels: dict[Axes, list[Label]] = {}
     for column, world in enumerate(worlds):
         labels[panels[0, column]] = _levels(panels[0, column], data.places[world])
-        panel_title(panels[0, column], world)
+        panel_title(panels[0, column], WORLDS[world].model)
         _differences(panels[1, column], data.evidence, world)
     labels[panels[0, -1]] = draw_printed(panels[0, -1])
     panels[0, -1].set_xlabel("GOD  [unit not said]")
@@ -183,7 +183,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     lines = (*sentences(data.evidence, data.places), *told_by("table8_pattern", data.evidence))
     alt = "Perplexity against GOD. " + " ".join(
-        f"{world}, {title_of(arm)}: GOD {god.mean:.1f}, perplexity {exp(level.mean):.2f}."
+        f"{WORLDS[world].model}, {title_of(arm)}: GOD {god.mean:.1f}, perplexity {exp(level.mean):.2f}."
         for world, places in data.places.items()
         for arm, (god, level) in places.items()
         if arm.method in ("default", "rws")

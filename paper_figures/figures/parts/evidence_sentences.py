@@ -10,7 +10,7 @@ from paper_figures.exhibits.evidence_looks import path_of, title_of
 from paper_figures.figures.parts.evidence_frontier import mean_frontier, points_of, regrets_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_frontier import distance_of
 
@@ -59,8 +59,8 @@ def frontier_lines(evidence: Recorded, world: str) -> tuple[str, ...]:
         return ()
     distance = distance_of(arms[rws].reset_index(), evidence.frontiers, world)
     lines = [
-        f"In {world}, {title_of(rws)} (its scale chosen on validation prompts) lies {text_of(regrets[rws], 1)} nats "
-        "below the frontier of log p and reward"
+        f"In {WORLDS[world].model}, {title_of(rws)} (its scale chosen on validation prompts) lies "
+        f"{text_of(regrets[rws], 1)} nats below the frontier of log p and reward"
         + (
             f", and at least {text_of(distance.least)} deviations of reward below it at equal log p."
             if distance

@@ -13,7 +13,7 @@ from paper_figures.exhibits.evidence_looks import path_of
 from paper_figures.figures.parts.evidence_sentences import text_of
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 
 if TYPE_CHECKING:
     import pandas
@@ -87,8 +87,8 @@ def _is_pattern(shares: Mapping[str, Share]) -> bool:
 def _sentence(world: str, scale: float, shares: Mapping[str, Share]) -> str:
     god, level = shares["god_tokens"], shares["log_perplexity"]
     line = (
-        f"RWS {scale:g} in {world} changes GOD by {text_of(god.rws, signed=True)} tokens and log perplexity by "
-        f"{text_of(level.rws, signed=True)} from the default: Table 8's pattern."
+        f"RWS {scale:g} in {WORLDS[world].model} changes GOD by {text_of(god.rws, signed=True)} tokens and log "
+        f"perplexity by {text_of(level.rws, signed=True)} from the default: Table 8's pattern."
     )
     parts = [
         f"{text_of(Interval(*(100 * number for number in share.share)), 0)} % of the {which}"
