@@ -190,9 +190,9 @@ def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_pat
     assert not [arm for arm in costs if arm.method == "tilt-sample"]
 
 
-@pytest.mark.parametrize(("gain", "first", "claim"), [(1e3, 2, "RWS has"), (-1e3, 0, "some method")])
+@pytest.mark.parametrize(("gain", "first", "claim"), [(1e3, "2", "RWS has"), (-1e3, "none", "some method")])
 def test_what_the_page_tells_of_cost_follows_from_the_answers(
-    gain: float, first: int, claim: str, made: Recorded, ship: Made, tmp_path: Path
+    gain: float, first: str, claim: str, made: Recorded, ship: Made, tmp_path: Path
 ) -> None:
     answers = made.answers[made.answers["world"] == ENGLISH].copy()
     rws = chosen_scale(made, ENGLISH)
