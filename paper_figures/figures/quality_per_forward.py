@@ -179,8 +179,8 @@ def _sentences(data: Costs) -> tuple[str, ...]:
     if not count:
         return ()
     return (
-        f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has the best mean "
-        "among arms of no more forwards and reward calls.",
+        f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has "
+        "the best mean among arms of no more forwards and reward calls.",
         *(line for world in data.costs for line in _beside(data, world)),
     )
 
