@@ -82,7 +82,7 @@ def _template(there: Digest, here: Digest, other_tokenizer: bool) -> Iterator[st
     first, second = there.template, here.template
     if first is None or second is None:
         return  # said of the tokenizer
-    if first.chat != second.chat:
+    if bool(first.chat) != bool(second.chat):
         yield f"Prompts are {_chat(first.chat)} there and {_chat(second.chat)} here."
         return
     if other_tokenizer and not first.chat:

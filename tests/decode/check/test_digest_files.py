@@ -185,6 +185,10 @@ def test_config_entries_are_named_with_both_values(mini: Digest, tmp_path: Path)
     other = copied("mini", tmp_path, of_json("config.json", lambda raw: raw.update(norm_eps=1e-3)))
     diff = rws_decode.compare_digests(mini, rws_decode.check_digest(other, like=mini))
     assert "checkpoint: config.json: norm_eps is 1e-05 there and 0.001 here." in str(diff)
+    unread = copied("mini", tmp_path / "c", of_json("config.json", lambda raw: raw.update(use_cache=True)))
+    said = str(rws_decode.compare_digests(mini, rws_decode.check_digest(unread, like=mini)))
+    assert said.startswith("Not the same: checkpoint.") and "Likely cause" not in said
+    assert said.endswith("the files compute the same, to the last bit. Other prompts may show a difference.")
     same = copied("mini", tmp_path / "b", of_json("config.json", lambda raw: raw.update(transformers_version="9")))
     assert not rws_decode.compare_digests(mini, rws_decode.check_digest(same, like=mini)).models
 
@@ -234,8 +238,9 @@ def test_another_end_of_text_is_named(tmp_path: Path) -> None:
 def test_another_model_is_told_first(mini: Digest) -> None:
     english = rws_decode.check_digest(load_predictor("english"), like=mini)
     diff = rws_decode.compare_digests(mini, english)
-    assert kinds(diff)[:3] == ["checkpoint", "tokenizer", "template"]
+    assert kinds(diff)[:3] == ["checkpoint", "tokenizer", "end of text"]
     assert "The weights are of another model: no part has the same name." in str(diff)
+    assert "Prompts are" not in str(diff)  # plain text, both of them
     assert "The tokenizer has 1,615 tokens there" in str(diff) or "tokens there and" in str(diff)
 
 
@@ -302,7 +307,32 @@ def test_a_difference_without_a_near_tie_and_with_the_same_logits_is_not_explain
     assert len(diff.rows) == 1 and not diff.rows[0].near_tie
     said = str(diff)
     assert "In the end 1 of 32 tokens differs." in said and "PyTorch: 2.1.0 there" in said
-    assert "Rounding alone does not explain a difference without a near-tie. Suspect the versions first." in said
+    assert said.endswith("does not explain a difference without a near-tie.\nSuspect the versions first.")
+
+
+@pytest.mark.parametrize(
+    ("facts", "near", "cause"),
+    [
+        ({}, 0, "Run the check again to see whether this device repeats itself."),
+        ({"threads": 8}, 0, "Suspect what is listed above first.\nTo rule it out, check again with --threads 8."),
+        ({"dtype": "float64"}, 0, "Suspect the dtype first.\nTo rule it out, check again with --dtype float64."),
+        ({"Python": "3.8.0"}, 1, "does not repeat itself on this device. Run the check again to see."),
+        ({"Python": "3.8.0", "PyTorch": "2.1.0"}, 1, "is listed above, first of all on PyTorch."),
+    ],
+    ids=["nothing else differs", "threads", "dtype", "Python at a near-tie", "PyTorch at a near-tie"],
+)
+def test_the_likely_cause_is_among_what_differs(facts: dict[str, Any], near: int, cause: str, mini: Digest) -> None:
+    row = mini.decodes[0]
+    changed = replace(row, tokens=(row.tokens[0] + 1, *row.tokens[1:]), near=(near,) * len(row.near))
+    there = replace(mini, decodes=(changed, *mini.decodes[1:]), machine=mini.machine | facts)
+    assert str(rws_decode.compare_digests(there, mini)).endswith(cause)
+
+
+def test_rewards_alone_may_move_the_strategy_that_asks_them(mini: Digest) -> None:
+    rows = [row if row.strategy != "rws:8" else replace(row, tokens=row.tokens[::-1]) for row in mini.decodes]
+    rewards = tuple(replace(each, reward=each.reward + mini.reward_error / 2) for each in mini.rewards)
+    said = str(rws_decode.compare_digests(replace(mini, decodes=tuple(rows), rewards=rewards), mini))
+    assert said.endswith("Likely cause: the last digits of rewards, which decide the factors of rws:8.")
 
 
 def test_other_prompts_are_named_and_versions_are_context(mini: Digest) -> None:
