@@ -207,6 +207,32 @@ def test_a_changed_word_of_the_vocabulary_is_named_by_its_ids(mini: Digest, tmp_
     assert "Tokens are the same in all 8 decodes." in str(diff)  # by their ids
 
 
+def test_the_same_tokens_of_another_vocabulary_are_no_other_reward_of_the_same_text(
+    mini: Digest, tmp_path: Path
+) -> None:
+    def swap(raw: Any) -> None:
+        vocabulary, token = raw["model"]["vocab"], mini.decodes[0].tokens[0]
+        first, second = (next(word for word, id in vocabulary.items() if id == each) for each in (token, 700))
+        vocabulary[first], vocabulary[second] = 700, token
+
+    other = copied("mini", tmp_path, of_json("tokenizer.json", swap))
+    diff = rws_decode.compare_digests(mini, rws_decode.check_digest(other, load_reward("mini"), like=mini))
+    assert [change.kind for change in diff.models] == ["tokenizer", "tokenizer"]
+    assert diff.not_compared == ("rewards of answers, whose tokens are other words",)
+
+
+def test_another_scale_of_the_reward_is_named(mini: Digest) -> None:
+    reward = load_reward("mini")
+    wide = CallableReward(
+        lambda prompt, answer: reward.score([prompt], [answer])[0], mean=reward.mean, std=2.0, name="mini"
+    )
+    diff = rws_decode.compare_digests(mini, rws_decode.check_digest(load_predictor("mini"), wide, like=mini))
+    (change,) = diff.models
+    assert change.kind == "rewards" and change.text.startswith("The mean and deviation of the reward model (mini) are ")
+    assert change.text.endswith(" and 2 here.")
+    assert "Likely cause: the reward model has other weights or another scale" in str(diff)
+
+
 def test_an_edited_chat_template_is_named_with_the_first_token(tmp_path: Path) -> None:
     def edit(folder: Path) -> None:
         path = folder / "chat_template.jinja"
