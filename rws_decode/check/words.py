@@ -144,9 +144,12 @@ def _cause(diff: DigestDiff) -> Iterator[str]:
         close = "up to rounding" if diff.last_digits is not None else "to the last bit"
         yield f"On these prompts the files compute the same, {close}. Other prompts may show a difference."
         return
+    # Entries of config.json that say which tokens end a text are a cause by their own name.
+    of_config = diff.there.checkpoint.weights == diff.here.checkpoint.weights and "logits" not in kinds
+    named = kinds - {"checkpoint"} if of_config and kinds & (_FILES - {"checkpoint"}) else kinds
     for kind, cause in _CAUSES.items():
-        if kind in kinds:
-            yield f"Likely cause: {cause} Use the same files on both sides, then check again."
+        if kind in named:
+            yield f"Likely cause: {cause} Use the same files and options on both sides, then check again."
             return
     if "prompts" in kinds:
         yield "Make both digests with the same prompts and shape; --against does that by itself."

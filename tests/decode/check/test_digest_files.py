@@ -100,6 +100,7 @@ def test_any_other_model_has_fixed_prompts_and_one_without_text_needs_ids(tmp_pa
     with pytest.raises(ValueError, match=r"^prompts are missing: ids reads no text, give token ids \(--input-ids"):
         rws_decode.check_digest(silent, shape=SMALL)
     digest = rws_decode.check_digest(silent, prompts=[[7, 8, 9]], shape=SMALL)
+    assert str(digest).startswith("ids: 2 decodes of 1 prompt, no reward model\n")
     assert digest.tokenizer is None and digest.prompts == ((7, 8, 9),) and digest.words == {}
     assert rws_decode.compare_digests(digest, digest).same
     with pytest.raises(ValueError, match=r"^batch is 0: at least 1"):
@@ -255,6 +256,12 @@ def test_another_end_of_text_is_named(tmp_path: Path) -> None:
     diff = rws_decode.compare_digests(first, checked(HFMaskPredictor(bert(), word_tokenizer(), end_ids=[9])))
     assert kinds(diff)[0] == "end of text" and "checkpoint" not in kinds(diff)
     assert "The text of an answer ends at 2 (" in str(diff) and ") there and at 9 (" in str(diff)
+    ends = of_json("config.json", lambda raw: raw.update(eos_token_id=9))
+    first = checked(load_predictor(str(tiny_checkpoint("llada", tmp_path / "a"))), prompts=["a cat"])
+    ends(tiny_checkpoint("llada", tmp_path / "b"))
+    diff = rws_decode.compare_digests(first, checked(load_predictor(str(tmp_path / "b")), prompts=["a cat"]))
+    assert kinds(diff) == ["checkpoint", "end of text"]
+    assert "Likely cause: other tokens are special, or end the text." in str(diff)
     cut = CallablePredictor(lambda canvas: torch.eye(9)[canvas], mask_id=0, decode=lambda ids: "a" * len(ids))
     uncut = CallablePredictor(lambda canvas: torch.eye(9)[canvas], mask_id=0, decode=lambda ids: "b" * len(ids))
     told = rws_decode.compare_digests(*(checked(each, prompts=[[3, 4]]) for each in (cut, uncut)))
@@ -265,7 +272,7 @@ def test_another_model_is_told_first(mini: Digest) -> None:
     english = rws_decode.check_digest(load_predictor("english"), like=mini)
     diff = rws_decode.compare_digests(mini, english)
     assert kinds(diff)[:3] == ["checkpoint", "tokenizer", "end of text"]
-    assert "The weights are of another model: no part has the same name." in str(diff)
+    assert "No part of the weights has the same name: another model, or the same one in another layout." in str(diff)
     assert "Prompts are" not in str(diff)  # plain text, both of them
     assert "The tokenizer has 1,615 tokens there" in str(diff) or "tokens there and" in str(diff)
 
