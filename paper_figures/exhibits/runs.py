@@ -14,7 +14,7 @@ from paper_figures.plan import command
 from rws_decode.common.files import parse_json
 from rws_theory.printed import printed_in
 
-__all__ = ["Results", "lookup", "read_named", "read_results", "read_run", "renamed", "setting", "short_names"]
+__all__ = ["Results", "lookup", "read_named", "read_results_json", "read_run", "renamed", "setting", "short_names"]
 
 Row = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ class Results:
 def read_run(runs: Path, experiment: str) -> Results:
     """Return the results of a study below `runs`; MissingRun, with the command that makes them, if they are missing.
 
-    ValueError as `read_results` has it.
+    ValueError as `read_results_json` has it.
     """
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
     results, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
@@ -57,13 +57,13 @@ def read_run(runs: Path, experiment: str) -> Results:
 
 
 def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the results as `read_results` does, with short names for the paths in their settings, and these names."""
-    results = read_results(path, command, parts)
+    """Return what `read_results_json` does, with short names for the paths in its settings, and these names."""
+    results = read_results_json(path, command, parts)
     names = short_names(results.get("settings"))
     return renamed(results, names), names
 
 
-def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
+def read_results_json(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
     """Return an experiment's results.json as it is; MissingRun, with the command, if there is none.
 
     ValueError for a file that is not a JSON object, of another schema or version, or lacks one of its `parts`.

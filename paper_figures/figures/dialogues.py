@@ -16,7 +16,7 @@ from paper_figures.exhibits.differences import difference_from_row, span
 from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture
 from paper_figures.exhibits.findings import tally
 from paper_figures.exhibits.names import guide_names
-from paper_figures.exhibits.runs import lookup, read_results, read_run, renamed, setting
+from paper_figures.exhibits.runs import lookup, read_results_json, read_run, renamed, setting
 from paper_figures.figures.parts.dialogues_picture import NAMES, draw, left_out
 from paper_figures.figures.parts.dialogues_tables import Examples, counted_answers, tables
 from paper_figures.figures.parts.dialogues_text import dialogue_text
@@ -34,7 +34,7 @@ _PARTS = ("names", "text", "test", "different", "identical", "dialogues")
 def compute(runs: Path) -> Examples:
     """Read the run and the dialogues that it shows; MissingRun, with the command, if either is missing."""
     run = read_run(runs, NEEDS[0])
-    results = read_results(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
+    results = read_results_json(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
     shown = renamed(results, run.names)
     guide = run.settings["rewards"][0]
     usable = [

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
-from paper_figures.exhibits.runs import read_results
+from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.plan import command
@@ -58,7 +58,7 @@ def compute(runs: Path) -> CommitOrders:
     """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
     (experiment,) = NEEDS
     folder, made_by = runs / experiment, command(experiment, runs)
-    results = read_results(folder / "results.json", made_by, ("rows", "settings"))
+    results = read_results_json(folder / "results.json", made_by, ("rows", "settings"))
     paths: dict[int | str, dict[str, Path]] = {}
     for row in results["rows"]:
         paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]

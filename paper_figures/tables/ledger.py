@@ -15,7 +15,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
-from paper_figures.exhibits.runs import read_results
+from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
 from paper_figures.runner.claims_run import is_ours, up_to_date
@@ -76,7 +76,7 @@ class Ledger:
 def compute(runs: Path) -> Ledger:
     """Read the checked claims below `runs`; MissingRun, with the command, if they are missing."""
     path = runs / NEEDS[0] / "results.json"
-    results = read_results(path, command(NEEDS[0], runs), ("claims",))
+    results = read_results_json(path, command(NEEDS[0], runs), ("claims",))
     return Ledger(results["claims"], up_to_date(path))
 
 

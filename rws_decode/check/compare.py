@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rws_decode.check.difference import DigestDiff, FactChange, LastDigits, ModelChange, RowChange
 from rws_decode.check.digest import DecodedRow, Digest
+from rws_decode.check.machine import SCALE
 from rws_decode.check.model_changes import model_changes
 from rws_theory.show import figures
 
@@ -151,13 +152,23 @@ def _rewards(
             side = "there" if here.reward_model is None else "here"
             not_compared.append(f"rewards of {there.reward_model or here.reward_model}, which are {side} alone")
         return None
-    ours = {(each.prompt, each.answer): each.reward for each in here.rewards}
-    both = [(each.reward, ours.get((each.prompt, each.answer))) for each in there.rewards]
-    both += [(a.reward, b.reward) for a, b in pairs if a.tokens == b.tokens]
+    both: list[tuple[float | None, float | None]] = []
+    other_words = bool({"tokenizer", "end of text"} & {change.kind for change in models})
+    if other_words:  # the same tokens are another text then
+        not_compared.append("rewards of answers, whose tokens are other words")
+    else:
+        both += [(a.reward, b.reward) for a, b in pairs if a.tokens == b.tokens]
+    if not other_words or all(isinstance(prompt, str) for prompt in there.prompts):
+        ours = {(each.prompt, each.answer): each.reward for each in here.rewards}
+        both += [(each.reward, ours.get((each.prompt, each.answer))) for each in there.rewards]
     gap = max((abs(a - b) for a, b in both if a is not None and b is not None), default=0.0)
     named = there.reward_model
     if there.reward_model != here.reward_model:
         named = f"{there.reward_model} there and {here.reward_model} here"
+    scales = [each.machine.get(SCALE) for each in (there, here)]
+    if None not in scales and scales[0] != scales[1]:
+        text = f"The mean and deviation of the reward model ({named}) are {scales[0]} there, {scales[1]} here."
+        models.append(ModelChange("rewards", text))
     if gap > there.reward_error + here.reward_error:
         text = f"The reward model ({named}) gives the same text another reward, by up to {figures(gap)}."
         models.append(ModelChange("rewards", text))
@@ -168,5 +179,5 @@ def _rewards(
 def _context(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[FactChange]:
     for name in {**there, **here}:
         # What one side does not know follows from the device, or from a reward model that it does not have.
-        if None not in (there.get(name), here.get(name)) and there[name] != here[name]:
+        if name != SCALE and None not in (there.get(name), here.get(name)) and there[name] != here[name]:
             yield FactChange(name, there.get(name), here.get(name))  # type: ignore[arg-type]

@@ -187,8 +187,9 @@ class Digest:
         margins = [row[0] - row[1] for each in self.logits for row in each.logits if len(row) > 1]
         rewards = "no reward model" if self.reward_model is None else f"rewards of {self.reward_model}"
         lead = f"; the best token leads the next by at least {figures(min(margins))}" if margins else ""
+        prompts = "1 prompt" if len(self.prompts) == 1 else f"{len(self.prompts)} prompts"
         lines = [
-            f"{self.checkpoint.name}: {len(self.decodes)} decodes of {len(self.prompts)} prompts, {rewards}",
+            f"{self.checkpoint.name}: {len(self.decodes)} decodes of {prompts}, {rewards}",
             f"  near-ties: {self.near_steps:.1%} of all steps",
             f"  logits: {len(self.logits)} canvases{lead}",
             *(f"  {name}: {value}" for name, value in self.machine.items() if value is not None),

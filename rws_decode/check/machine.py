@@ -16,7 +16,9 @@ from rws_decode.predictors.base import LogitsDtype, MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_theory import __version__
 
-__all__ = ["Attention", "attending", "dtype_name", "machine_facts"]
+__all__ = ["SCALE", "Attention", "attending", "dtype_name", "machine_facts"]
+
+SCALE = "reward's mean and deviation"
 
 Attention = Literal["usual", "math"]
 
@@ -47,6 +49,7 @@ def machine_facts(
         "matmul precision": torch.get_float32_matmul_precision(),
         "CPU instructions": torch.backends.cpu.get_cpu_capability(),
         "reward's dtype": dtype_name(_reward_dtype(reward)) if isinstance(reward, StandIn) else None,
+        SCALE: None if reward is None else f"{reward.mean:.7g} and {reward.std:.7g}",
         "PyTorch": torch.__version__,
         "CUDA": torch.version.cuda if on_gpu else None,
         "transformers": _version("transformers"),

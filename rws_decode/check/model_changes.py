@@ -30,7 +30,7 @@ def _checkpoint(there: CheckpointPrint, here: CheckpointPrint) -> Iterator[str]:
     changed = _unlike(there.weights, here.weights)
     only = [name for name in {**there.weights, **here.weights} if (name in there.weights) != (name in here.weights)]
     if only and len(only) == len({**there.weights, **here.weights}):
-        yield "The weights are of another model: no part has the same name."
+        yield "No part of the weights has the same name: another model, or the same one in another layout."
     elif only:
         yield f"The weights have other parts: {shortened(sorted(only), _MOST)}."
     if changed:
@@ -82,7 +82,7 @@ def _template(there: Digest, here: Digest, other_tokenizer: bool) -> Iterator[st
     first, second = there.template, here.template
     if first is None or second is None:
         return  # said of the tokenizer
-    if first.chat != second.chat:
+    if bool(first.chat) != bool(second.chat):
         yield f"Prompts are {_chat(first.chat)} there and {_chat(second.chat)} here."
         return
     if other_tokenizer and not first.chat:

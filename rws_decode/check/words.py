@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rws_decode.check.task import GUIDED
 from rws_theory.show import figures, quoted, shortened
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ _ROWS = 6  # decodes that are told one by one
 _WIDEST = 400  # characters of a line
 _MANY = 0.5  # share of steps at a near-tie from which a near-tie explains little
 # Facts that a user can set here, by the option that sets them.
-_OPTIONS = {"dtype": "--dtype", "batch": "--batch", "threads": "--threads"}
+_OPTIONS = {"dtype": "--dtype", "batch": "--batch", "threads": "--threads", "reward's dtype": "--reward-dtype"}
+_VERSIONS = {"PyTorch", "CUDA", "transformers", "NumPy", "Python", "rws-toolkit"}
+_NO_ARITHMETIC = {"NumPy", "Python"}  # nothing that a network computes depends on these
 # What follows from the files of a model, and so comes before all rounding.
 _CAUSES = {
     "checkpoint": "it is not the same model.",
@@ -137,30 +140,54 @@ def _context(diff: DigestDiff) -> Iterator[str]:
 def _cause(diff: DigestDiff) -> Iterator[str]:
     """Say what the likely cause is, as far as the digests tell."""
     kinds, names = {change.kind for change in diff.models}, [change.name for change in diff.context]
+    if kinds == {"checkpoint"} and diff.compared and not diff.rows:
+        close = "up to rounding" if diff.last_digits is not None else "to the last bit"
+        yield f"On these prompts the files compute the same, {close}. Other prompts may show a difference."
+        return
+    # Entries of config.json that say which tokens end a text are a cause by their own name.
+    of_config = diff.there.checkpoint.weights == diff.here.checkpoint.weights and "logits" not in kinds
+    named = kinds - {"checkpoint"} if of_config and kinds & (_FILES - {"checkpoint"}) else kinds
     for kind, cause in _CAUSES.items():
-        if kind in kinds:
-            yield f"Likely cause: {cause} Use the same files on both sides, then check again."
+        if kind in named:
+            yield f"Likely cause: {cause} Use the same files and options on both sides, then check again."
             return
     if "prompts" in kinds:
         yield "Make both digests with the same prompts and shape; --against does that by itself."
         return
     if kinds:
-        yield "Likely cause: the network or the reward does not compute the same, or was changed after it was loaded."
+        if "logits" in kinds:
+            yield "Likely cause: the network does not compute the same, or was changed after it was loaded."
+        else:
+            yield "Likely cause: the reward model has other weights or another scale, or does not compute the same."
         yield from ["Make these equal first: " + ", ".join(names[:3]) + "."] if names else []
-        return
-    if not diff.rows:
-        return
-    apart = sum(not row.near_tie for row in diff.rows)
-    if "dtype" in names:
-        yield "Likely cause: the dtype, which decides how numbers are rounded."
+    elif diff.rows:
+        yield from _cause_of_tokens(diff, names)
+
+
+def _cause_of_tokens(diff: DigestDiff, names: Sequence[str]) -> Iterator[str]:
+    """Say why the same model may have given other tokens; names: of the facts that differ."""
+    apart = [row for row in diff.rows if not row.near_tie]
+    other_rewards = diff.last_digits is not None and diff.last_digits.rewards is not None
+    arithmetic = [name for name in names if name not in _NO_ARITHMETIC]
+    if apart and other_rewards and {row.strategy for row in apart} == {GUIDED}:
+        # A near-tie counts what logits may change by; a reward changes the factor of a whole step.
+        yield f"Likely cause: the last digits of rewards, which decide the factors of {GUIDED}."
     elif apart:
-        yield "Rounding alone does not explain a difference without a near-tie. Suspect the versions first."
-    elif names:
-        yield f"Likely cause: rounding, which depends on what is listed above, first of all on {names[0]}."
+        yield "Rounding alone does not explain a difference without a near-tie."
+        if names:
+            versions = "the versions" if _VERSIONS & {*names} else "what is listed above"
+            yield f"Suspect {'the dtype' if 'dtype' in names else versions} first."
+        else:
+            yield "Run the check again to see whether this device repeats itself."
+    elif "dtype" in names:
+        yield "Likely cause: the dtype, which decides how numbers are rounded."
+    elif arithmetic:
+        yield f"Likely cause: rounding, which depends on what is listed above, first of all on {arithmetic[0]}."
     else:
         yield "Likely cause: arithmetic that does not repeat itself on this device. Run the check again to see."
-    if max(diff.near_steps) > _MANY:
+    if len(apart) < len(diff.rows) and max(diff.near_steps) > _MANY:
         yield "So many steps have a near-tie that a near-tie explains little."
     again = [f"{_OPTIONS[each.name]} {each.there}" for each in diff.context if each.name in _OPTIONS]
+    again += ["--device cpu" for each in diff.context if (each.name, each.there) == ("device", "cpu")]
     if again:
         yield f"To rule it out, check again with {' '.join(again)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from rws_decode.check.settings import USUAL, Setting, digests_in, setting_named
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions, parse_token_ids
 from rws_decode.settings import Shape
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import add_options, given_options, group, json_option, option, read_options
 from rws_theory.commands.progress import each, loading
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class CheckOptions:
         for text in self.input_ids or ():
             parse_token_ids(text)
         self.settings_asked()
+        if self.out is not None and self.out.is_dir():
+            raise ValueError(f"--out is {self.out}: a folder, name a file in it, such as {self.out / 'digest.json'}")
         prompts = self.prompt or self.input_ids
         if self.against is not None and prompts:
             name = "--prompt" if self.prompt else "--input-ids"
@@ -92,6 +94,10 @@ def run(args: argparse.Namespace) -> int:
     `not_compared`, `decodes` and `near_steps`; with --settings, `same`, and `settings`, such a comparison for each with
     its `setting`. ValueError for input that cannot be used.
     """
+    named = [field.name for field in fields(Shape) if field.name in given_options(args)]
+    if named and args.against is not None:
+        name, value = named[0], getattr(args, named[0])
+        raise ValueError(f"--{name} is {value}: --against takes the shape of its digest, leave --{name} out")
     options = read_options(CheckOptions, args)
     other = _read(options.against)
     if sys.stderr.isatty():  # elsewhere a refusal is the only line

@@ -14,26 +14,23 @@ __all__ = ["AppliedPreset", "with_preset"]
 
 
 class AppliedPreset(NamedTuple):
-    """A preset as a command line has it: what was given in its place, and what followed from that."""
+    """A preset as a command line has it: what was given in its place, beside its own, and what followed from that."""
 
     preset: Preset
-    given: dict[str, Any]
+    given: dict[str, tuple[Any, Any]]
     followed: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints of it."""
         left_out = [setting.published for setting in self.preset.left_out]
-        instead = {name: {"given": value, "preset": self.preset.values[name]} for name, value in self.given.items()}
+        instead = {name: {"given": value, "preset": own} for name, (value, own) in self.given.items()}
         return {"name": self.preset.name, "overridden": instead, "followed": self.followed, "left_out": left_out}
 
     def tell(self) -> None:
         """Name on standard error what was given in place of the preset's, and what this decoder leaves out."""
-        for name, value in self.given.items():
-            print(
-                f"note: {self._flag(name)} {value} is given, --preset {self.preset.name} has "
-                f"{self.preset.values[name]}",
-                file=sys.stderr,
-            )
+        for name, (value, own) in self.given.items():
+            text = " ".join(value) if isinstance(value, list) else value
+            print(f"note: {self._flag(name)} {text} is given, --preset {self.preset.name} has {own}", file=sys.stderr)
         if self.followed:
             words = " and ".join(f"{self._flag(name)} {value}" for name, value in self.followed.items())
             print(f"note: {words} {'follows' if len(self.followed) == 1 else 'follow'} from --length", file=sys.stderr)
@@ -66,11 +63,17 @@ def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPr
     for name, value in kept.items():
         if hasattr(args, name):
             setattr(changed, name, value)
-    first = _strategy_text(values)
-    if hasattr(args, "strategies") and "strategies" not in named and first is not None:
-        changed.strategies = (first, *(text for text in args.strategies[1:] if text != first))
     followed = {name: value for name, value in kept.items() if value != values[name]}
-    instead = {name: value for name, value in given.items() if value != values[name]}
+    instead = {name: (value, values[name]) for name, value in given.items() if value != values[name]}
+    if hasattr(args, "strategies"):
+        first = _strategy_text(values)
+        if "strategies" not in named and first is not None:
+            changed.strategies = (first, *(text for text in args.strategies[1:] if text != first))
+        elif "strategies" not in named:
+            usual = " ".join(args.strategies)
+            print(f"note: --preset {preset.name} has no reward scale, so --strategies is {usual}", file=sys.stderr)
+        elif first is not None and first not in args.strategies:
+            instead["strategies"] = (list(args.strategies), first)
     return changed, AppliedPreset(preset, instead, followed)
 
 

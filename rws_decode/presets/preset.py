@@ -102,14 +102,15 @@ class Preset:
         if given.get("end_of_text", values.get("end_of_text")) == self.values.get("end_of_text"):
             values[_ENDS] = self.end_ids(predictor)
         values |= given
-        own = {} if "strategy" in given else self.values
+        strategy = self.values.get("strategy", "default")
+        own = self.values if given.get("strategy", strategy) == strategy else {}
         numbers = {
             name: value
             for name, value in values.items()
             if name not in (*SHAPE_OPTIONS, *_DECODING, "strategy") and (name in given or name in own)
         }
         return {
-            "strategy": values.get("strategy", "default"),
+            "strategy": values.get("strategy", strategy),
             "shape": Shape(**{name: values[name] for name in SHAPE_OPTIONS if name in values}),
             "options": Options(**{name: values[name] for name in _DECODING if name in values}),
             **numbers,

@@ -178,6 +178,7 @@ def test_another_strategy_does_not_get_the_presets_numbers() -> None:
     preset = presets.load("fast-dllm-gsm8k")
     assert preset.arguments(PREDICTOR)["threshold"] == 0.9
     assert preset.arguments(PREDICTOR, threshold=0.5)["threshold"] == 0.5
+    assert preset.arguments(PREDICTOR, strategy="threshold")["threshold"] == 0.9
     other = preset.arguments(PREDICTOR, strategy="temperature", scale=4.0, length=8)
     assert (other["strategy"], other["scale"]) == ("temperature", 4.0) and "threshold" not in other
     assert decode(PREDICTOR, "a dog", **other)[0].strategy == {"name": "temperature", "scale": 4.0}

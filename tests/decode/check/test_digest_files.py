@@ -100,6 +100,7 @@ def test_any_other_model_has_fixed_prompts_and_one_without_text_needs_ids(tmp_pa
     with pytest.raises(ValueError, match=r"^prompts are missing: ids reads no text, give token ids \(--input-ids"):
         rws_decode.check_digest(silent, shape=SMALL)
     digest = rws_decode.check_digest(silent, prompts=[[7, 8, 9]], shape=SMALL)
+    assert str(digest).startswith("ids: 2 decodes of 1 prompt, no reward model\n")
     assert digest.tokenizer is None and digest.prompts == ((7, 8, 9),) and digest.words == {}
     assert rws_decode.compare_digests(digest, digest).same
     with pytest.raises(ValueError, match=r"^batch is 0: at least 1"):
@@ -185,6 +186,10 @@ def test_config_entries_are_named_with_both_values(mini: Digest, tmp_path: Path)
     other = copied("mini", tmp_path, of_json("config.json", lambda raw: raw.update(norm_eps=1e-3)))
     diff = rws_decode.compare_digests(mini, rws_decode.check_digest(other, like=mini))
     assert "checkpoint: config.json: norm_eps is 1e-05 there and 0.001 here." in str(diff)
+    unread = copied("mini", tmp_path / "c", of_json("config.json", lambda raw: raw.update(use_cache=True)))
+    said = str(rws_decode.compare_digests(mini, rws_decode.check_digest(unread, like=mini)))
+    assert said.startswith("Not the same: checkpoint.") and "Likely cause" not in said
+    assert said.endswith("the files compute the same, to the last bit. Other prompts may show a difference.")
     same = copied("mini", tmp_path / "b", of_json("config.json", lambda raw: raw.update(transformers_version="9")))
     assert not rws_decode.compare_digests(mini, rws_decode.check_digest(same, like=mini)).models
 
@@ -201,6 +206,32 @@ def test_a_changed_word_of_the_vocabulary_is_named_by_its_ids(mini: Digest, tmp_
     assert not diff.same and kinds(diff) == ["tokenizer"]
     assert "The tokenizer names tokens otherwise, with ids 676 to 701." in str(diff)
     assert "Tokens are the same in all 8 decodes." in str(diff)  # by their ids
+
+
+def test_the_same_tokens_of_another_vocabulary_are_no_other_reward_of_the_same_text(
+    mini: Digest, tmp_path: Path
+) -> None:
+    def swap(raw: Any) -> None:
+        vocabulary, token = raw["model"]["vocab"], mini.decodes[0].tokens[0]
+        first, second = (next(word for word, id in vocabulary.items() if id == each) for each in (token, 700))
+        vocabulary[first], vocabulary[second] = 700, token
+
+    other = copied("mini", tmp_path, of_json("tokenizer.json", swap))
+    diff = rws_decode.compare_digests(mini, rws_decode.check_digest(other, load_reward("mini"), like=mini))
+    assert [change.kind for change in diff.models] == ["tokenizer", "tokenizer"]
+    assert diff.not_compared == ("rewards of answers, whose tokens are other words",)
+
+
+def test_another_scale_of_the_reward_is_named(mini: Digest) -> None:
+    reward = load_reward("mini")
+    wide = CallableReward(
+        lambda prompt, answer: reward.score([prompt], [answer])[0], mean=reward.mean, std=2.0, name="mini"
+    )
+    diff = rws_decode.compare_digests(mini, rws_decode.check_digest(load_predictor("mini"), wide, like=mini))
+    (change,) = diff.models
+    assert change.kind == "rewards" and change.text.startswith("The mean and deviation of the reward model (mini) are ")
+    assert change.text.endswith(" and 2 here.")
+    assert "Likely cause: the reward model has other weights or another scale" in str(diff)
 
 
 def test_an_edited_chat_template_is_named_with_the_first_token(tmp_path: Path) -> None:
@@ -225,6 +256,12 @@ def test_another_end_of_text_is_named(tmp_path: Path) -> None:
     diff = rws_decode.compare_digests(first, checked(HFMaskPredictor(bert(), word_tokenizer(), end_ids=[9])))
     assert kinds(diff)[0] == "end of text" and "checkpoint" not in kinds(diff)
     assert "The text of an answer ends at 2 (" in str(diff) and ") there and at 9 (" in str(diff)
+    ends = of_json("config.json", lambda raw: raw.update(eos_token_id=9))
+    first = checked(load_predictor(str(tiny_checkpoint("llada", tmp_path / "a"))), prompts=["a cat"])
+    ends(tiny_checkpoint("llada", tmp_path / "b"))
+    diff = rws_decode.compare_digests(first, checked(load_predictor(str(tmp_path / "b")), prompts=["a cat"]))
+    assert kinds(diff) == ["checkpoint", "end of text"]
+    assert "Likely cause: other tokens are special, or end the text." in str(diff)
     cut = CallablePredictor(lambda canvas: torch.eye(9)[canvas], mask_id=0, decode=lambda ids: "a" * len(ids))
     uncut = CallablePredictor(lambda canvas: torch.eye(9)[canvas], mask_id=0, decode=lambda ids: "b" * len(ids))
     told = rws_decode.compare_digests(*(checked(each, prompts=[[3, 4]]) for each in (cut, uncut)))
@@ -234,8 +271,9 @@ def test_another_end_of_text_is_named(tmp_path: Path) -> None:
 def test_another_model_is_told_first(mini: Digest) -> None:
     english = rws_decode.check_digest(load_predictor("english"), like=mini)
     diff = rws_decode.compare_digests(mini, english)
-    assert kinds(diff)[:3] == ["checkpoint", "tokenizer", "template"]
-    assert "The weights are of another model: no part has the same name." in str(diff)
+    assert kinds(diff)[:3] == ["checkpoint", "tokenizer", "end of text"]
+    assert "No part of the weights has the same name: another model, or the same one in another layout." in str(diff)
+    assert "Prompts are" not in str(diff)  # plain text, both of them
     assert "The tokenizer has 1,615 tokens there" in str(diff) or "tokens there and" in str(diff)
 
 
@@ -302,7 +340,32 @@ def test_a_difference_without_a_near_tie_and_with_the_same_logits_is_not_explain
     assert len(diff.rows) == 1 and not diff.rows[0].near_tie
     said = str(diff)
     assert "In the end 1 of 32 tokens differs." in said and "PyTorch: 2.1.0 there" in said
-    assert "Rounding alone does not explain a difference without a near-tie. Suspect the versions first." in said
+    assert said.endswith("does not explain a difference without a near-tie.\nSuspect the versions first.")
+
+
+@pytest.mark.parametrize(
+    ("facts", "near", "cause"),
+    [
+        ({}, 0, "Run the check again to see whether this device repeats itself."),
+        ({"threads": 8}, 0, "Suspect what is listed above first.\nTo rule it out, check again with --threads 8."),
+        ({"dtype": "float64"}, 0, "Suspect the dtype first.\nTo rule it out, check again with --dtype float64."),
+        ({"Python": "3.8.0"}, 1, "does not repeat itself on this device. Run the check again to see."),
+        ({"Python": "3.8.0", "PyTorch": "2.1.0"}, 1, "is listed above, first of all on PyTorch."),
+    ],
+    ids=["nothing else differs", "threads", "dtype", "Python at a near-tie", "PyTorch at a near-tie"],
+)
+def test_the_likely_cause_is_among_what_differs(facts: dict[str, Any], near: int, cause: str, mini: Digest) -> None:
+    row = mini.decodes[0]
+    changed = replace(row, tokens=(row.tokens[0] + 1, *row.tokens[1:]), near=(near,) * len(row.near))
+    there = replace(mini, decodes=(changed, *mini.decodes[1:]), machine=mini.machine | facts)
+    assert str(rws_decode.compare_digests(there, mini)).endswith(cause)
+
+
+def test_rewards_alone_may_move_the_strategy_that_asks_them(mini: Digest) -> None:
+    rows = [row if row.strategy != "rws:8" else replace(row, tokens=row.tokens[::-1]) for row in mini.decodes]
+    rewards = tuple(replace(each, reward=each.reward + mini.reward_error / 2) for each in mini.rewards)
+    said = str(rws_decode.compare_digests(replace(mini, decodes=tuple(rows), rewards=rewards), mini))
+    assert said.endswith("Likely cause: the last digits of rewards, which decide the factors of rws:8.")
 
 
 def test_other_prompts_are_named_and_versions_are_context(mini: Digest) -> None:

@@ -94,6 +94,19 @@ def test_a_prompt_of_the_digest_that_the_model_cannot_read_is_bad_input(
     assert "holds the id 1000000000" in capsys.readouterr().err
 
 
+def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, line in {
+        ("--against", "d.json", "--steps", "8"): "--steps is 8: --against takes the shape of its digest, leave",
+        ("--against", "d.json", "--prompt", "a"): "--prompt is 'a': --against takes the prompts of its digest",
+        ("-o", "model"): f"--out is {folder / 'model'}: a folder, name a file in it",
+    }.items():
+        at = [str(folder / word) if word in ("d.json", "model") else word for word in words]
+        capsys.readouterr()
+        assert main(["check", str(folder / "model"), *at]) == 2
+        (said,) = capsys.readouterr().err.splitlines()
+        assert line in said
+
+
 def test_other_settings_run_in_processes_of_their_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [folder / "model", "--reward", folder / "reward", *SMALL, "--settings", "cpu=default,batch=1"]
     status, out = said(capsys, *words, "dtype=float64", "--json")

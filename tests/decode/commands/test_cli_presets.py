@@ -97,8 +97,21 @@ def test_compare_begins_with_the_strategy_of_the_preset(capsys: pytest.CaptureFi
     results, _ = printed(capsys, *words)
     assert [result["strategy"] for result in results] == ["threshold:0.9", "rws:8"]
     assert {result["preset"]["name"] for result in results} == {"fast-dllm-gsm8k"}
-    chosen, _ = printed(capsys, *words, "--strategies", "default", "temperature:4")
+    chosen, notes = printed(capsys, *words, "--strategies", "default", "temperature:4")
     assert [result["strategy"] for result in chosen] == ["default", "temperature:4"]
+    assert chosen[0]["preset"]["overridden"]["strategies"] == {
+        "given": ["default", "temperature:4"],
+        "preset": "threshold:0.9",
+    }
+    assert "note: --strategies default temperature:4 is given, --preset fast-dllm-gsm8k has threshold:0.9" in notes
+    kept, _ = printed(capsys, *words, "--strategies", "default", "threshold:0.9")
+    assert set(kept[0]["preset"]["overridden"]) == {"length"}
+
+
+def test_compare_says_which_scale_stands_for_one_that_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    results, notes = printed(capsys, "compare", "--length", "16", *EXAMPLE, "--reward", "mini", "--preset", "rws-paper")
+    assert [result["strategy"] for result in results] == ["default", "rws:8"]
+    assert notes[0] == "note: --preset rws-paper has no reward scale, so --strategies is default rws:8"
 
 
 @pytest.mark.parametrize(
