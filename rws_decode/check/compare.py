@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from rws_decode.check.difference import DigestDiff, FactChange, LastDigits, ModelChange, RowChange
 from rws_decode.check.digest import DecodedRow, Digest
-from rws_decode.check.machine import SCALE
+from rws_decode.check.machine import REWARD_WEIGHTS, SCALE, STORED
 from rws_decode.check.model_changes import model_changes
 from rws_theory.show import figures
 
 __all__ = ["compare_digests"]
+
+_OF_MODELS = {SCALE, STORED, REWARD_WEIGHTS}  # facts that are told of the models, not of the machines
 
 
 def compare_digests(there: Digest, here: Digest) -> DigestDiff:
@@ -169,6 +171,11 @@ def _rewards(
     if None not in scales and scales[0] != scales[1]:
         text = f"The mean and deviation of the reward model ({named}) are {scales[0]} there, {scales[1]} here."
         models.append(ModelChange("rewards", text))
+    weights, dtypes = (
+        [each.machine.get(name) for each in (there, here)] for name in (REWARD_WEIGHTS, "reward's dtype")
+    )
+    if None not in weights and weights[0] != weights[1] and dtypes[0] == dtypes[1]:
+        models.append(ModelChange("rewards", f"The reward model ({named}) has other weights."))
     if gap > there.reward_error + here.reward_error:
         text = f"The reward model ({named}) gives the same text another reward, by up to {figures(gap)}."
         models.append(ModelChange("rewards", text))
@@ -179,5 +186,5 @@ def _rewards(
 def _context(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[FactChange]:
     for name in {**there, **here}:
         # What one side does not know follows from the device, or from a reward model that it does not have.
-        if name != SCALE and None not in (there.get(name), here.get(name)) and there[name] != here[name]:
+        if name not in _OF_MODELS and None not in (there.get(name), here.get(name)) and there[name] != here[name]:
             yield FactChange(name, there.get(name), here.get(name))  # type: ignore[arg-type]

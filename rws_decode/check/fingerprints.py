@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,7 +26,16 @@ from rws_decode.predictors.world import WorldPredictor
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.prompt_ids import plain_ids
 
-__all__ = ["checkpoint_print", "end_of_text_print", "hash_of", "template_print", "tensor_bytes", "tokenizer_print"]
+__all__ = [
+    "checkpoint_print",
+    "end_of_text_print",
+    "hash_of",
+    "stored_dtypes",
+    "template_print",
+    "tensor_bytes",
+    "tokenizer_print",
+    "weights_hash",
+]
 
 _RANGES = 64  # of ids that have a hash of their own
 _LONGEST = 100  # characters of a value of config.json that is kept as it is
@@ -57,14 +67,34 @@ def checkpoint_print(predictor: MaskPredictor) -> CheckpointPrint:
 
     Of the files, so that a dtype chosen at loading changes nothing. One hash stands for each layer.
     """
-    checkpoint = predictor.checkpoint if isinstance(predictor, FromCheckpoint) else None
-    if checkpoint is not None and checkpoint.directory is not None:
+    checkpoint = _files_of(predictor)
+    if checkpoint is not None:
         config = checkpoint.read_json("config.json")
         kept = {key: value for key, value in config.items() if key not in _UNREAD}
         return CheckpointPrint(predictor.name, "files", _of_files(checkpoint), {k: _short(v) for k, v in kept.items()})
     if isinstance(predictor, StandIn):
         return CheckpointPrint(predictor.name, "memory", _by_part(_hashes(predictor.network.state_dict().items())), {})
     return CheckpointPrint(predictor.name, "nothing", {}, {})
+
+
+def stored_dtypes(predictor: MaskPredictor) -> str | None:
+    """Return the dtypes in which a checkpoint's files hold their weights, the commonest first; None without files."""
+    checkpoint = _files_of(predictor)
+    if checkpoint is None or checkpoint.directory is None or (checkpoint.directory / _WORLD).is_file():
+        return None
+    stored = read_headers("model", checkpoint).values()
+    counts = Counter(str(tensor.torch_dtype or tensor.dtype).removeprefix("torch.") for tensor in stored)
+    return " and ".join(name for name, _ in counts.most_common())
+
+
+def weights_hash(network: torch.nn.Module) -> str:
+    """Return one hash of all weights of a network in memory, in the dtype that they have there."""
+    return hash_of(json.dumps(_by_part(_hashes(network.state_dict().items())), sort_keys=True).encode())
+
+
+def _files_of(predictor: MaskPredictor) -> Checkpoint | None:
+    checkpoint = predictor.checkpoint if isinstance(predictor, FromCheckpoint) else None
+    return checkpoint if checkpoint is not None and checkpoint.directory is not None else None
 
 
 def _of_files(checkpoint: Checkpoint) -> dict[str, str]:

@@ -11,14 +11,18 @@ from typing import Literal, get_args
 import torch
 
 from rws_decode.check.digest import Fact
+from rws_decode.check.fingerprints import stored_dtypes, weights_hash
 from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import LogitsDtype, MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_theory import __version__
 
-__all__ = ["SCALE", "Attention", "attending", "dtype_name", "machine_facts"]
+__all__ = ["REWARD_WEIGHTS", "SCALE", "STORED", "Attention", "attending", "dtype_name", "machine_facts"]
 
+# Facts of the models that stand among those of the machine: old digests, which lack them, are still read.
+STORED = "dtype of the checkpoint's files"
 SCALE = "reward's mean and deviation"
+REWARD_WEIGHTS = "hash of the reward's weights"
 
 Attention = Literal["usual", "math"]
 
@@ -42,6 +46,7 @@ def machine_facts(
     on_gpu = device.type == "cuda"
     facts: dict[str, Fact] = {
         "dtype": dtype_name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
+        STORED: stored_dtypes(predictor),
         "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
         "attention": _attention(predictor, attention),
         "batch": batch,
@@ -50,6 +55,7 @@ def machine_facts(
         "CPU instructions": torch.backends.cpu.get_cpu_capability(),
         "reward's dtype": dtype_name(_reward_dtype(reward)) if isinstance(reward, StandIn) else None,
         SCALE: None if reward is None else f"{reward.mean:.7g} and {reward.std:.7g}",
+        REWARD_WEIGHTS: weights_hash(reward.network) if isinstance(reward, StandIn) else None,
         "PyTorch": torch.__version__,
         "CUDA": torch.version.cuda if on_gpu else None,
         "transformers": _version("transformers"),

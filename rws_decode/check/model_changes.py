@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rws_decode.check.difference import ModelChange
-from rws_decode.check.digest import CheckpointPrint, Digest
+from rws_decode.check.digest import CheckpointPrint, Digest, Fact
+from rws_decode.check.machine import STORED
 from rws_decode.check.task import TEXTS, TURNS
 from rws_theory.show import quoted, shortened
 
@@ -16,7 +17,8 @@ _MOST = 4  # names or values that a sentence lists
 
 def model_changes(there: Digest, here: Digest) -> Iterator[ModelChange]:
     """Yield what of the model itself is not the same, the checkpoint first."""
-    for text in _checkpoint(there.checkpoint, here.checkpoint):
+    stored = tuple(each.machine.get(STORED) for each in (there, here))
+    for text in _checkpoint(there.checkpoint, here.checkpoint, stored):
         yield ModelChange("checkpoint", text)
     tokenizer = list(_tokenizer(there, here))
     yield from (ModelChange("tokenizer", text) for text in tokenizer)
@@ -24,7 +26,7 @@ def model_changes(there: Digest, here: Digest) -> Iterator[ModelChange]:
     yield from (ModelChange("end of text", text) for text in _end_of_text(there, here))
 
 
-def _checkpoint(there: CheckpointPrint, here: CheckpointPrint) -> Iterator[str]:
+def _checkpoint(there: CheckpointPrint, here: CheckpointPrint, stored: Sequence[Fact]) -> Iterator[str]:
     if there.read != here.read or there.read == "nothing":
         return  # a file's numbers and those in memory may have other dtypes
     changed = _unlike(there.weights, here.weights)
@@ -38,6 +40,8 @@ def _checkpoint(there: CheckpointPrint, here: CheckpointPrint) -> Iterator[str]:
         every = len(changed) == total > 1
         which = "All weights differ" if every else f"Weights differ in {len(changed)} of {total} parts"
         yield f"{which}: {shortened(changed, _MOST)}."
+        if None not in stored and stored[0] != stored[1]:
+            yield f"The files hold {stored[0]} there and {stored[1]} here; they may be the same weights, rounded."
     keys = [key for key in {**there.config, **here.config} if there.config.get(key) != here.config.get(key)]
     for key in keys[:_MOST]:
         theirs, ours = there.config.get(key, "absent"), here.config.get(key, "absent")

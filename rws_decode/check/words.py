@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rws_decode.check.machine import STORED
 from rws_decode.check.task import GUIDED
 from rws_theory.show import figures, quoted, shortened
 
@@ -149,6 +150,9 @@ def _cause(diff: DigestDiff) -> Iterator[str]:
     named = kinds - {"checkpoint"} if of_config and kinds & (_FILES - {"checkpoint"}) else kinds
     for kind, cause in _CAUSES.items():
         if kind in named:
+            stored = [each.machine.get(STORED) for each in (diff.there, diff.here)]
+            if kind == "checkpoint" and None not in stored and stored[0] != stored[1]:
+                cause = "the weights were stored again in another dtype, or are others."
             yield f"Likely cause: {cause} Use the same files and options on both sides, then check again."
             return
     if "prompts" in kinds:

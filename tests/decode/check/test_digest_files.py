@@ -182,6 +182,27 @@ def test_one_weight_is_named_by_its_layer(mini: Digest, tmp_path: Path) -> None:
     assert str(diff).startswith("Not the same: checkpoint") and "Likely cause: it is not the same model." in str(diff)
 
 
+def test_weights_that_are_stored_in_another_dtype_are_named_as_such(mini: Digest, tmp_path: Path) -> None:
+    def rounded(folder: Path) -> None:
+        weights = {name: each.bfloat16() for name, each in load_file(folder / "model.safetensors").items()}
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+    said = str(rws_decode.compare_digests(mini, rws_decode.check_digest(copied("mini", tmp_path, rounded), like=mini)))
+    assert "The files hold float16 there and bfloat16 here; they may be the same weights, rounded." in said
+    assert "Likely cause: the weights were stored again in another dtype, or are others." in said
+
+
+def test_a_changed_weight_of_the_reward_model_is_named(mini: Digest, tmp_path: Path) -> None:
+    """A change this small leaves every reward as it is, up to rounding."""
+    reward = load_reward("mini")
+    with torch.no_grad():
+        reward.network.state_dict()["model.embeddings.tok_embeddings.weight"][0, 0] += 1e-7  # type: ignore[attr-defined]
+    diff = rws_decode.compare_digests(mini, rws_decode.check_digest(load_predictor("mini"), reward, like=mini))
+    assert [(each.kind, each.text) for each in diff.models] == [
+        ("rewards", "The reward model (mini) has other weights.")
+    ]
+
+
 def test_config_entries_are_named_with_both_values(mini: Digest, tmp_path: Path) -> None:
     other = copied("mini", tmp_path, of_json("config.json", lambda raw: raw.update(norm_eps=1e-3)))
     diff = rws_decode.compare_digests(mini, rws_decode.check_digest(other, like=mini))
