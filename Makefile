@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
-# Two single-threaded processes beat one with two threads here; see README.
+# Two single-threaded processes beat one with two threads here; see docs/guides/install.md.
 WORKERS ?= 2
 # CPU builds of PyTorch. Used on Linux x86-64 without an NVIDIA driver; set it empty to take the default build.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Draw the paper's figures and tables beside what the paper printed, and write a page that shows them. "
         "Experiments whose results are not below --runs are run first, in small sizes: some minutes for all."
     )
-    parser.epilog = f"Names: {', '.join(NAMES)}. Further commands: experiment, summarize, judge, humaneval-check."
+    parser.epilog = f"Names: {', '.join(NAMES)}. Further commands: see rws --help."
     add_options(parser, FiguresOptions)
 
 

@@ -24,7 +24,7 @@ from rws_decode.predictors.families import class_of
 from rws_decode.predictors.native import FAMILIES
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
-EXECUTED = {"decode": 1, "harnesses": 1, "studies": 2, "own": 4, "exact-worlds": 1, "claims": 1}
+EXECUTED = {"decode": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 1, "claims": 1}
 EXECUTED |= {"reproducibility": 1, "presets": 2}  # by tests of `check` and of the presets
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -81,6 +81,21 @@ def test_results_open_as_a_table(
     assert capsys.readouterr().out.endswith("[]\n")
     assert len(ran(guide("studies"), 1)["record"].answers) > ABOUT["answers"]  # and the better of two scales
     assert ABOUT["command"] in capsys.readouterr().out
+
+
+def test_two_runs_are_compared_prompt_by_prompt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = "--prompts 6 --length 8 --steps 4 --block 8 --methods rws"
+    for folder, scale in (("runs", 8), ("other", 0.1)):
+        assert figures.main(f"experiment controls --out out/{folder} {small} --reward-scale {scale}".split()) == 0
+    capsys.readouterr()
+    names = ran(guide("studies"), 2)
+    first, second = names["first"].to_numpy(), names["second"].to_numpy()
+    assert first.size == 6 and (first != second).any()
+    (mean,) = re.findall(r"mean=([-.\d]+)", capsys.readouterr().out)
+    assert float(mean) == pytest.approx((first - second).mean())
 
 
 def test_a_strategy_of_ones_own_runs() -> None:
