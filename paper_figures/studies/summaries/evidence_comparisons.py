@@ -212,7 +212,7 @@ def _family(
     for (arm, rival), values, p in zip(pairs, table, corrected, strict=True):
         texts = (arms[arm]["tokens"].to_numpy()[measured], arms[rival]["tokens"].to_numpy()[measured])
         labels = (world, float(arm.number or 0), rival, drawn, measure, values.size, int((texts[0] == texts[1]).sum()))
-        yield _row(labels, values, MEASURES[measure], p, rng, resamples)
+        yield _row(labels, values, MEASURES[measure], p, resamples)
 
 
 def _row(
@@ -220,7 +220,6 @@ def _row(
     values: NDArray[np.float64],
     measure: Measure,
     p: float,
-    rng: np.random.Generator,
     resamples: int,
 ) -> Comparison:
     n = values.size
@@ -230,7 +229,9 @@ def _row(
         least = least_net_rate((wins + losses) / n, n) if wins + losses else None
         counts: tuple[int | None, int | None] = (wins, losses)
     else:
-        interval, test = mean_interval(values, rng, resamples=resamples), tost(values, measure.margin)
+        # The same seed as `difference_interval` and the figures have: a comparison has one interval everywhere.
+        interval = mean_interval(values, np.random.default_rng(0), resamples=resamples)
+        test = tost(values, measure.margin)
         least, counts = least_difference(values, n), (None, None)
     ends = Interval(*(float(end) for end in interval))
     return Comparison(*labels, *ends, *counts, test.p_different, p, measure.margin, test.p, least)
