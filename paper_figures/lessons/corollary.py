@@ -216,6 +216,6 @@ def conclusion(
         f"be told apart. Each taken alone, without the correction, {len(alone)} would differ (RWS "
         f"{'; '.join(alone) or 'in none'}).\n"
         f"- Corollary 1 promises that no step lowers the expected reward. The first commit of RWS lowered it in "
-        f"**{sum(lowered.values()):,} of {number * len(tallies):,}** models "
-        f"({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
+        f"**{sum(lowered.values()):,} of {number * len(tallies):,}** pairs of a model and a "
+        f"reward ({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
     )
