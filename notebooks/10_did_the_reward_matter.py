@@ -134,8 +134,8 @@ rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "re
 first = f"""
 1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
    best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats further.
-   The schedule of that RWS, which reads no reward, is {abs(schedule.mean):.1f} nats
-   **{"nearer" if schedule.low > 0 else "no nearer"}**.
+   The schedule of that RWS, which reads no reward,
+   is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
    {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
    It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
    prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
