@@ -41,8 +41,8 @@ predictor, guide, other = load_predictor("mini"), load_reward("mini"), load_rewa
 # %% [markdown]
 # ## The axis of two prompts, cut into answers
 #
-# Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because its two axes differ
-# most among the first 40. It shows what can happen, not how often. How often is counted over many prompts by
+# Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because no other of the first
+# 40 has axes that differ more. It shows what can happen, not how often. How often is counted over many prompts by
 # `python -m paper_figures experiment reach --out out/runs`.
 #
 # One lane per answer; where a bar stands, those scales give that answer. Dots and squares are the eight values of the
@@ -66,9 +66,9 @@ for number, both in paths.items():
 # ## Drag the scale
 #
 # The whole axis of the chosen prompt. Drag the scale, and the answer changes where it is proved to change: first as a
-# temperature, then as the reward scale of RWS. On each page a colour is an answer; those that the paper's grid misses
-# are hatched. (A page works by itself, also in this notebook saved as HTML. Jupyter shows it once you have run its cell
-# or trusted the notebook; GitHub leaves it out.)
+# temperature, then as the reward scale of RWS. On each page a colour is an answer, numbered anew; those that the
+# paper's grid misses are hatched. (A page works by itself, also in this notebook saved as HTML. Jupyter shows it once
+# you have run its cell or trusted the notebook; GitHub leaves it out.)
 
 # %%
 display(*(path.view(GRID) for path in paths[CHOSEN]))

@@ -93,6 +93,7 @@ Markdown(f"""
 3. The learned model has {deviation["mini", 1]:.2f} nats already with one token at a time:
    its conditionals are of **{"no" if around["mini"].max() > 1e-3 else "one"}** distribution.
 
-So in an exact world two things make order matter: several tokens in a step, or the best token taken and not drawn. On
-these {len(runs["default"])} prompts the path log-likelihood is {", ".join(told)}. They are no more than an example.
+So even in an exact world order matters once several tokens are committed in a step. (It also does where the likeliest
+token is taken and not a drawn one: lesson 9.) On these {len(runs["default"])} prompts the path log-likelihood is
+{", ".join(told)}. They are no more than an example.
 """)

@@ -60,8 +60,9 @@ exchange["english"] = lesson.exchange_distances("english", 8, 0.0)
 lesson.draw_orders(parallel, argmax, exchange)
 
 # %% [markdown]
-# On the left, one drawn token a step is at 0 in every order, and argmax, which writes one text, is far off. On the
-# right, `mini` is far from any joint law, and the exact world is at 0 up to rounding.
+# Two more laws stand beside ours on the left: four copies of one token, and independent tokens. One drawn token a
+# step is at 0 in every order, and argmax, which writes one text, is far off. On the right, the exact world is at 0 but
+# for rounding. `mini` is not: no joint law stands behind it.
 
 # %% [markdown]
 # ## 2. The quarter law
@@ -152,8 +153,8 @@ lesson.draw_reward_means(P, REWARDS)
 # ## 8. Confidence is an entropy, and the best position changes seldom
 #
 # A position of confidence $P(c)$ at scale $c$ has $-\log P(c) = c H_\infty + (1 - c) H_c$, its Renyi entropies at
-# scale 1. Where no two curves cross twice, as with three tokens, the best of $n$ positions changes at most $n - 1$
-# times.
+# scale 1. Where no two curves cross twice, as with three tokens, each of $n$ positions is the best one at most once:
+# there are at most $n$ turns.
 
 
 # %%

@@ -68,7 +68,7 @@ lesson.draw_frontier(places)
 #
 # A difference is drawn in *margins*, which were fixed before the controls were run: 0.1 deviations of reward, 0.057
 # nats a word of log p, 11 points of the net win rate by another judge (wins), and 5 points of answers that break
-# no rule (coherent). In the band it is too small to matter. A filled mark is a difference that is real after
+# no rule (coherent). In the band it is too small to matter. A filled mark is a difference that is shown after
 # correction for all comparisons; it may still be small. "Drawn" means that tokens are drawn at random.
 
 # %%
@@ -124,6 +124,7 @@ lesson.draw_least(lesson.least_of(record, rows, numbers), numbers, (*SIZES, 1600
 regret = {arm: interval.mean for arm, interval in places.regrets.items() if arm.method in ("rws", "temperature")}
 nearest, chosen = min(regret, key=regret.get), chosen_scale(record, lesson.WORLD)
 warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.get)
+further = lesson.difference(record, warm, nearest)
 schedule = lesson.difference(record, nearest, nearest._replace(method="schedule"))
 gain = lesson.difference(record, chosen, Arm("default"), "reward_sd")
 rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
@@ -131,8 +132,9 @@ rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "re
 # %%
 first = f"""
 1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
-   best temperature, {title_of(warm)}, is {regret[warm] - regret[nearest]:.1f} nats further. The schedule of that RWS,
-   which reads no reward, is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
+   best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats further.
+   The schedule of that RWS, which reads no reward,
+   is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
    {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
    It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
    prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
@@ -167,7 +169,7 @@ Markdown(f"""{first}{second}{third}
    at all. With 160 it is {spans[1]}, and {none[1]} finds none. With 400 it is {spans[2]}: in this comparison
    **{enough} of {len(least[2])}** measures can find a margin.
 
-In these two worlds the reward **{"seldom" if 4 * len(alike["RWS more"]) < count else "often"}** mattered: in
+In these two worlds the reward was **{"seldom" if 4 * len(alike["RWS more"]) < count else "often"}** seen to matter. In
 {count - len(alike["RWS more"]) - len(alike["equivalent"]) - len(alike["RWS less"])} of {count} settings the controls
 disagree, or nothing is decided. The worlds are small: nothing was measured on LLaDA.
 """)

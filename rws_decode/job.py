@@ -122,10 +122,11 @@ def _asked(
     predictor: MaskPredictor, prompts: Prompts | None, canvas: Prompts | Sequence[int] | None, shape: Shape | None
 ) -> tuple[Sequence[str | Dialogue | Sequence[int]], Shape]:
     """Return the prompts, or the canvases in their place, and the shape, that of the gaps where none is given."""
-    if canvas is None and prompts is None:
-        raise ValueError("prompts is None: prompts, or a canvas with gaps such as canvas='the [MASK:3] .', are needed")
     if canvas is None:
-        asked = as_prompts(prompts)  # type: ignore[arg-type] - not None, as checked
+        if prompts is None:
+            gaps = "a canvas with gaps such as canvas='the [MASK:3] .'"
+            raise ValueError(f"prompts is None: prompts, or {gaps}, are needed")
+        asked = as_prompts(prompts)
         return asked, shape or _shape_of(asked, predictor.mask_id)
     if prompts is not None:
         raise ValueError(f"canvas is {canvas!r} beside prompts: give one of them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
 from html import escape
 from numbers import Rational, Real
@@ -105,11 +105,13 @@ def one_line(value: Any, most: int = 120) -> str:
 
 def _defaults(value: Any) -> dict[str, Any]:
     """Return the default of every field by name, MISSING where there is none."""
-    if isinstance(value, tuple):
-        return {name: value._field_defaults.get(name, MISSING) for name in value._fields}  # type: ignore[attr-defined]
-    made = {each.name: each.default_factory for each in fields(value) if each.repr}
-    plain = {each.name: each.default for each in fields(value) if each.repr}
-    return {name: plain[name] if made[name] is MISSING else made[name]() for name in plain}  # type: ignore[operator]
+    if not is_dataclass(value):  # a named tuple
+        return {name: value._field_defaults.get(name, MISSING) for name in value._fields}
+    return {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(value)
+        if each.repr
+    }
 
 
 def _call(value: Any, shown: Mapping[str, str]) -> str:

@@ -157,7 +157,7 @@ def _tokenizer(size: int, special: dict[int, str], **names: str) -> PreTrainedTo
 
     words = {special.get(token, f"w{token}"): token for token in range(size)}
     core = Tokenizer(models.WordLevel(words))
-    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()  # type: ignore[assignment]
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False, **names)
 
 

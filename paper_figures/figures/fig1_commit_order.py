@@ -140,7 +140,7 @@ def exhibit(runs: Path) -> Exhibit:
     row = orders.traces[orders.drawn]
     first, deviations = row["rws"], table(orders)
     mean = {row["strategy"]: row for row in deviations.rows if row["prompt"] == "mean"}
-    random = footrule_mean(first.length, first.block)
+    random = footrule_mean(first.length, first.block, per_step=first.length // first.steps)
     filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
     of_filler = ", ".join(f"{LINES[name].label}: {count}" for name, count in filler.items())
     caption = (

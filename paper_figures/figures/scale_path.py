@@ -17,6 +17,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
@@ -71,8 +72,8 @@ def draw(data: Profile) -> Figure:
     for axes, (label, title) in zip(panels[2:, 0], named, strict=True):
         axes.set_ylabel(label)
         panel_title(axes, title)
-    if (layout := picture.get_layout_engine()) is not None:
-        layout.set(wspace=0.08)  # type: ignore[call-arg] - constrained layout, by the style
+    if isinstance(layout := picture.get_layout_engine(), ConstrainedLayoutEngine):
+        layout.set(wspace=0.08)
     _legend(picture, data)
     return picture
 

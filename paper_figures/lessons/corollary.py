@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,9 +151,11 @@ def outcomes_picture(tallies: Tallies) -> Figure:
     return finished(figure, None, "The rest of the models end with equal reward. Bars are 95 % intervals.")
 
 
-def _outcome(panel: Axes, row: int, tally: RewardTally, outcome: str, sign: int, look: dict[str, Any]) -> None:
+def _outcome(
+    panel: Axes, row: int, tally: RewardTally, outcome: Literal["more", "less"], sign: int, look: dict[str, Any]
+) -> None:
     share = 100 * getattr(tally, outcome) / tally.models
-    start, end = (100 * bound for bound in tally.interval(outcome))  # type: ignore[arg-type] - more or less
+    start, end = (100 * bound for bound in tally.interval(outcome))
     error = [[share - start], [end - share]] if sign > 0 else [[end - share], [share - start]]
     label = f"RWS ends with {outcome} reward" if row == 0 else None
     panel.barh(row, sign * share, 0.6, edgecolor="white", label=label, **look)
@@ -214,6 +216,6 @@ def conclusion(
         f"be told apart. Each taken alone, without the correction, {len(alone)} would differ (RWS "
         f"{'; '.join(alone) or 'in none'}).\n"
         f"- Corollary 1 promises that no step lowers the expected reward. The first commit of RWS lowered it in "
-        f"**{sum(lowered.values()):,} of {number * len(tallies):,}** models "
-        f"({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
+        f"**{sum(lowered.values()):,} of {number * len(tallies):,}** pairs of a model and a "
+        f"reward ({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
     )

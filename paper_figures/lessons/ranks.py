@@ -125,7 +125,7 @@ def conclusion(
     _, by_mended, by_corrected = (
         {dimension: round(drawn * share.mean / 100) for dimension, share in shares[name].items()} for name in _JUDGES
     )
-    (first, fewest), *_, (last, most) = by_mended.items()
+    fewest, (at, most) = min(by_mended.values()), max(by_mended.items(), key=lambda pair: pair[1])
     refuted = sum(by_corrected.values())
     return (
         "- From the sums and the smallest gaps, where they differ, one can tell whether the number of crossings on "
@@ -137,6 +137,6 @@ def conclusion(
         f"{named(lambda one: max(one.below_one, one.above_one) > 1)}).\n"
         f"- Every crossing of these pairs is {'proved to be listed' if proved else 'not proved to be listed'}, and the "
         f"corrected statement is **{'true of all of them' if correct else 'refuted'}**.\n"
-        f"- Of {drawn} random pairs each, the mended theorem is false of {fewest} with d = {first} and of {most} with "
-        f"d = {last}. {refuted or 'None'} of {drawn * len(by_mended)} refutes the corrected statement."
+        f"- Of {drawn} random pairs each, the mended theorem is false of {fewest} to {most} (most with d = {at}). "
+        f"{refuted or 'None'} of {drawn * len(by_mended)} refutes the corrected statement."
     )

@@ -68,7 +68,8 @@ def decodes_picture(frame: pd.DataFrame, shape: Shape) -> Figure:
     figure, panels = panels_of(None, 1, 3, (10.0, 4.2), width_ratios=(1.3, 1, 1))
     for panel, (column, label) in zip(panels, _LABELS.items(), strict=True):
         intervals(_intervals(frame, column), "scale c", label, logarithmic=True, axes=panel)
-    panels[0].axhline(footrule_mean(shape.length, shape.block), color=GREY, linestyle=":", label="random order")
+    random = footrule_mean(shape.length, shape.block, per_step=shape.length // shape.steps)
+    panels[0].axhline(random, color=GREY, linestyle=":", label="random order")
     panels[0].set_ylim(0)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
     return finished(figure, None, "Means over the prompts, with 95 % intervals.")

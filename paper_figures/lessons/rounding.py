@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rws_decode import HFMaskPredictor, Options, Shape, Temperature, decode
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLACK, LOOKS, PALE
+from rws_decode.settings import Precision
 from rws_decode.step.confidence import rank_values
 from rws_decode.view.bars_page import BarsCase, bars_page
 from rws_decode.view.plots.axes import scale_axis
@@ -40,14 +41,14 @@ RANKINGS = {
     "bfloat16": Options(ranking="probability", precision="bfloat16"),
     "bfloat16, torch.topk": Options(ranking="topk", precision="bfloat16"),
 }
-_FORMATS = ("bfloat16", "float32", "float64")
+_FORMATS: tuple[Precision, ...] = ("bfloat16", "float32", "float64")
 _MARGINS = torch.arange(0, 45, 0.01, dtype=torch.float64)
 
 
-def _rounded(precision: str) -> torch.Tensor:
+def _rounded(precision: Precision) -> torch.Tensor:
     """Return the probability of the better of two tokens at each margin, rounded to a format."""
     two = torch.stack([_MARGINS, torch.zeros_like(_MARGINS)], dim=1)
-    return rank_values(two, two.argmax(dim=1), 1.0, "probability", precision)  # type: ignore[arg-type]
+    return rank_values(two, two.argmax(dim=1), 1.0, "probability", precision)
 
 
 def first_ones() -> dict[str, float]:
@@ -59,8 +60,8 @@ def first_ones() -> dict[str, float]:
 def ones_picture(ones: Mapping[str, float]) -> Figure:
     """Draw which log-odds the rounded probability stands for, over the last nats of each number format."""
     figure, panels = panels_of(None, 1, 3, (10.0, 3.6))
-    for panel, (precision, one), look in zip(panels, ones.items(), LOOKS, strict=False):
-        probability = _rounded(precision)
+    for panel, precision, look in zip(panels, _FORMATS, LOOKS, strict=False):
+        one, probability = ones[precision], _rounded(precision)
         near = ((_MARGINS - one).abs() < 4) & (_MARGINS - one < 1)
         panel.plot(_MARGINS[near], _MARGINS[near], "--", color=BLACK, linewidth=1, label="exact")
         rounded = torch.logit(probability).masked_fill(probability == 1, torch.nan)

@@ -23,7 +23,7 @@ from rws_decode import (
 from rws_decode.common.palette import LOOKS
 from rws_decode.compare import Comparison
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
-from rws_theory import footrule_mean, generation_order_deviation, inverse_reward
+from rws_theory import footrule_mean, inverse_reward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +67,9 @@ def answers_table(both: Both, other: Mapping[Answer, float]) -> str:
     heads = ("answer", "temperature", "RWS", "reward, guide", "reward, other", "rules broken", "text")
     rows = [f"| {' | '.join(heads)} |", "|" + "--:|" * (len(heads) - 1) + ":--|"]
     for number, output in enumerate(compare_reach(*both).outputs, start=1):
-        shares = (f"{width / axis:.1%}" if width else "0" for width in (output.temperature_width, output.reward_width))
+        shares = (
+            f"{100 * width / axis:.1f} %" if width else "0" for width in (output.temperature_width, output.reward_width)
+        )
         piece = pieces[output.tokens]
         rewards = f"{_by_guide(piece):+.2f} | {other[output.tokens]:+.2f}"
         rows.append(
@@ -154,16 +156,12 @@ def conclusion(
         _of_prompt(prompt, both, other, [_needed(path, search[prompt, path.over]) for path in both], grid, shape)
         for prompt, both in paths.items()
     ]
-    gods = [
-        float(generation_order_deviation(piece.commit_step, "tokens"))
-        for both in paths.values()
-        for path in both
-        for piece in path.pieces
-    ]
+    gods = [piece.god_steps for both in paths.values() for path in both for piece in path.pieces]
+    random = footrule_mean(shape.length, shape.block, per_step=shape.length // shape.steps, reading="steps")
     return (
         "\n".join(lines)
-        + f"\n- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} tokens; a random order within the block has "
-        f"{footrule_mean(shape.length, shape.block):.2f} on average.\n"
+        + f"\n- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} steps; a random order within the block has "
+        f"{random:.2f} on average.\n"
         "- These are two prompts of a small model, one of them chosen for its difference. What they show can happen. "
         "How often it does, or on a large model, they do not show."
     )

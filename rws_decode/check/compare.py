@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rws_decode.check.difference import DigestDiff, FactChange, LastDigits, ModelChange, RowChange
-from rws_decode.check.digest import DecodedRow, Digest
+from rws_decode.check.digest import DecodedRow, Digest, Fact
 from rws_decode.check.machine import REWARD_WEIGHTS, SCALE, STORED
 from rws_decode.check.model_changes import model_changes
 from rws_theory.show import figures
@@ -183,8 +183,8 @@ def _rewards(
     return gap or None
 
 
-def _context(there: Mapping[str, object], here: Mapping[str, object]) -> Iterator[FactChange]:
+def _context(there: Mapping[str, Fact], here: Mapping[str, Fact]) -> Iterator[FactChange]:
     for name in {**there, **here}:
         # What one side does not know follows from the device, or from a reward model that it does not have.
         if name not in _OF_MODELS and None not in (there.get(name), here.get(name)) and there[name] != here[name]:
-            yield FactChange(name, there.get(name), here.get(name))  # type: ignore[arg-type]
+            yield FactChange(name, there.get(name), here.get(name))

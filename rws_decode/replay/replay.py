@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -106,6 +107,12 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     check_predictor(trace, predictor)
     strategy = recorded(trace)
     stopped = trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
+    words: dict[str, Any] = {  # Options checks what a file says
+        "ranking": "log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,
+        "precision": trace.precision,
+        "padding": trace.padding,
+        "end_of_text": trace.end_of_text,
+    }
     (again,) = decode(
         predictor,
         [trace.prompt.tolist()],
@@ -113,15 +120,11 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         Shape(length=trace.length, steps=trace.steps, block=trace.block),
         savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
         callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
-        # Options checks what a file says.
         options=Options(
-            ranking="log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,  # type: ignore[arg-type]
-            precision=trace.precision,  # type: ignore[arg-type]
-            padding=trace.padding,  # type: ignore[arg-type]
+            **words,
             sampling_temperature=trace.sampling_temperature,
             seed=trace.seed,
             cfg=trace.cfg,
-            end_of_text=trace.end_of_text,  # type: ignore[arg-type]
             end_ids=trace.end_ids or None,
         ),
     )

@@ -134,13 +134,13 @@ def byte_tokenizer(special: Sequence[str], template: str, *, added: Sequence[str
     from transformers import PreTrainedTokenizerFast
 
     core = Tokenizer(models.BPE(_byte_vocabulary(), _MERGES))
-    core.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]
+    core.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_SPLIT), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    core.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    core.decoder = decoders.ByteLevel()
     core.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
     core.add_tokens([AddedToken(token, normalized=False, special=False) for token in added])
     built = PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False, **names)

@@ -170,13 +170,13 @@ def published_tokenizer(name: str) -> Any:
         "llamaob": ("<|begin_of_text|>", "<|eot_id|>", "<|eot_id|>", "[UNK]"),
     }.get(name, ("<|begin_of_text|>", "<|eot_id|>", "[PAD]", "[UNK]"))
     core = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
-    core.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]
+    core.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(" +"), "removed"),
             pre_tokenizers.Split(Regex(r"\n\n|\n|\[/?INST\]|\w+|[^\w\s]"), "isolated"),
         ]
     )
-    core.post_processor = processors.TemplateProcessing(  # type: ignore[assignment]
+    core.post_processor = processors.TemplateProcessing(
         single=f"{start} $A", pair=f"{start} $A $B:1", special_tokens=[(start, vocabulary[start])]
     )
     special = {"intern": _INTERN, "eurus": _MISTRAL}.get(name, _LLAMA3)

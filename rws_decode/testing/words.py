@@ -27,8 +27,8 @@ def word_tokenizer(words: tuple[str, ...] = WORDS) -> Any:
 
     vocabulary = {word: token for token, word in enumerate((*SPECIAL, *words))}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    core.pre_tokenizer = pre_tokenizers.Whitespace()  # type: ignore[assignment]
-    core.post_processor = processors.TemplateProcessing(  # type: ignore[assignment]
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [EOS]:1",
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]", "[EOS]")],

@@ -181,8 +181,9 @@ def _enter(
         open_positions = position - a - v
         for new in range(min(c, open_positions) + 1):
             ways = comb(open_positions, new) * perm(c, new)
-            entered_before = entered.get((a + v, new), (0, 0, 0))
-            entered[a + v, new] = tuple(m + ways * w for m, w in zip(entered_before, weights, strict=True))  # type: ignore[assignment]
+            m0, m1, m2 = entered.get((a + v, new), (0, 0, 0))
+            w0, w1, w2 = weights
+            entered[a + v, new] = m0 + ways * w0, m1 + ways * w1, m2 + ways * w2
     return entered
 
 

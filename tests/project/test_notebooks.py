@@ -75,7 +75,7 @@ CONCLUSIONS = {
         "more than all three controls in **1 of 16**",
         "**2** texts of the frontier have more reward than that of RWS 8",
         "**4 of 4** measures can find a margin",
-        "the reward **seldom** mattered",
+        "the reward was **seldom** seen to matter",
     ],
 }
 

@@ -73,7 +73,7 @@ def decode_units(
     strategy = strategy_of(units)
     shape = Shape(first.length, first.steps, first.block)
     reward = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
-    policies: dict[str, Any] = _of(first.settings, ("cfg", "end_of_text"))
+    policies = _of(first.settings, ("cfg", "end_of_text"))
     predictor, prompts = predictor or predictor_for(first), [prompt_of(unit) for unit in units]
     if savings is None and isinstance(strategy, FactorStrategy) and _compact(first):
         # Controls are built from the factors and rewards of all steps, so no step may be left out.
@@ -81,13 +81,9 @@ def decode_units(
         return decode_compact(
             predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
         )
-    options = Options(
-        ranking=first.ranking,  # type: ignore[arg-type] - Options checks it
-        precision=first.precision,  # type: ignore[arg-type]
-        sampling_temperature=first.sampling_temperature,
-        seed=[unit.seed for unit in units],
-        **policies,
-    )
+    policies |= {"ranking": first.ranking, "precision": first.precision}  # Options checks them
+    seeds = [unit.seed for unit in units]
+    options = Options(sampling_temperature=first.sampling_temperature, seed=seeds, **policies)
     return decode(predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings or Savings())
 
 

@@ -122,13 +122,22 @@ def _within_step(trace: Trace) -> np.ma.MaskedArray:
     return (value - lowest) / np.maximum(np.ma.filled(value.max(axis=1)[:, None] - lowest, 1.0), 1e-12)
 
 
+def _random_order(traces: list[Trace]) -> float | None:
+    """Return the mean GOD of a random order within blocks, in steps; None where steps commit unequal numbers."""
+    sizes = {size for trace in traces for size in np.unique(trace.commit_step, return_counts=True)[1].tolist()}
+    blocks, each = {trace.block for trace in traces}, min(sizes)
+    whole = all((trace.commit_step >= 0).all() and trace.length % trace.block == 0 for trace in traces)
+    if not whole or len(sizes) > 1 or len(blocks) > 1 or min(blocks) % each:
+        return None
+    return footrule_mean(traces[0].length, min(blocks), per_step=each, reading="steps")
+
+
 def _sentences(traces: list[Trace]) -> list[str]:
     first = traces[0]
     sentences = ["Each mark is a token, at its place and at the step that committed it."]
-    if first.length % first.block == 0 and all((trace.commit_step >= 0).all() for trace in traces):
-        random = number(round(footrule_mean(first.length, first.block), 2))
+    if (random := _random_order(traces)) is not None:
         within = "" if first.block == first.length else " within blocks"
-        sentences.append(f"A random order{within} has a GOD of {random} tokens on average.")
+        sentences.append(f"A random order{within} has a GOD of {number(round(random, 2))} steps on average.")
     for trace, name in zip(traces, ("trace", "other"), strict=False):
         if left := int((trace.commit_step < 0).sum()):
             sentences.append(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from types import SimpleNamespace
 from typing import Any
 
@@ -272,6 +272,19 @@ def test_an_order_marks_each_token_at_the_step_that_committed_it(guided: Trace, 
     said = f"different positions at {len(parted)} of 6 steps, first at step {parted[0]}."
     assert said in plots.caption(figure)
     assert "different positions at no step." in plots.caption(plots.order(guided, guided))
+
+
+def test_an_order_says_what_a_random_one_has_with_as_many_tokens_a_step(
+    guided: Trace, plain: Trace, english: WorldPredictor, prompt: str
+) -> None:
+    orders = [np.array(order) // 2 for order in permutations(range(6))]  # of a block, two tokens a step
+    mean = np.mean([float(generation_order_deviation(order, "steps")) for order in orders])
+    said = f"A random order within blocks has a GOD of {mean:.2f} steps on average."
+    assert said in plots.caption(plots.order(guided, plain))
+    (uneven,) = decode(english, prompt, "threshold:0.9", SHAPE)
+    assert len(set(np.bincount(uneven.commit_step))) > 1
+    for pair in ((uneven, None), (guided, uneven)):
+        assert "A random order" not in plots.caption(plots.order(*pair))
 
 
 def test_an_order_map_has_the_share_of_prompts_at_each_step(guided: Trace, plain: Trace) -> None:
