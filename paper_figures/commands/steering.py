@@ -7,7 +7,7 @@ import json
 import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rws_decode.commands.shown import table
 from rws_decode.steering.table import METHODS
@@ -87,8 +87,9 @@ def _text(frame: pandas.DataFrame, options: SteeringOptions) -> str:
         f"{options.draws} answers; exact draws shows the least KL that so many can have."
     )
     lines: list[list[str]] = []
-    for (method, budget), part in frame.fillna({"budget": 0}).groupby(["method", "budget"], sort=False):
-        lines.append([str(method), str(int(budget)) if budget else "-", *_cells(part)])
+    for key, part in frame.fillna({"budget": 0}).groupby(["method", "budget"], sort=False):
+        method, budget = cast("tuple[str, float]", key)
+        lines.append([method, str(int(budget)) if budget else "-", *_cells(part)])
     measures = ["budget", "KL", "reward", "log p", "forwards", "reward calls"]
     return "\n".join([*textwrap.wrap(head, 110), "", table(["", *measures], lines)])
 

@@ -38,7 +38,7 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
     for axes, wanted in labels.items():
         inside = axes.get_window_extent()
         places = [axes.transData.transform((label.x, label.y)) / points for label in wanted]
-        frame = Bbox.from_extents(*(inside.extents / points))
+        frame = Bbox.from_extents(*(end / points for end in inside.extents))
         taken = [Bbox.from_bounds(x - _POINT, y - _POINT, 2 * _POINT, 2 * _POINT) for x, y in places]
         for label, (x, y) in zip(wanted, places, strict=True):
             if not label.text:

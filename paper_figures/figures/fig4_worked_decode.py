@@ -276,9 +276,10 @@ def exhibit(runs: Path) -> Exhibit:
         "fig4_worked_decode",
     )
     predictor = shipped_predictor(data.orders.settings["model"])
-    page = predictor and Interactive(
-        "fig4_decodes", default.trace.view(trace, predictor), "The default and RWS on one prompt, step by step"
-    )
+    page = None
+    if predictor is not None:
+        title = "The default and RWS on one prompt, step by step"
+        page = Interactive("fig4_decodes", default.trace.view(trace, predictor), title)
     return Exhibit(
         "Figure 4: a worked decode",
         (Picture("fig4_worked_decode", draw(data), caption, alt),),

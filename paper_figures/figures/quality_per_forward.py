@@ -198,7 +198,8 @@ def _beside(data: Costs, world: str) -> list[str]:
     ]
     for measure, best in bests.items():
         said = []
-        for arm in dict.fromkeys([*equal, *([best] if best != rws else [])]):
+        others = equal if best == rws else [*equal, best]
+        for arm in dict.fromkeys(others):
             difference = difference_of(arms[rws], arms[arm], measure)
             if difference is not None:
                 which = " (the best of no more cost)" if arm == best else ""

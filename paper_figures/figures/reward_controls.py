@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -162,7 +163,7 @@ def _beyond(axes: Axes, row: Comparison, height: float, limits: tuple[float, flo
     )
 
 
-def _style(real: bool) -> dict[str, object]:
+def _style(real: bool) -> dict[str, Any]:
     if real:
         return {"color": VERMILION, "marker": "s", "markersize": 4.5, "linestyle": "none"}
     return {"color": BLUE, "marker": "o", "markersize": 4.5, "markerfacecolor": "white", "linestyle": "none"}
@@ -170,9 +171,10 @@ def _style(real: bool) -> dict[str, object]:
 
 def _handles() -> list[Line2D | Patch]:
     kinds = {True: "real (max-T p ≤ 0.05)", False: "not shown to be real"}
-    marks: list[Line2D | Patch] = [Line2D([], [], label=text, **_style(real)) for real, text in kinds.items()]
+    marks: list[Line2D | Patch] = []
+    marks += [Line2D([], [], label=text, **_style(real)) for real, text in kinds.items()]
     marks.append(Patch(color=_BAND, label="margin of equivalence"))
-    tick = {"linestyle": "none", "marker": "|", "color": GREY, "markersize": 6}
+    tick: dict[str, Any] = {"linestyle": "none", "marker": "|", "color": GREY, "markersize": 6}
     marks.append(Line2D([], [], label="least difference seen with 80 % power", **tick))
     return marks
 

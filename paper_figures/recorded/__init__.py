@@ -39,10 +39,10 @@ def read_recorded(folder: Path) -> Recorded:
 
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        frames = [pd.read_parquet(folder / f"{name}.parquet") for name in ("answers", "frontiers")]
+        answers, frontiers = (pd.read_parquet(folder / f"{name}.parquet") for name in ("answers", "frontiers"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder}: no record of the evidence study ({' '.join(str(error).split())})") from error
-    return Recorded(*frames, about)
+    return Recorded(answers, frontiers, about)
 
 
 @lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ from paper_figures.runner.units import Unit, batch_key
 from paper_figures.studies.design.evidence_arms import FROM_RUN, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.evidence import Options, prompts_of_world
 from paper_figures.studies.work.evidence import work
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas
@@ -67,7 +68,7 @@ def sample_of(recorded: Recorded, size: int, seed: int) -> pandas.DataFrame:
 
 def verify(recorded: Recorded, answers: pandas.DataFrame) -> Iterator[Verified]:
     """Compute answers of the record again; yield the counts so far after each batch."""
-    rows = answers.to_dict("records")
+    rows = records(answers)
     groups: dict[str, list[tuple[dict[str, Any], Unit]]] = {}
     for row, unit in zip(rows, units_of(recorded, rows), strict=True):
         groups.setdefault(batch_key(unit), []).append((row, unit))
@@ -122,7 +123,7 @@ def _rewards(answers: pandas.DataFrame, row: Mapping[str, Any]) -> dict[str, lis
     same = (answers["method"] == "rws") & (answers["split"] == row["split"])
     for name in ("world", "number", "drawn", "steps"):
         same &= answers[name] == row[name]
-    return {each["prompt"]: list(each["rewards"]) for each in answers[same].to_dict("records")}
+    return {each["prompt"]: list(each["rewards"]) for each in records(answers[same])}
 
 
 def _near(row: Mapping[str, Any], again: Mapping[str, Any]) -> bool:

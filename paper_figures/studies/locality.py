@@ -180,7 +180,8 @@ def _with_same(frame: pandas.DataFrame) -> pandas.DataFrame:
     commits = {key: (words[key], list(row["word_steps"])) for key, row in zip(words, records(frame), strict=True)}
     greatest = frame["locality"].max()
 
-    def same(of: Mapping[Any, Any], **at: Any) -> list[bool | None]:
+    # It returns bools and None; pandas takes None in a column, but its types do not say so: hence Any.
+    def same(of: Mapping[Any, Any], **at: Any) -> list[Any]:
         others = [(at.get("method", key[0]), at.get("locality", key[1]), *key[2:]) for key in of]
         return [of[key] == of[other] if other in of else None for key, other in zip(of, others, strict=True)]
 

@@ -43,16 +43,17 @@ def share_of_change(
     share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts. None
     where an answer has no such measure.
     """
-    changes = difference_of(rws, default, measure), difference_of(constant, default, measure)
-    if changes[0] is None or changes[1] is None:
+    of_rws, of_constant = difference_of(rws, default, measure), difference_of(constant, default, measure)
+    if of_rws is None or of_constant is None:
         return None
-    if changes[0].low <= 0 <= changes[0].high:
-        return Share(*changes, None)
+    if of_rws.low <= 0 <= of_rws.high:
+        return Share(of_rws, of_constant, None)
     pairs = np.stack([(frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (rws, constant)])
     drawn = np.random.default_rng(0).integers(pairs.shape[1], size=(1999, pairs.shape[1]))
     means = pairs[:, drawn].mean(axis=2)
     low, high = np.quantile(means[1] / means[0], [0.025, 0.975])
-    return Share(*changes, Interval(float(pairs[1].mean() / pairs[0].mean()), float(low), float(high)))
+    share = Interval(float(pairs[1].mean() / pairs[0].mean()), float(low), float(high))
+    return Share(of_rws, of_constant, share)
 
 
 def shares_of(evidence: Recorded, worlds: Iterable[str]) -> Iterator[tuple[str, float, str, Share]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas
@@ -53,8 +55,9 @@ def with_one_score(answers: pandas.DataFrame) -> pandas.DataFrame:
     Models score in batches. The scores of one text in two batches differ in last digits, which must not decide who
     wins.
     """
-    first = answers.groupby(["world", "split", "prompt", "text"], sort=False)[["reward", "judge_scores", "nll"]]
-    return answers.assign(**first.transform("first"))
+    scores = ["reward", "judge_scores", "nll"]
+    first = answers.groupby(["world", "split", "prompt", "text"], sort=False)[scores].transform("first")
+    return answers.assign(**{name: first[name] for name in scores})
 
 
 def _with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
@@ -62,7 +65,7 @@ def _with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pand
 
     The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
     """
-    lines = {(row["world"], row["prompt"]): np.asarray(list(map(list, row["lines"]))) for row in _rows(frontiers)}
+    lines = {(row["world"], row["prompt"]): np.asarray(list(map(list, row["lines"]))) for row in records(frontiers)}
     regret = np.full(len(answers), np.nan)
     columns = ("world", "prompt", "reward", "log_prob")
     for index, (world, prompt, reward, log_prob) in enumerate(zip(*(answers[name] for name in columns), strict=True)):
@@ -113,7 +116,3 @@ def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool =
 def _named(rows: pandas.DataFrame) -> pandas.DataFrame:
     # A prompt is told by its name, and the guide by the world.
     return rows.drop(columns=list(_NAMES.values())).rename(columns=_NAMES)
-
-
-def _rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
-    return frame.to_dict("records")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,8 @@ def arms_of(answers: pandas.DataFrame, world: str) -> dict[Arm, pandas.DataFrame
     """Return the test answers of a world by arm, each sorted by prompt; arms that lack a prompt are left out."""
     rows = answers[(answers["world"] == world) & (answers["split"] == "test")]
     arms = {}
-    for (method, number, drawn, steps), group in rows.groupby(["method", "number", "drawn", "steps"], dropna=False):
+    for key, group in rows.groupby(["method", "number", "drawn", "steps"], dropna=False):
+        method, number, drawn, steps = cast("tuple[str, float, bool, int]", key)
         one_by_one = int(steps) == WORLDS[world].length
         arm = Arm(method, None if number != number else float(number), float(drawn), one_by_one)
         arms[arm] = group.sort_values("prompt").reset_index(drop=True)

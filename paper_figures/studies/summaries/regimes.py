@@ -120,7 +120,7 @@ def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
         if at["source"] == "real":
             reach += [at | row for row in _reach(prompts, at["reward_scale"], [seed, name])]
     parts_of = {"summary": (summary, _wide(summary)), "cases": (cases, cases), "reach": (reach, _texts(reach))}
-    return [Table(name, *parts, _CAPTIONS[name]) for name, parts in parts_of.items()]
+    return [Table(name, rows, shown, _CAPTIONS[name]) for name, (rows, shown) in parts_of.items()]
 
 
 def _sources(frame: pandas.DataFrame) -> dict[str, tuple[dict[str, Any], list[tuple[list[float], list[Pair]]]]]:
