@@ -38,8 +38,8 @@ from rws_decode import (
 )
 from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.record import NOT_NEEDED
-from rws_decode.view.plots.answers import answers_of
 from rws_decode.view.plots.decode_steps import foremost
+from rws_decode.view.plots.scales.answers import answers_of
 from rws_theory import (
     Crossings,
     ReversalShare,
@@ -520,7 +520,7 @@ def test_crossings_that_are_not_proved_are_said_to_be_open(monkeypatch: pytest.M
         cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
         return replace(pair, crossings=(cluster,), complete=False)
 
-    monkeypatch.setattr("rws_decode.view.plots.curves.crossings", unproved)
+    monkeypatch.setattr("rws_decode.view.plots.scales.curves.crossings", unproved)
     figure = plots.confidence_curves(APPENDIX_D)
     assert "Others are not excluded (hatched)." in plots.caption(figure)
     assert len(hatched(figure.axes[0])) == 1 and dots(figure.axes[0]) == []
