@@ -28,7 +28,7 @@ from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, le
 from paper_figures.figures.parts.scale_path_data import read_profile as compute
 from paper_figures.figures.parts.scale_path_tables import conclusions, tables
 from rws_decode.common.palette import VERMILION
-from rws_decode.view.plots.answers import along
+from rws_decode.view.plots.scales.answers import along
 
 __all__ = ["compute", "conclusions", "draw", "exhibit", "tables"]
 

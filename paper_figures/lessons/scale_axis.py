@@ -22,6 +22,7 @@ from rws_decode import (
 )
 from rws_decode.common.palette import LOOKS
 from rws_decode.compare import Comparison
+from rws_decode.view.plots.scales.answers import OVER
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory import footrule_mean, inverse_reward
 
@@ -119,7 +120,7 @@ def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[f
     for panel, (prompt, both) in zip(panels, paths.items(), strict=True):
         for path, look in zip(both, LOOKS, strict=False):
             hits, style = search[prompt, path.over], {"color": look.color, "linestyle": look.dash}
-            panel.plot(_SIZES, hits, label=path.over, **style)
+            panel.plot(_SIZES, hits, label=OVER[path.over], **style)
             panel.axhline(len(path.answers), color=look.color, linestyle=":")
             hollow = {"color": "white", "markeredgecolor": look.color, "zorder": 3}
             panel.plot(len(grid), _answers_on(path, grid), look.marker, **hollow)

@@ -24,18 +24,20 @@ def intervals(
     height: str,
     *,
     logarithmic: bool = False,
+    level: float = 0.95,
     axes: Panels = None,
 ) -> Figure:
     """Draw numbers with their intervals against another number, a line for each series.
 
     series : name -> number -> (value, lower end, upper end), such as a mean and its bootstrap interval. across, height
-    : the labels of the two axes, with units. logarithmic : the axis across. ValueError for no numbers, for an interval
-    without its value, and for numbers across a logarithmic axis that are not positive.
+    : the labels of the two axes, with units. logarithmic : the axis across. level : of the intervals, for the caption.
+    ValueError for no numbers, for an interval without its value, for numbers across a logarithmic axis that are not
+    positive, and for a level that is not between 0 and 1.
 
     >>> from rws_decode import plots
     >>> figure = plots.intervals({"exact": {1: (2.0, 1.5, 2.5), 2: (2.2, 1.9, 2.6)}}, "scale", "GOD [tokens]")
     >>> plots.caption(figure)
-    'Bars are intervals.'
+    'Bars are 95 % intervals.'
     """
     if not series or not all(series.values()):
         raise ValueError("series holds nothing: a name with numbers and their intervals is needed")
@@ -43,6 +45,8 @@ def intervals(
         for at, (value, low, high) in values.items():
             if not low <= value <= high:
                 raise ValueError(f"series holds {name!r} at {at}: {value:g} is not in [{low:g}, {high:g}]")
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: a number between 0 and 1 is needed, such as level=0.95")
     numbers = sorted({at for values in series.values() for at in values})
     if logarithmic and not numbers[0] > 0:
         raise ValueError(f"series holds the number {numbers[0]}: a logarithmic axis has numbers above 0")
@@ -60,4 +64,4 @@ def intervals(
     panel.set_ylabel(height)
     if axes is None and len(series) > 1:
         panel.legend(loc="best")
-    return finished(figure, axes, "Bars are intervals.")
+    return finished(figure, axes, f"Bars are {number(100 * level)} % intervals.")

@@ -38,8 +38,8 @@ from rws_decode import (
 )
 from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.record import NOT_NEEDED
-from rws_decode.view.plots.answers import answers_of
 from rws_decode.view.plots.decode_steps import foremost
+from rws_decode.view.plots.scales.answers import answers_of
 from rws_theory import (
     Crossings,
     ReversalShare,
@@ -236,6 +236,7 @@ def test_misuse_is_refused_in_one_line(
         ),
         "series holds nothing: a name with numbers": lambda: plots.intervals({"exact": {}}, "scale", "GOD"),
         "series holds 'exact' at 1: 2 is not in [3, 4]": lambda: plots.intervals({"exact": {1: (2, 3, 4)}}, "c", "GOD"),
+        "level is 95: a number between 0 and 1": lambda: plots.intervals({"exact": {1: (2, 1, 3)}}, "c", "", level=95),
         "series holds the number 0: a logarithmic axis": lambda: plots.intervals(
             {"exact": {0: (2, 1, 4)}}, "c", "GOD", logarithmic=True
         ),
@@ -520,7 +521,7 @@ def test_crossings_that_are_not_proved_are_said_to_be_open(monkeypatch: pytest.M
         cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
         return replace(pair, crossings=(cluster,), complete=False)
 
-    monkeypatch.setattr("rws_decode.view.plots.curves.crossings", unproved)
+    monkeypatch.setattr("rws_decode.view.plots.scales.curves.crossings", unproved)
     figure = plots.confidence_curves(APPENDIX_D)
     assert "Others are not excluded (hatched)." in plots.caption(figure)
     assert len(hatched(figure.axes[0])) == 1 and dots(figure.axes[0]) == []
@@ -768,4 +769,6 @@ def test_intervals_stand_where_their_numbers_are() -> None:
     assert np.column_stack(line.get_data()).tolist() == [[1, 1], [4, 2]]
     assert [part[:, 1].tolist() for part in upright.get_segments()] == [[0.5, 1.25], [1.5, 3.0]]
     assert labels(axes, "x") == ["1", "4"] and axes.get_xscale() == "log" and axes.get_legend() is not None
-    assert plots.intervals({"exact": series["exact"]}, "c", "GOD").axes[0].get_legend() is None
+    assert plots.caption(figure) == "Bars are 95 % intervals."
+    alone = plots.intervals({"exact": series["exact"]}, "c", "GOD", level=0.9)
+    assert alone.axes[0].get_legend() is None and plots.caption(alone) == "Bars are 90 % intervals."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from rws_decode.scales.path import ScalePath, ScalePiece
-from rws_decode.view.plots.answers import Answer, Value, on_grid
+from rws_decode.view.plots.scales.answers import Answer, Value, on_grid
 from rws_decode.view.sentences import count, joined, number
 from rws_decode.view.spans import stretches
 

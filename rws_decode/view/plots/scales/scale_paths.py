@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any
 from rws_decode.common.palette import BLACK, GREY, LOOKS
 from rws_decode.scales.path import ScalePath
 from rws_decode.scales.reach import compare_reach
-from rws_decode.view.plots.along_scales import lines_of, of_answers, of_line
-from rws_decode.view.plots.answers import OVER, SHORT, Answer, Value, along, answers_of, as_paths, on_grid, told_apart
 from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis
+from rws_decode.view.plots.scales.along_scales import lines_of, of_answers, of_line
+from rws_decode.view.plots.scales.answers import (
+    OVER,
+    SHORT,
+    Answer,
+    Value,
+    along,
+    answers_of,
+    as_paths,
+    on_grid,
+    told_apart,
+)
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import number
