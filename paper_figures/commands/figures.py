@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from paper_figures.contents import CONTENTS, NAMES
 from rws_theory.commands.line import closest
@@ -56,8 +57,9 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     """Write the named figures and tables below `out`, then the page of all that exist; return every path written.
 
     workers: processes that run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if `full`,
-    in their own sizes; with 0 nothing is run. Inputs are read for all names before anything is written. ValueError for
-    an unknown name, and for missing results that are not to be made, with the command that makes them.
+    in their own sizes; with 0 nothing is run. ValueError for an unknown name, and for missing results that are not to
+    be made, with the command that makes them; both before anything is drawn. Results that cannot be drawn raise
+    ValueError too, after all others are written.
     """
     if unknown := [name for name in names if name not in NAMES]:
         meant = closest(unknown[0], NAMES)
@@ -75,13 +77,36 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
     if workers:
         make_missing(runs, needs, workers, FULL if full else PLAN)
+    _check_present(runs, modules)
+    written: list[Path] = []
+    refused: list[str] = []
     with styled():
-        shown = each(modules.items(), "figures", len(modules), "exhibit")
-        exhibits = {name: module.exhibit(runs) for name, module in shown}
-        facts = {need: run_facts(runs, need) for need in needs}
-        written = [
-            path
-            for name, exhibit in exhibits.items()
-            for path in save(name, exhibit, out, {need: facts[need] for need in modules[name].NEEDS if facts[need]})
-        ]
-    return [*written, *write_page(runs, out)]
+        for name, module in each(modules.items(), "figures", len(modules), "exhibit"):
+            try:
+                exhibit, facts = module.exhibit(runs), {need: run_facts(runs, need) for need in module.NEEDS}
+            except ValueError as error:  # results that cannot be drawn: the others are kept
+                refused.append(f"{name}: {error}")
+                continue
+            written += save(name, exhibit, out, {need: fact for need, fact in facts.items() if fact})
+    if written:
+        written += write_page(runs, out)
+    if refused:
+        kept = f" (the other exhibits are below {out})" if written else ""
+        raise ValueError(f"{'; '.join(refused)}{kept}")
+    return written
+
+
+def _check_present(runs: Path, modules: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first exhibit whose results are missing, with the command that makes them."""
+    from paper_figures.plan import command
+
+    absent: dict[str, str] = {}  # an experiment -> the first exhibit that needs it
+    for name, module in modules.items():
+        absent |= {
+            need: name for need in module.NEEDS if need not in absent and not (runs / need / "results.json").is_file()
+        }
+    if absent:
+        (need, name), *others = absent.items()
+        path = runs / need / "results.json"
+        further = f"; missing too: {', '.join(other for other, _ in others)}" if others else ""
+        raise ValueError(f"{name} needs {path}, which is missing: make it with {command(need, runs)}{further}")

@@ -30,6 +30,7 @@ _CONTROLS: dict[str, Sequence[str]] = {
 _NOTHING = re.compile(
     r"no 95 % interval of \d+ excludes zero; no difference is shown"
     r"|for none of \d+ [^,;(]+, [^,;(]+ for none; no difference shown"
+    r"|no difference shown for the one "
 )
 _LISTED = 6  # more than these are not read; their ends stand for them
 
@@ -47,12 +48,12 @@ def finding(
 
     >>> row = {"guide": "mini", "difference": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.01}
     >>> finding([row], lambda row: row["guide"], "reward models", "with ")  # doctest: +NORMALIZE_WHITESPACE
-    '1 of 1 95 % intervals exclude zero, RWS higher (mini: +0.2 [+0.1, +0.3]); p, corrected for 1 reward models, is at
+    '1 of 1 95 % intervals exclude zero, RWS higher (mini: +0.2 [+0.1, +0.3]); p, corrected for 1 reward model, is at
     most 0.05 with mini.'
     """
     count, outside = len(rows), [row for row in rows if excludes_zero(row)]
     if not any(row[field] for row in rows for field in ("difference", "low", "high")):
-        return f"every difference is exactly zero ({count} {family})."
+        return f"every difference is exactly zero ({count} {family if count > 1 else _singular(family)})."
     if not outside:
         most = max(rows, key=lambda row: abs(row["difference"]))
         shown = f"the largest is {preposition}{of(most)}: {difference_text(most)}"
@@ -64,7 +65,7 @@ def finding(
     where = f"{preposition}{', '.join(kept)}" if kept else "nowhere"
     return (
         f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); p, corrected for {count} "
-        f"{family}, is at most {ALPHA:g} {where}."
+        f"{family if count > 1 else _singular(family)}, is at most {ALPHA:g} {where}."
     )
 
 
@@ -81,17 +82,29 @@ def tally(
     'higher for 1 of 2 guides (a: +0.2 [+0.1, +0.3], p 0.01), lower for none; 0 in every prompt for 1.'
     >>> tally(found, "guides", brief=True)
     'higher for 1 of 2 guides, lower for none'
+    >>> tally(found[:1], "guides")
+    'higher for the one guide (a: +0.2 [+0.1, +0.3], p 0.01).'
     >>> tally(found[1:], "guides", brief=True)
-    'shown neither higher nor lower for any of 1 guides'
+    'shown neither higher nor lower for the one guide'
     """
     compared = [difference for difference in differences if difference is not None]
     if not compared:
         return f"nothing to compare for any of the {of}" + ("" if brief else ".")
+    one = f"the one {_singular(of)}" + (" that can be compared" if len(differences) > 1 else "")
     if brief and not any(difference.sign for difference in compared):
         above, below = words
         if (end := f" {below.split()[-1]}") in above:
             above = above.removesuffix(end)
-        return f"shown neither {above} nor {below} for any of {len(compared)} {of}"
+        which = f"any of {len(compared)} {of}" if len(compared) > 1 else one
+        return f"shown neither {above} nor {below} for {which}"
+    if len(compared) == 1:
+        (only,) = compared
+        word = words[0] if only.sign > 0 else words[1] if only.sign else "no difference shown"
+        if only.none:
+            word, numbers = "0 in every prompt", only.name
+        else:
+            numbers = f"{only.name}: {only.text()}"
+        return f"{word} for {one}" + ("" if brief else f" ({numbers}).")
     parts = []
     for word, sign, total in zip(words, (1, -1), (f" of {len(compared)} {of}", ""), strict=True):
         of_sign = [difference for difference in compared if difference.sign == sign]
@@ -114,6 +127,10 @@ def tally(
     if len(unclear) < sum(not difference.sign for difference in compared):
         rest.append(f"0 in every prompt for {sum(difference.none for difference in compared)}")
     return "; ".join([", ".join(parts), *rest]) + "."
+
+
+def _singular(plural: str) -> str:
+    return f"{plural.removesuffix('ies')}y" if plural.endswith("ies") else plural.removesuffix("s")
 
 
 def shows_nothing(line: str) -> bool:

@@ -66,10 +66,9 @@ def test_results_of_another_schema_are_refused_in_one_line(
     write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"schema": schema, "version": version})
     out = tmp_path / "out"
     assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
-    message = capsys.readouterr().err
-    assert (
-        message.count("\n") == 1 and f"{schema} of version {version}" in message and "experiment humaneval" in message
-    )
+    progress, message = capsys.readouterr().err.splitlines()
+    assert progress.startswith("figures: 1 of 1 exhibit")
+    assert f"{schema} of version {version}" in message and "experiment humaneval" in message
     assert not out.exists()
 
 

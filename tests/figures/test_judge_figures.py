@@ -379,7 +379,7 @@ def test_what_dialogues_show_is_counted(tmp_path: Path) -> None:
     text = "\n".join(exhibit.conclusions)
     assert "2 of 5 for RWS" in text and "of 9 test dialogues: GRM 25 [15, 35] %" in text
     assert "Of 2 answers of RWS shown, 1 have the words of the default's; 0 of these" in text
-    assert "with the default's words, points: higher for none of 1 reward models, lower for 1" in text
+    assert "with the default's words, points: lower for the one reward model" in text
 
 
 def test_dialogues_stand_side_by_side_whole(tmp_path: Path) -> None:

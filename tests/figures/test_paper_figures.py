@@ -294,6 +294,38 @@ def test_missing_runs_say_what_makes_them(
     assert not out.exists()
 
 
+def test_a_missing_run_is_told_before_anything_is_drawn(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(_: Path) -> Exhibit:
+        raise AssertionError("an exhibit was drawn")
+
+    for module in (fig1_commit_order, table8_temperature):
+        monkeypatch.setattr(module, "exhibit", drawn)
+    out = tmp_path / "out"
+    assert main([*NAMES, "fig6_keyword_task", "ledger", "--runs", str(runs), "--out", str(out), "--workers", "0"]) == 2
+    message = capsys.readouterr().err
+    path, made_by = runs / "keywords" / "results.json", f"python -m paper_figures experiment keywords --out {runs}"
+    assert f"fig6_keyword_task needs {path}, which is missing: make it with {made_by}" in message
+    assert message.endswith("; missing too: claims\n") and message.count("\n") == 1
+    assert not out.exists()
+
+
+def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "commit-order").symlink_to(runs / "commit-order")
+    (tmp_path / "temperature").mkdir()
+    (tmp_path / "temperature" / "results.json").write_text("{")
+    out = tmp_path / "out"
+    assert main([*NAMES, "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "table8_temperature: " in last and "is not JSON" in last and f"the other exhibits are below {out}" in last
+    assert sorted(path.stem for path in (out / "figures").glob("*.json")) == ["appendix_d", "fig1_commit_order"]
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert 'id="fig1_commit_order"' in page and 'id="table8_temperature"' not in page
+
+
 def test_a_missing_trace_is_a_missing_run(runs: Path, tmp_path: Path) -> None:
     write_json(
         tmp_path / "commit-order" / "results.json", json.loads((runs / "commit-order" / "results.json").read_text())

@@ -18,7 +18,7 @@ from matplotlib.container import ErrorbarContainer
 from paper_figures.contents import NAMES
 from paper_figures.exhibits.differences import Difference, difference_from_row, span
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
-from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.findings import shows_nothing, tally
 from paper_figures.exhibits.names import guide_names
 from paper_figures.exhibits.runs import read_run, setting
 from paper_figures.exhibits.style import styled
@@ -138,6 +138,17 @@ def test_a_tally_counts_each_once_and_gives_the_ends_of_many() -> None:
     assert text.startswith("higher for 9 of 11 cells (from g0: +10 [+5, +20], p 0.01 to g8: +18 [+5, +20], p 0.01), ")
     assert "lower for 1 (l: -3 [-5, -1], p 0.02); no difference shown for 1 (the largest, o: +2 [-1, +5]" in text
     assert tally([None], "guides") == "nothing to compare for any of the guides."
+
+
+def test_a_tally_of_one_speaks_of_the_one() -> None:
+    unclear, equal = Difference("mini", 25.0, -26.0, 64.0, 0.62), Difference("mini", 0.0, 0.0, 0.0, 1.0)
+    words = ("above zero", "below zero")
+    assert tally([unclear], "guides", words, brief=True) == "shown neither above nor below zero for the one guide"
+    said = tally([unclear], "guides", words)
+    assert said == "no difference shown for the one guide (mini: +25 [-26, +64], p 0.62)." and shows_nothing(said)
+    assert tally([equal], "localities") == "0 in every prompt for the one locality (mini)."
+    lower = tally([Difference("mini", -3.0, -5.0, -1.0, 0.02)], "reward models")
+    assert lower == "lower for the one reward model (mini: -3 [-5, -1], p 0.02)." and not shows_nothing(lower)
 
 
 def test_guides_at_several_scales_are_told_apart() -> None:
@@ -323,7 +334,7 @@ def test_table_5_says_what_trend_and_equal_god_show(changed: Callable[[Change], 
     assert any(line.startswith("GRM, lowest") and "wins and losses rise together" in line for line in lines)
     start = "At equal GOD, RWS minus a constant factor of equal mean, net"
     (line,) = (line for line in lines if line.startswith(start))
-    assert line.endswith("higher for 1 of 1 guides (GRM: +30 [+10, +50], p 0.02), lower for none.")
+    assert line.endswith("higher for the one guide that can be compared (GRM: +30 [+10, +50], p 0.02).")
 
 
 def test_the_matrices_hold_every_guide_by_every_judge(results: dict[str, Any], runs: Path) -> None:

@@ -95,9 +95,10 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
       `over`;
     - `printed`, the paper's value.
 
-    The interval of a mean is Wilson's for shares (values of 0 and 1, or 0 and 100). Otherwise, and for a net win rate,
-    it is the bootstrap's. A value that does not exist is None. `seed` seeds the resampling. ValueError is raised for a
-    measure or column that the frame lacks.
+    The interval of a mean is Wilson's for shares (values of 0 and 1, or 0 and 100), Tango's for a net win rate, and
+    otherwise the bootstrap's. A net win rate that is compared with one of 0 in every prompt, such as the default's
+    own, keeps its interval: both are one comparison. A value that does not exist is None. `seed` seeds the resampling.
+    ValueError is raised for a measure or column that the frame lacks.
     """
     extra = [
         name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
@@ -112,9 +113,10 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     out = []
     for key in sorted(lines, key=lambda key: _place(dict(zip(by, key, strict=True)), summary.baseline)):
         line = dict(zip(by, key, strict=True))
-        base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
-        compared = None if base is lines[key] else base
-        numbers = _measured(lines[key], compared, summary.measures, summary.pair, [seed, *key])
+        base_key = tuple((line | dict(summary.baseline))[name] for name in by)
+        compared = None if base_key == key else lines.get(base_key)
+        seeds = [seed, *key], [seed, *base_key]
+        numbers = _measured(lines[key], compared, summary.measures, summary.pair, seeds)
         for measure, values in zip(summary.measures, numbers, strict=True):
             printed = printed_value(summary.printed.get(measure), line)
             out.append(line | {"measure": measure} | values | {"printed": printed})
@@ -131,13 +133,25 @@ def _place(line: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[Any]:
 
 
 def _measured(
-    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str], seed: Sequence[Any]
+    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str], seeds: tuple[Sequence[Any], Sequence[Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of each measure in one line: its mean, and its paired difference from the baseline's rows."""
+    """Yield the numbers of each measure in one line: its mean, and its paired difference from the baseline's rows.
 
-    def rng(measure: str, statistic: str) -> np.random.Generator:
+    `seeds` are those of the line and of its baseline.
+    """
+
+    def rng(measure: str, statistic: str, seed: Sequence[Any] = seeds[0]) -> np.random.Generator:
         # Each statistic has its own generator, so that none depends on what else is computed.
         return np.random.default_rng(list(json.dumps([*seed, measure, statistic]).encode()))
+
+    def difference(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> Interval:
+        # A net win rate less one of 0 in every prompt is that rate, so it has the interval of its mean.
+        if measure in _SIGNED and not second.any():
+            return _interval(first, rng(measure, "mean"), share=False)
+        if measure in _SIGNED and not first.any():
+            net = _interval(second, rng(measure, "mean", seeds[1]), share=False)
+            return Interval(*(0.0 - end for end in (net.mean, net.high, net.low)))
+        return _difference(first, second, rng(measure, "difference"))
 
     names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
     # Resampling draws row numbers, so rows are sorted: the order in which they were stored must not matter.
@@ -155,7 +169,7 @@ def _measured(
             first, second = next(pairs)
             numbers["pairs"] = len(first) if len(values) else None
             if len(first):
-                paired = _difference(first, second, rng(measure, "difference"))
+                paired = difference(measure, first, second)
                 numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
                 numbers["p"] = paired_test(first, second, rng(measure, "test"))
         yield numbers

@@ -73,10 +73,10 @@ def _printed(data: WinRates) -> Table:
             shown[_DEFAULT][column] = span(row, form=".2f")
     caption = (
         f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. A "
-        "draw is an equal score; equal texts have equal scores. Brackets: 95 % intervals, Wilson's for shares, else "
-        "the bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the "
-        "guides by Holm's method. The paper does not say in which unit it counts GOD. The ledger of claims says "
-        "whether the paper's text and table agree."
+        "draw is an equal score; equal texts have equal scores. Brackets: 95 % intervals, Wilson's for shares, "
+        "Tango's for net, else the bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, "
+        "corrected over the guides by Holm's method. The paper does not say in which unit it counts GOD. The ledger "
+        "of claims says whether the paper's text and table agree."
     )
     # The default's line first fills the columns of GOD: those of our table are to stand in its own order.
     order = next(iter(here[name] for name in data.guides.values()))

@@ -101,6 +101,22 @@ def test_a_net_without_losses_is_no_share() -> None:
     assert low["net"] < 0 < low["win"], "one win of many leaves a net of zero possible"
 
 
+@pytest.mark.parametrize("share", [1.0, 0.5])  # of one other judge, or the mean of two
+@pytest.mark.parametrize("baseline", ["default", "temperature"])
+def test_a_net_win_rate_has_one_interval(share: float, baseline: str) -> None:
+    rows = frame()
+    rows = rows[rows["scale"] != 4.0]
+    outcome = rows["example"].map({"0": 1.0, "1": share, "2": -1.0, "3": 1.0, "4": 1.0}).fillna(0.0)
+    rows = rows.assign(net=outcome.where(rows["strategy"] != "default", 0.0), scale=1.0)
+    summary = Summary(("net",), baseline={"strategy": baseline}, over=())
+    first, second = summarise(rows, summary)
+    (rate,) = (row for row in (first, second) if row["strategy"] == "temperature")
+    less = [second[name] for name in ("difference", "difference_low", "difference_high")]
+    sign = 1 if second is rate else -1
+    ends = [rate["mean"], *(rate[end] for end in (("low", "high") if sign == 1 else ("high", "low")))]
+    assert less == [sign * end for end in ends] and rate["low"] < rate["mean"] < rate["high"]
+
+
 def test_settings_that_differ_split_the_table() -> None:
     both = pd.concat([frame(), frame().assign(length=32, god=0.0)], ignore_index=True)
     table = summarise(both, Summary(("god",)))
