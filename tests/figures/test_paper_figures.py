@@ -257,7 +257,7 @@ def test_a_conclusion_follows_from_the_intervals() -> None:
     assert line((0.1, 0.3)).startswith("1 of 1 95 % intervals exclude zero, RWS higher (s_R = 1: +0.2 [+0.1, +0.3])")
     assert line((0.1, 0.3), (0.0, 0.3)).endswith("p, corrected for 2 scales, is at most 0.05 at s_R = 1.")
     assert "RWS lower" in line((-0.3, -0.1), (-0.1, 0.1))
-    assert line((-0.3, -0.1)).endswith("p, corrected for 1 scales, is at most 0.05 nowhere.")
+    assert line((-0.3, -0.1)).endswith("p, corrected for 1 scale, is at most 0.05 nowhere.")
     assert "higher at some scales and lower at others" in line((-0.3, -0.1), (0.1, 0.3))
     assert line((0.0, 0.0), (0.0, 0.0)) == "every difference is exactly zero (2 scales)."
 
