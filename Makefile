@@ -13,10 +13,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore fuzz prove notebooks docs pictures env lint licences package clean
+.PHONY: reproduce study test machines coverage explore fuzz prove notebooks docs pictures env lint licences package clean
+SAMPLE ?= 40
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
-	$(BIN)/python -m paper_figures verify --sample 40
+	$(BIN)/python -m paper_figures verify --sample $(SAMPLE)
 
 # SCHEDULER: a Dask scheduler's address or file, in place of WORKERS processes.
 study: $(READY)
@@ -25,10 +26,29 @@ study: $(READY)
 	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
 # One process more than cores: tests that start others wait for them. Bytecode is kept whatever the environment says:
-# else each of the many processes compiles all that it imports.
+# else each of the many processes compiles all that it imports. TESTS: which ones, all unless told.
+TESTS ?=
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
-	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal
+	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal $(TESTS)
+
+# Other machines, for which this one stands in: what PyTorch, oneDNN, MKL, OpenBLAS and NumPy may use of its processor,
+# how many threads they take, another time zone and an ASCII locale. JOBS run on each of them in turn; the first answer
+# that differs by more than a near-tie ends it. An hour and more: before a release.
+SSE := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott \
+  NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
+AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell \
+  NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR"
+FOUR := OMP_NUM_THREADS=4 OPENBLAS_NUM_THREADS=4 MKL_NUM_THREADS=4 TZ=Pacific/Kiritimati LC_ALL=C PYTHONUTF8=0
+MACHINES ?= sse sse-four avx2 avx2-four
+JOBS ?= test reproduce
+sse := $(SSE)
+sse-four := $(SSE) $(FOUR)
+avx2 := $(AVX2)
+avx2-four := $(AVX2) $(FOUR)
+machines: $(READY)
+	@set -e; $(foreach machine,$(MACHINES),echo "== $(machine)"; \
+	  env $($(machine)) $(MAKE) $(JOBS) OUT=$(OUT)-$(machine) SAMPLE=200;)
 
 # Line and branch coverage of rws_theory by its own tests and doctests.
 THEORY := rws_theory tests/theory
@@ -91,4 +111,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OUT) $(OUT)-study
+	rm -rf $(VENV) $(OUT) $(OUT)-*

@@ -56,7 +56,8 @@ plots.order_spread({f"{name}, {k} token{'s' if k > 1 else ''} a step": row for (
 # %%
 around = {name: np.abs(lesson.circulations(text)) for name, text in texts.items()}
 columns = ["pairs of commits", "mean absolute circulation, nats", "largest"]
-rows = {name: [len(each), f"{each.mean():.2g}", f"{each.max():.2g}"] for name, each in around.items()}
+told = {name: np.round((each.mean(), each.max()), 9) for name, each in around.items()}  # what is below is rounding
+rows = {name: [len(each), *(f"{value:.2g}" for value in told[name])] for name, each in around.items()}
 pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 # %% [markdown]
@@ -83,17 +84,17 @@ deviation = {case: values[case].std(ddof=1) for case in CASES}
 exact = deviation["english", 1] < 1e-6
 rate = {label: np.mean([path.tokens_per_forward for path in each]) for label, each in paths.items()}
 mean = {label: np.mean([path.total for path in each]) for label, each in paths.items()}
-told = [f"{mean[label]:.1f} nats by {label} ({rate[label]:.1f} tokens per forward)" for label in runs]
+said = [f"{mean[label]:.1f} nats by {label} ({rate[label]:.1f} tokens per forward)" for label in runs]
 
 # %%
 Markdown(f"""
 1. Exact conditionals, one token at a time: the order **{"does not matter" if exact else "matters"}** (standard
-   deviation over orders {deviation["english", 1]:.1g} nats, which is rounding).
+   deviation over orders {"0 up to rounding" if exact else f"{deviation['english', 1]:.2g} nats"}).
 2. Two tokens at a time it does: {deviation["english", 2]:.2f} nats, with four {deviation["english", 4]:.2f}.
 3. The learned model has {deviation["mini", 1]:.2f} nats already with one token at a time:
    its conditionals are of **{"no" if around["mini"].max() > 1e-3 else "one"}** distribution.
 
 So even in an exact world order matters once several tokens are committed in a step. (It also does where the likeliest
 token is taken and not a drawn one: lesson 9.) On these {len(runs["default"])} prompts the path log-likelihood is
-{", ".join(told)}. They are no more than an example.
+{", ".join(said)}. They are no more than an example.
 """)

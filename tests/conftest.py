@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 import torch
-from figure_runs import figure_page as figure_page  # fixtures
+from chromium import browser as browser  # fixtures
+from figure_runs import figure_page as figure_page
 from figure_runs import figure_runs as figure_runs
 from hypothesis import HealthCheck, settings
 
@@ -36,3 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 1 if "test_notebooks.py" in item.nodeid else 2
 
     items.sort(key=turn)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out, and how to have it: the reasons of skipped tests name what they need."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    )
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"left out: {count} tests that need {reason}")

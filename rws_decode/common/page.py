@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ class Page:
     """A whole HTML page, which asks no network for anything; a notebook shows it by itself, in a frame.
 
     >>> Page("<!DOCTYPE html><title>A page</title>")
-    Page(36 bytes of HTML: .save('page.html') writes it)
+    Page(1 KB of HTML: .save('page.html') writes it)
     """
 
     html: str
@@ -32,4 +33,4 @@ class Page:
         return f"<iframe title='an interactive page' style='{style}' srcdoc='{inside}'></iframe>"
 
     def __repr__(self) -> str:
-        return f"Page({len(self.html.encode())} bytes of HTML: .save('page.html') writes it)"
+        return f"Page({math.ceil(len(self.html.encode()) / 1000)} KB of HTML: .save('page.html') writes it)"

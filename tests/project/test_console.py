@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -166,12 +165,14 @@ for words in {words!r}:
     subprocess.run([sys.executable, "-c", code.format(words=words)], cwd=ROOT, check=True, capture_output=True)
 
 
-def test_help_answers_at_once() -> None:
-    def seconds(words: Sequence[str]) -> float:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
-        return time.perf_counter() - start
-
-    # Against a bare start of Python, as the machine may be busy; importing NumPy alone takes longer.
-    bare = min(seconds(["-c", "pass"]) for _ in range(3))
-    assert min(seconds(["-m", "rws_decode", "generate", "--help"]) for _ in range(5)) < 0.15 + 5 * bare
+def test_help_imports_little() -> None:
+    code = """
+import sys
+from rws_decode.__main__ import main
+try:
+    main(["generate", "--help"])
+except SystemExit:
+    print(len(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert int(done.stderr) < 250  # they were 176; NumPy alone brings more than a hundred

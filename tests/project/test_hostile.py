@@ -645,7 +645,7 @@ def test_a_loader_names_the_file_that_it_cannot_read(loader: Callable[[str], Any
         loader(name)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights there")
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links: another system than Windows")
 def test_files_behind_links_are_read_and_swapped_ones_refused(tree: Path, tmp_path: Path) -> None:
     for path in (tree / "reward").iterdir():
         os.symlink(path, tmp_path / path.name)

@@ -64,7 +64,7 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_word(words: list[str])
     assert (process.returncode, errors) == (CLOSED, b"")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full: a system that has it, as Linux")
 @pytest.mark.parametrize("words", [CROSSINGS, ["-m", "rws_decode", "--help"]], ids=["crossings", "decode"])
 def test_output_that_does_not_fit_is_told_in_a_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Chromium, Tab, chromium, find_chromium
+from chromium import Chromium, Tab
 from nbconvert import HTMLExporter
 
-PROGRAM = find_chromium()
 pytestmark = [
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium or Chrome is installed"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
 ]
 
@@ -31,13 +28,6 @@ TITLES = {
 }
 PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]
 FRAMES = "[...document.querySelectorAll('iframe')]"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    assert PROGRAM is not None
-    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,12 @@ import subprocess
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from chromium import Chromium, chromium, find_chromium
+from chromium import Chromium
 from filelock import FileLock
 
 import rws_decode
@@ -114,15 +113,6 @@ def test_the_reference_has_every_public_name_on_pages_that_can_be_read(site: Pat
     assert sorted(public - documented) == []
     sizes = Counter(page for role, page, _ in names if role in ("py:class", "py:function"))
     assert {page: size for page, size in sizes.items() if size > 60} == {}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium or Chrome is installed")
-    with chromium(program, tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 def test_the_search_works_from_a_file(site: Path, browser: Chromium) -> None:

@@ -11,11 +11,11 @@ import select
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-__all__ = ["Chromium", "Tab", "chromium", "find_chromium"]
+import pytest
+
+__all__ = ["Chromium", "Tab", "browser", "find_chromium"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Every name resolves to nothing, so that a page that asks a network is seen to fail; profiles and crashes stay local.
@@ -182,9 +182,12 @@ class Tab:
         ]
 
 
-@contextmanager
-def chromium(program: str, profile: Path) -> Iterator[Chromium]:
-    """Start a browser with a profile of its own and end it with the block."""
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """Start a browser with a profile of its own, and end it after the last test."""
+    program, profile = find_chromium(), tmp_path_factory.mktemp("profile")
+    if program is None:
+        pytest.skip("Chromium or Chrome: install one of them, as Debian's package chromium")
     (answers, their_answers), (their_commands, commands) = _pipe(), _pipe()
     quiet = os.open(os.devnull, os.O_RDWR)
     # It reads commands from descriptor 3 and answers on 4.
@@ -195,9 +198,9 @@ def chromium(program: str, profile: Path) -> Iterator[Chromium]:
     for descriptor in (their_commands, their_answers, quiet):
         os.close(descriptor)
     try:
-        browser = Chromium(answers, commands)
-        yield browser
-        browser.call("Browser.close")
+        started = Chromium(answers, commands)
+        yield started
+        started.call("Browser.close")
     finally:
         # Without its pipe the browser ends by itself, whatever happened here.
         os.close(commands)

@@ -17,4 +17,4 @@ def _reason() -> str:
     return ""
 
 
-needs_bubblewrap = pytest.mark.skipif(bool(_reason()), reason=_reason())
+needs_bubblewrap = pytest.mark.skipif(bool(_reason()), reason=f"bubblewrap: {_reason()}")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from check_proofs import AXIOMS, PROOFS, axioms, check, main, missing, theorems
+from check_proofs import AXIOMS, PACKAGES, PROOFS, axioms, check, main, missing, theorems
 
 from rws_theory.claims import CHECKS, Claim
 from rws_theory.claims.machine_checked import THEOREMS, marked
@@ -16,7 +16,7 @@ from rws_theory.claims.machine_checked import THEOREMS, marked
 ROOT = PROOFS.parents[1]
 STATED = {path.name: theorems(path.read_text(encoding="utf-8")) for path in sorted(PROOFS.glob("*.v"))}
 
-with_coq = pytest.mark.skipif(missing(), reason="needs Coq with its libraries")
+with_coq = pytest.mark.skipif(missing(), reason=f"Coq with two libraries: install Debian's packages {PACKAGES}")
 
 
 @with_coq

@@ -25,7 +25,9 @@ INF, NAN = float("inf"), float("nan")
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 FACTORS = [0.01, 0.5, 1.0, 7.3, 32.0, 1e4]
 
-with_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
+with_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason='Triton: pip install "rws-toolkit[gpu]", on Linux'
+)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +233,7 @@ def test_what_does_not_fit_is_refused(logits: Tensor, factors: Tensor, backend: 
 
 
 @with_triton
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA device: run them on a machine with one")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("width", [1, 50, 126_464])
 def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from chromium import chromium, find_chromium
+from chromium import Chromium
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -414,19 +414,15 @@ def test_the_page_shows_what_is_masked_again() -> None:
     assert f"{TRACES[0].revisions} tokens were masked again" in page
 
 
-def test_the_browser_steps_back_and_forth_through_revisions(tmp_path: Path) -> None:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium is installed")
+def test_the_browser_steps_back_and_forth_through_revisions(browser: Chromium, tmp_path: Path) -> None:
     trace = TRACES[0]
     page = trace.view().save(tmp_path / "page.html")
-    with chromium(program, tmp_path / "profile") as browser:
-        tab = browser.open(page.as_uri(), width=1000)
-        tab.press("Home")
-        for step in range(trace.steps_run):
-            kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
-            kind = np.where(trace.masked[step], "masked", "done")
-            kind = np.where(trace.chosen[step], "new", np.where(trace.masked_again[step], "again", kind))
-            assert kinds == kind.tolist()
-            tab.press("ArrowRight")
-        assert not tab.messages
+    tab = browser.open(page.as_uri(), width=1000)
+    tab.press("Home")
+    for step in range(trace.steps_run):
+        kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
+        kind = np.where(trace.masked[step], "masked", "done")
+        kind = np.where(trace.chosen[step], "new", np.where(trace.masked_again[step], "again", kind))
+        assert kinds == kind.tolist()
+        tab.press("ArrowRight")
+    assert not tab.messages

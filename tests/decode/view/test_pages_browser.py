@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Chromium, Tab, chromium, find_chromium
+from chromium import Chromium, Tab
 from contrasts import CONTRASTS
 from interactive_pages import data_of, hostile_predictor
 from table_models import REWARD, table_predictor
 
 from rws_decode import Page, Shape, Trace, decode, scale_path, step_logits
-
-PROGRAM = find_chromium()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium or Chrome is installed; the other tests here check what needs no browser"
-)
 
 SHAPE = Shape(length=8, steps=4, block=8)
 NAMES = ["decode", "two", "path", "budget", "curves", "hostile"]
@@ -32,13 +26,6 @@ SPILT = """[...document.body.querySelectorAll("main *")]
 
 def run(strategy: str = "rws:4") -> Trace:
     return decode(table_predictor(5), "", strategy, SHAPE, reward=REWARD)[0]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    assert PROGRAM is not None
-    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from chromium import Chromium, chromium, find_chromium
+from chromium import Chromium
 from interactive_pages import data_of
 from table_models import REWARD, table_predictor
 
 from rws_decode import CallablePredictor, Page, Shape, Trace, decode, scale_path, step_logits
-
-PROGRAM = find_chromium()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium or Chrome is installed")
 
 SHAPE = Shape(length=8, steps=4, block=8)
 SLIDER, WHERE = "document.querySelector('#step')", "document.querySelector('#where').textContent"
@@ -41,13 +37,6 @@ def ending() -> CallablePredictor:
         encode=lambda text: [],
         decode=lambda ids: " ".join(("word", "[EOS]", "?")[token] for token in ids),
     )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    assert PROGRAM is not None
-    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def opened(browser: Chromium, page: Page, folder: Path, width: int = 1200) -> Any:

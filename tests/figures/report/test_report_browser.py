@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import Chromium, Tab, chromium, find_chromium
+from chromium import Chromium, Tab
 from contrasts import CONTRASTS
 from report_pages import small_page
-
-PROGRAM = find_chromium()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium or Chrome is installed; test_report.py checks what needs no browser"
-)
 
 BROKEN = "[...document.images].filter(one => !one.complete || !one.naturalWidth || !one.alt).length"
 SPILT = """[...document.body.querySelectorAll("figure, .wide, pre, dl, ul, p, h1, h2, h3, h4, summary")]
@@ -22,13 +16,6 @@ SPILT = """[...document.body.querySelectorAll("figure, .wide, pre, dl, ul, p, h1
   .map(one => one.outerHTML.slice(0, 80))"""
 WRAPPED = """[...document.querySelectorAll("td.text")]
   .filter(one => getComputedStyle(one).whiteSpace !== "normal").length"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    assert PROGRAM is not None
-    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

