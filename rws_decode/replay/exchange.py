@@ -25,9 +25,8 @@ def exchange_distance(
     eq. (T67)). One that is positive beyond rounding proves that none has them.
 
     Every token that is drawn first costs a canvas of a forward. With `left_out` above 0 the least likely tokens of each
-    position, of at most that probability together, are not asked for. The result is (lower, upper); they differ by the
-    smaller of the two probabilities that are left out, and without `left_out` by rounding only. `circulation` asks the
-    same of one token each.
+    position, of at most that probability together, are not asked for. The result is (lower, upper). They differ by at
+    most twice what is left out, and without `left_out` by rounding only. `circulation` asks the same of one token each.
 
     canvas : ids of prompt and answer, masks where nothing stands. first, second : columns that are masked, from 0.
     left_out : a probability below 1/2. ValueError for other values.
@@ -43,11 +42,16 @@ def exchange_distance(
         raise ValueError(f"left_out is {left_out!r}: a probability from 0 to below 0.5 is needed")
     one, other = np.exp(log_probabilities(predictor, [row], [(0, first), (0, second)]).numpy())
     ours, theirs = _likely(one, left_out), _likely(other, left_out)
-    ahead = one[ours, None] * _after(predictor, row, first, second, ours)[:, theirs]
-    behind = other[theirs, None] * _after(predictor, row, second, first, theirs)[:, ours]
-    inside = float(np.abs(ahead - behind.T).sum())
-    outside = [max(0.0, 1 - float(part.sum())) for part in (ahead, behind)]
-    return (inside + abs(outside[0] - outside[1])) / 2, (inside + sum(outside)) / 2
+    ahead = one[ours, None] * _after(predictor, row, first, second, ours)
+    behind = other[theirs, None] * _after(predictor, row, second, first, theirs)
+    inside = float(np.abs(ahead[:, theirs] - behind[:, ours].T).sum())
+    # Of each law: what is known outside the pairs asked for in both orders, and what is not known at all. The latter
+    # may lie where the other law is known, or where neither is: the lower bound takes the nearest place.
+    known = [float(np.delete(law, asked, axis=1).sum()) for law, asked in ((ahead, theirs), (behind, ours))]
+    unknown = [float(np.delete(law, asked).sum()) for law, asked in ((one, ours), (other, theirs))]
+    apart = [max(0.0, known[0] - unknown[1]), max(0.0, known[1] - unknown[0])]
+    lower = max(sum(apart), abs(known[0] + unknown[0] - known[1] - unknown[1]))
+    return (inside + lower) / 2, (inside + sum(known) + sum(unknown)) / 2
 
 
 def _likely(law: NDArray[np.float64], left_out: float) -> NDArray[np.int64]:

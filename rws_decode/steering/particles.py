@@ -12,7 +12,7 @@ from rws_decode.common.arguments import check_weight
 from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
-from rws_decode.steering.weights import draw, effective_size, log_mean, systematic
+from rws_decode.steering.weights import EVEN, draw, effective_size, log_mean, systematic
 
 __all__ = ["Particles", "check_uneven", "weigh_along"]
 
@@ -76,7 +76,7 @@ def weigh_along(
         weights += values - before
         if not ensemble.unfinished:
             break
-        rows = effective_size(weights) < uneven * ensemble.copies * (1 - 1e-12)
+        rows = effective_size(weights) < uneven * ensemble.copies * EVEN
         if rows.any():
             log_partition[rows] += log_mean(weights[rows])
             index = np.tile(np.arange(ensemble.copies), (len(weights), 1))
