@@ -19,6 +19,7 @@ from paper_figures.runner.claims_run import NAME as CLAIMS
 from paper_figures.runner.claims_run import make_claims, up_to_date
 from paper_figures.studies import STUDIES
 from rws_theory.commands.options import add_options, read_options
+from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from paper_figures.runner.executors import RunOptions
@@ -79,7 +80,7 @@ def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1, plan:
         return []
     with kept_open(in_process() if workers == 1 else processes(workers)) as shared:
         for name in names:
-            print(f"running {command(name, runs, plan)}", file=sys.stderr)
+            tell(f"running {command(name, runs, plan)}")
             if name == CLAIMS:
                 make_claims(runs, shared)
                 continue

@@ -11,8 +11,9 @@ from typing import Any
 
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, cell_text
+from rws_theory.show import printable
 
-__all__ = ["WIDTH", "files_line", "fitted", "one_line", "terminal_text"]
+__all__ = ["WIDTH", "files_line", "fitted", "terminal_text"]
 
 WIDTH = 100
 _GAP = 2  # blanks between columns
@@ -60,7 +61,7 @@ def fitted(rows: Sequence[Mapping[str, Any]], width: int = WIDTH) -> str:
     """
     if not rows:
         raise ValueError("rows is empty: a table needs one")
-    columns = {name: [one_line(cell_text(row[name], "-")) for row in rows] for name in rows[0]}
+    columns = {name: [printable(cell_text(row[name], "-")) for row in rows] for name in rows[0]}
     given = {name: cells for name, cells in columns.items() if set(cells) != {"-"}} or columns
     if _width(given) <= width:
         return _aligned(given)
@@ -78,11 +79,6 @@ def fitted(rows: Sequence[Mapping[str, Any]], width: int = WIDTH) -> str:
         named = ", ".join(left_out)
         parts.append(textwrap.fill(f"Not shown here, but in the files of the table: {named}.", width))
     return "\n\n".join(parts)
-
-
-def one_line(cell: str) -> str:
-    """Return a cell without line breaks and characters that would move what stands beside it."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(cell.split()))
 
 
 def _width(columns: Cells) -> int:

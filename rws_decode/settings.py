@@ -9,6 +9,7 @@ from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan, usual_block, usual_steps
+from rws_decode.common.arguments import check_temperature, is_id
 from rws_theory.show import one_line
 
 __all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
@@ -24,7 +25,7 @@ class Shape:
     block: tokens per block; blocks are filled from left to right. If it is not given, it is the largest divisor of
     length from 8 to 32, or else the length. If steps is not given, a step commits two tokens; a strategy that counts
     itself then has as many steps as it asks for, at most one for each token (`one_by_one`). ValueError unless
-    length % block == 0, steps % (length // block) == 0 and steps <= length (`schedule.block_plan`).
+    length % block == 0, steps % (length // block) == 0 and steps <= length <= 2**20 (`schedule.block_plan`).
 
     >>> Shape(length=4, steps=2, block=4).plan
     [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]
@@ -93,6 +94,9 @@ class Options:
     def __post_init__(self) -> None:
         check_ranking(self.ranking, self.precision)
         check_cfg(self.cfg)
+        check_temperature(self.sampling_temperature)
+        if self.end_ids is not None and not all(map(is_id, self.end_ids)):
+            raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
         for name, kind in (("end_of_text", EndOfText), ("padding", Padding)):
             if getattr(self, name) not in get_args(kind):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")

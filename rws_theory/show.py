@@ -8,12 +8,27 @@ from fractions import Fraction
 from html import escape
 from numbers import Rational, Real
 from typing import Any
+from unicodedata import category
 
-__all__ = ["Exact", "clipped", "facts_html", "figures", "number", "one_line", "quoted", "shortened", "table_html"]
+__all__ = [
+    "Exact",
+    "clipped",
+    "escaped",
+    "facts_html",
+    "figures",
+    "number",
+    "one_line",
+    "printable",
+    "quoted",
+    "shortened",
+    "table_html",
+]
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
 _LONG = "left; min-width: 18em"  # of a column of texts, so that a narrow window scrolls instead of breaking each word
+_UNSHOWN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control and format characters, lone surrogates, ends of lines
+_SHOWN = "\n\u200c\u200d"  # the two that join letters and emoji are harmless
 _RULE = "; border-bottom: 1px solid currentColor"
 
 
@@ -68,8 +83,30 @@ def clipped(line: str, most: int = 120) -> str:
     >>> clipped("Comparison(default, rws:8)"), clipped("Comparison(default, rws:8)", 20)
     ('Comparison(default, rws:8)', 'Comparison(defau...)')
     """
-    line = " ".join(line.split())
+    line = printable(line)
     return line if len(line) <= most else f"{line[: most - 4]}...)"
+
+
+def escaped(text: str) -> str:
+    """Return any text as a terminal may show it: what could steer it, or turn a line's direction, is an escape.
+
+    Ends of lines stay: `printable` makes one line of a text.
+    """
+    return "".join(ascii(each)[1:-1] if category(each) in _UNSHOWN and each not in _SHOWN else each for each in text)
+
+
+def printable(text: str, most: int | None = None) -> str:
+    """Return any text as one line for a terminal, its middle left out where it has more than `most` characters.
+
+    Line ends and blanks become one blank each, but for the blanks that the line begins with.
+
+    >>> printable("  rws:8\\nreward: 9"), printable("\\x1b[2J\\u202e"), printable("a" * 60, 20)
+    ('  rws:8 reward: 9', '\\\\x1b[2J\\\\u202e', 'aaaaaa ... aaaaaaaaa')
+    """
+    line = " " * (len(text) - len(text.lstrip(" "))) + " ".join(text.split())
+    if most is not None and len(line) > most:
+        line = f"{line[: most // 2 - 4]} ... {line[-(most // 2 - 1) :]}"
+    return escaped(line)
 
 
 def quoted(text: str, most: int = 40) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from paper_figures.data.examples import refuse_few, shipped_examples
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
+from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading, progress, tell
@@ -57,7 +57,9 @@ class DeviceOptions:
     compile: bool | None = option(None, "measure torch.compile of the plain form, too (default: only on CUDA)")
     anyway: bool = option(False, "measure even where the self-check fails; the status is still 1")
     commit: str | None = option(None, "of the code, where it is not in a git checkout", metavar="HASH")
-    out: Path | None = option(None, "write the result as JSON, after each part that is done", metavar="FILE")
+    out: Path | None = option(
+        None, "write the result as JSON, after each part that is done", metavar="FILE", writes="file"
+    )
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class BenchOptions:
     methods: tuple[str, ...] | None = option(
         None, "those of --quality, the first is what seconds are compared with", metavar="NAME[:NUMBER]"
     )
-    threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1)
+    threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1, most=MOST_THREADS)
     json: bool = json_option()
     device: DeviceOptions = group(DeviceOptions, "a device and its limits: models of a shape in place of --model")
 
@@ -167,7 +169,7 @@ def _run_device(options: BenchOptions) -> int:
         return 0
     failed = [check["name"] for check in result["checks"] if not check["passed"]]
     consequence = "do not rely on the numbers" if device.anyway else "nothing was measured"
-    print(f"bench: the self-check failed, {consequence}: {'; '.join(failed)}", file=sys.stderr)
+    tell(f"bench: the self-check failed, {consequence}: {'; '.join(failed)}")
     return 1
 
 

@@ -33,7 +33,9 @@ class CalibrateOptions:
     sample: int | None = option(None, f"pairs to score (default: {_SAMPLE}, or all if fewer)", least=2)
     seed: int = option(0, "of the sample", least=0)
     skip_long: bool = option(False, "leave out pairs that are longer than the model reads")
-    out: Path | None = option(None, "write reward.json there, and resume from where a run stopped", metavar="FILE")
+    out: Path | None = option(
+        None, "write reward.json there, and resume from where a run stopped", metavar="FILE", writes="file"
+    )
     batch: int = option(32, "pairs per forward", least=1)
     device: str = option("cpu", "cpu, cuda, ...")
     dtype: str = option("float32", "of the network: float32, bfloat16, ...", metavar="NAME")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,8 +12,8 @@ from typing import Any
 
 from paper_figures.contents import CONTENTS, NAMES
 from rws_theory.commands.line import closest
-from rws_theory.commands.options import add_options, json_option, option, read_options
-from rws_theory.commands.progress import each
+from rws_theory.commands.options import add_options, check_writable, json_option, option, read_options
+from rws_theory.commands.progress import each, tell
 
 __all__ = ["FiguresOptions", "add_arguments", "make", "run"]
 
@@ -49,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"out": str(options.out), "page": "index.html", "written": files}))
     else:
-        print(f"{len(files)} files below {options.out}; open {options.out / 'index.html'}", file=sys.stderr)
+        tell(f"{len(files)} files below {options.out}; open {options.out / 'index.html'}")
     return 0
 
 
@@ -65,8 +64,7 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
         meant = closest(unknown[0], NAMES)
         advice = f" (is {meant} meant?)" if meant else ""
         raise ValueError(f"NAME is {unknown[0]!r}{advice}: one of {', '.join(NAMES)} is needed")
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out is {out}: a file; a directory is needed")
+    check_writable("--out", out, "directory")
     from paper_figures.exhibits.exhibit import save
     from paper_figures.exhibits.style import styled
     from paper_figures.plan import FULL, PLAN, make_missing

@@ -41,7 +41,7 @@ class FrontierOptions:
     beta: float = option(4.0, "largest weight of the reward on the frontier")
     searches: int = option(64, "searches of the frontier at most", least=2)
     seed: int = option(0, "of the draws", least=0)
-    plot: Path | None = option(None, "draw the frontier and the texts to this PNG", metavar="FILE")
+    plot: Path | None = option(None, "draw the frontier and the texts to this PNG", metavar="FILE", writes="file")
     json: bool = json_option()
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rws_theory.commands.progress import tell
+
 if TYPE_CHECKING:
     from paper_figures.judging import LLMJudge, Pair, PairVerdict
     from paper_figures.judging.rates import JudgeRates, Tally
@@ -66,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("always")
         count = count_requests(judge, pairs, args.cache, ask_identical=args.ask_identical)
     for warning in caught:
-        print(f"note: {warning.message}", file=sys.stderr)
-    print(f"{judge.label}: {count.told(judge)}", file=sys.stderr)
+        tell(f"note: {warning.message}")
+    tell(f"{judge.label}: {count.told(judge)}")
     if args.dry_run:
         if args.json:
             print(json.dumps(count._asdict()))
@@ -206,4 +208,4 @@ def _note_invalid(pairs: Sequence[PairVerdict]) -> None:
     if invalid:
         why = " (cut short: --max-tokens)" if invalid[0].finish == "length" else ""
         line = " ".join(invalid[0].raw.split())[:80]
-        print(f"note: {len(invalid)} verdicts are invalid; a reply was {line!r}{why}", file=sys.stderr)
+        tell(f"note: {len(invalid)} verdicts are invalid; a reply was {line!r}{why}")

@@ -35,7 +35,9 @@ class SteeringOptions:
     worlds: int = option(4, "worlds of 81 texts, drawn by their number", least=2)
     draws: int = option(1000, "answers that each method writes in a world", least=1)
     seed: int = option(0, "of the draws", least=0)
-    out: Path | None = option(None, "write a row for each world, method and budget to this CSV", metavar="FILE")
+    out: Path | None = option(
+        None, "write a row for each world, method and budget to this CSV", metavar="FILE", writes="file"
+    )
     json: bool = json_option()
 
     def __post_init__(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rws_theory.commands.options import add_options, json_option, option, read_options
-from rws_theory.commands.progress import each
+from rws_theory.commands.progress import each, tell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
+    tell(f"note: {text}")
 
 
 @contextmanager

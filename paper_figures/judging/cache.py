@@ -49,10 +49,10 @@ class ReplyCache:
     def read(self, key: str) -> Reply | None:
         """Return the stored reply, None where there is none; a broken file is none either, with a CacheWarning."""
         path = self.path(key)
+        if not path.is_file():
+            return None
         try:
             return _reply(json.loads(path.read_bytes()), key)
-        except FileNotFoundError:
-            return None
         except (ValueError, RecursionError) as error:
             warnings.warn(f"{path}: {error}; its verdict is asked again", CacheWarning, stacklevel=2)
             return None

@@ -9,6 +9,7 @@ from typing import Any
 from paper_figures.judging.judge import KEY_VARIABLE, LLMJudge
 from paper_figures.judging.verdicts import Reply, parse_choice
 from rws_theory.extras import required
+from rws_theory.show import printable
 
 __all__ = ["Endpoint", "endpoint_of", "reply_of"]
 
@@ -67,9 +68,7 @@ class Endpoint:
         return kind(f"{self.judge.label}: HTTP {status}, {self._quoted(message)}")
 
     def _quoted(self, text: str) -> str:
-        words = " ".join(self._hidden(text).split())
-        line = "".join(letter if letter.isprintable() else "?" for letter in words)
-        return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}..."
+        return printable(self._hidden(text), _QUOTED)
 
     def _hidden(self, text: str) -> str:
         return text if self.secret is None else text.replace(self.secret, "[key]")

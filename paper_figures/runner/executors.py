@@ -17,16 +17,20 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import count
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
-from rws_decode.common.threads import hold_threads
+from rws_decode.common.files import parse_json
+from rws_decode.common.threads import MOST_THREADS, hold_threads
 from rws_theory.commands.options import option
+from rws_theory.commands.progress import tell
 
 __all__ = [
     "Backend",
@@ -38,6 +42,8 @@ __all__ = [
     "processes",
     "set_threads",
 ]
+
+_TOLD = 30  # seconds from one word on what is waited for to the next
 
 
 @dataclass(frozen=True)
@@ -102,24 +108,44 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
         ) from error
 
     def connect() -> Client:
-        address: dict[str, Any] = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
         try:
-            return Client(**address, timeout=timeout, set_as_default=False)
+            address = _address_in(Path(scheduler)) if Path(scheduler).is_file() else scheduler
+            return Client(address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError) as error:  # TimeoutError is an OSError
             reason = " ".join(str(error).split())
             raise ValueError(f"scheduler is {scheduler}: no Dask scheduler answers there ({reason})") from error
 
     with connect() as client:
         by_worker: Any = client.nthreads()  # declared as what an asynchronous client returns
+        for waited in count():
+            if by_worker:
+                break
+            if waited % _TOLD == 0:
+                tell(f"waiting for the first worker of the scheduler {scheduler} ...")
+            time.sleep(1)
+            by_worker = client.nthreads()
         threads = sum(by_worker.values())
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        with connect() as client, client.get_executor(pure=False) as executor:
-            yield executor
+        with connect() as client:
+            executor = client.get_executor(pure=False)
+            try:
+                yield executor
+            except BaseException:
+                executor.shutdown(wait=False)  # whoever stops the run does not wait for workers
+                raise
+            executor.shutdown()
 
-    # Workers may join later; what waits at the scheduler costs nothing.
+    # More workers may join later; what waits at the scheduler costs nothing.
     return Backend(opened, max(threads, 64), replaceable=False)
+
+
+def _address_in(file: Path) -> str:
+    held = parse_json(file.read_bytes())
+    if not isinstance(held, dict) or not isinstance(held.get("address"), str):
+        raise ValueError("the file is not what `dask scheduler --scheduler-file` writes")
+    return held["address"]
 
 
 def given(executor: Executor, slots: int = 1) -> Backend:
@@ -165,12 +191,12 @@ class RunOptions:
     """
 
     out: str = option(help="results go to DIR/STUDY", metavar="DIR")
-    workers: int = option(1, "processes that units are spread over", least=1)
+    workers: int = option(1, "processes that units are spread over", least=1, most=MOST_THREADS)
     scheduler: str | None = option(
         None, "Dask scheduler, or its scheduler file, in their place", metavar="ADDRESS", instead_of="workers"
     )
     threads: int | None = option(
-        None, "PyTorch threads per process (default: 1); others may change last digits", least=1
+        None, "PyTorch threads per process (default: 1); others may change last digits", least=1, most=MOST_THREADS
     )
     batch: int = option(16, "most answers per decode", least=1)
     retry_failed: bool = option(False, "run units again that failed before")

@@ -79,6 +79,8 @@ def read_part(path: Path) -> ResultsPart:
     Parts are kept in memory: every stage of a study reads those of the stages before. A changed file is read again.
     """
     state = path.stat()
+    if not path.is_file():
+        raise ValueError(f"{path}: no regular file; remove it")
     return _read_part(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 

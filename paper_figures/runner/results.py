@@ -205,6 +205,8 @@ def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str,
         for path in sorted(origin_folder.glob("*.failed.json")):
             if path.name.removesuffix(".failed.json") not in finished:
                 try:
+                    if not path.is_file():
+                        raise ValueError("no regular file")
                     failures.append(_failure(parse_json(path.read_text(encoding="utf-8"))))
                 except ValueError as error:
                     raise ValueError(f"{path}: not the record of a failed unit ({error}); remove it") from error

@@ -19,7 +19,6 @@ numbers that they were given: see `studies.design.methods`.
 
 from __future__ import annotations
 
-import sys
 import time
 import traceback
 from collections import deque
@@ -37,6 +36,7 @@ from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_
 from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute, identity_of
 from rws_decode.common.files import write_json
 from rws_theory.commands.progress import progress as shown_progress
+from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     import pandas
@@ -64,7 +64,7 @@ class Report(NamedTuple):
 
         rows, lines = rows_of(self.folder)
         for line in lines:
-            print(f"note: {line}", file=sys.stderr)
+            tell(f"note: {line}")
         return pd.DataFrame([row for name in self.asked for row in rows.get(name, ())])
 
 
@@ -129,7 +129,7 @@ def run_units(
     table = {unit_hash(unit, origin): unit for unit in units}
     parts, lines = read_parts(folder)
     for line in lines:
-        print(f"left out: {line}", file=sys.stderr)
+        tell(f"left out: {line}")
     done = {name for part in parts for name in part.units} & table.keys()
     failed = {path.name.removesuffix(".failed.json") for path in folder.glob("*.failed.json")} & table.keys() - done
     skipped = done if retry_failed else done | failed

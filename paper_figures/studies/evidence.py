@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.executors import Backend, RunOptions, kept_open
-from rws_theory.commands.options import option
+from rws_theory.commands.options import check_writable, option
 from rws_theory.commands.progress import loading, tell
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.evidence_arms import WORLDS
 
-    if Path(options.out).exists() and not Path(options.out).is_dir():
-        raise ValueError(f"--out is {options.out}: a file; a directory is needed")
+    check_writable("--out", Path(options.out), "directory")
     worlds = [WORLDS[name] for name in options.worlds]
     loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
 

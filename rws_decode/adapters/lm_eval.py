@@ -25,6 +25,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
+from rws_theory.commands.progress import tell
 from rws_theory.extras import required
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
@@ -252,6 +253,6 @@ if __name__ == "__main__":
     try:
         harness = required("lm_eval", "python -m rws_decode.adapters.lm_eval")
     except ValueError as error:
-        print(error, file=sys.stderr)
+        tell(error)
         sys.exit(2)
     import_module(f"{harness.__name__}.__main__").cli_evaluate()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import get_args
 
 import torch
 from torch import Tensor
 
 from rws_decode.canvas import EndOfText
+from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of
 
 __all__ = ["PUBLISHED", "deferred_positions", "end_tokens", "ranked_logits"]
@@ -43,7 +43,7 @@ def end_tokens(
     if policy not in get_args(EndOfText):
         raise ValueError(f"end_of_text is {policy!r}: it must be one of {', '.join(get_args(EndOfText))}")
     given = list(ends_of(predictor) if end_ids is None else end_ids)
-    if any(isinstance(token, bool) or not isinstance(token, Integral) for token in given):
+    if not all(map(is_id, given)):
         raise ValueError(f"end_ids is {given}: token ids, whole numbers, are needed")
     ids = sorted({int(token) for token in given})
     if policy != "none" and not ids:

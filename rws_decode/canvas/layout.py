@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from numbers import Integral
 from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from rws_decode.canvas import Padding
+from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import gap_text, row_of
@@ -68,7 +68,7 @@ def encode_prompts(
         if said is not None:
             ids = prompt_ids(predictor, said)
         else:
-            if not isinstance(prompt, Iterable) or not all(isinstance(token, Integral) for token in prompt):
+            if not isinstance(prompt, Iterable) or not all(map(is_id, prompt)):
                 raise ValueError(f"prompts[{number}] is {prompt!r}: text or a list of token ids is needed")
             ids = [int(token) for token in prompt]
         limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size

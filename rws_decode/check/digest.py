@@ -12,7 +12,7 @@ from typing import Any
 from rws_decode.check.reading import read_value
 from rws_decode.common.files import parse_json, write_text
 from rws_decode.settings import Shape
-from rws_theory.show import clipped, figures
+from rws_theory.show import clipped, figures, printable
 
 __all__ = [
     "FORMAT",
@@ -182,8 +182,6 @@ class Digest:
 
     def __str__(self) -> str:
         """Say in some lines what the digest holds."""
-        from rws_decode.check.words import printable
-
         margins = [row[0] - row[1] for each in self.logits for row in each.logits if len(row) > 1]
         rewards = "no reward model" if self.reward_model is None else f"rewards of {self.reward_model}"
         lead = f"; the best token leads the next by at least {figures(min(margins))}" if margins else ""

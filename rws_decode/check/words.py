@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rws_decode.check.machine import STORED
 from rws_decode.check.task import GUIDED
-from rws_theory.show import figures, quoted, shortened
+from rws_theory.show import figures, printable, quoted, shortened
 
 if TYPE_CHECKING:
     from rws_decode.check.difference import DigestDiff, RowChange
 
-__all__ = ["difference_lines", "difference_text", "printable"]
+__all__ = ["difference_lines", "difference_text"]
 
 _ROWS = 6  # decodes that are told one by one
 _WIDEST = 400  # characters of a line
@@ -33,24 +33,18 @@ _FILES = set(_CAUSES)
 
 def difference_text(diff: DigestDiff) -> str:
     """Return what differs: the model, the tokens, the last digits, the machine, and the likely cause."""
-    return "\n".join(map(printable, (*difference_lines(diff), *_context(diff), *_cause(diff))))
+    return "\n".join((*difference_lines(diff), *_lines((*_context(diff), *_cause(diff)))))
 
 
 def difference_lines(diff: DigestDiff) -> list[str]:
     """Return the lines on the model, the tokens and the last digits alone."""
     models = [f"  {change.kind}: {change.text}" for change in diff.models]
     not_compared = [f"Not compared: {name}." for name in diff.not_compared]
-    return [printable(line) for line in (*_verdict(diff), *models, *_rows(diff), *_digits(diff), *not_compared)]
+    return _lines((*_verdict(diff), *models, *_rows(diff), *_digits(diff), *not_compared))
 
 
-def printable(line: str) -> str:
-    r"""Return a line that is safe on a terminal, whatever a file held: control characters escaped, and cut.
-
-    >>> printable("a\x1b[2J")
-    'a\\x1b[2J'
-    """
-    line = line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
+def _lines(lines: Iterable[str]) -> list[str]:
+    return [printable(line, _WIDEST) for line in lines]
 
 
 def _verdict(diff: DigestDiff) -> Iterator[str]:

@@ -23,7 +23,7 @@ from rws_decode.presets import load as load_preset
 from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading
+from rws_theory.commands.progress import loading, tell
 
 if TYPE_CHECKING:
     from rws_decode.rewards import RewardModel
@@ -124,10 +124,9 @@ class Decodes:
         """
         trace = self._decoded(strategy)
         if trace.text == "":
-            print(
+            tell(
                 f"note: the answer by {trace.strategy['name']} is empty: none of its {len(trace.tokens)} tokens has a "
-                "text before the answer ends",
-                file=sys.stderr,
+                "text before the answer ends"
             )
         return trace
 
@@ -171,7 +170,7 @@ class Decodes:
         decoding = self.decoding
         if as_method(method).draws and decoding.sampling_temperature == 0:
             decoding = replace(decoding, sampling_temperature=1.0)
-            print(f"note: {method} draws tokens at --sampling-temperature 1", file=sys.stderr)
+            tell(f"note: {method} draws tokens at --sampling-temperature 1")
         with torch_threads(options.threads):
             return steer(self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding)[0]
 

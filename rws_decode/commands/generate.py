@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.preset_option import with_preset
+from rws_decode.commands.preset_option import AppliedPreset, with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
 from rws_decode.steering.table import check_method
 from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
+from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
+    from rws_decode.trace.trace import Trace
 
 __all__ = ["GenerateOptions", "StrategyOptions", "add_arguments", "run"]
 
@@ -72,7 +73,7 @@ class GenerateOptions(DecodeOptions):
     compare: str | None = option(
         None, "decode by a second strategy too, such as default or temperature:4, and mark what differs", metavar="NAME"
     )
-    trace: Path | None = option(None, "write the trace to DIR/trace.parquet", metavar="DIR")
+    trace: Path | None = option(None, "write the trace to DIR/trace.parquet", metavar="DIR", writes="directory")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,8 +95,6 @@ class GenerateOptions(DecodeOptions):
             self.check_named(self.steer, "--steer")
             if name != "default":
                 raise ValueError(f"--strategy is {name}: name it in --steer, as in --steer best-of:8+rws:8")
-        if self.trace is not None and self.trace.exists() and not self.trace.is_dir():
-            raise ValueError(f"--trace is {self.trace}: a file; a directory is needed")
 
     @property
     def unused(self) -> list[str]:
@@ -125,12 +124,19 @@ def run(args: argparse.Namespace) -> int:
     if applied is not None:
         applied.tell()
     for name in options.unused:
-        print(f"note: --strategy {options.strategy.strategy} does not use {name}", file=sys.stderr)
+        tell(f"note: --strategy {options.strategy.strategy} does not use {name}")
     decodes = Decodes("generate", options)
     trace = decodes.run(options.steer or options.strategy.make(decodes.shape.steps, options.seed))
     beside = None if options.compare is None else decodes.run(options.compare)
-    if options.trace is not None:
-        print(f"trace: {trace.save(options.trace / 'trace.parquet')}", file=sys.stderr)
+    _show(decodes, options, applied, trace, beside)
+    if options.trace is not None:  # last: the answer is there, whatever becomes of the file
+        tell(f"trace: {trace.save(options.trace / 'trace.parquet')}")
+    return 0
+
+
+def _show(
+    decodes: Decodes, options: GenerateOptions, applied: AppliedPreset | None, trace: Trace, beside: Trace | None
+) -> None:
     if options.json:
         result = as_json(trace, decodes.completed(trace))
         if applied is not None:
@@ -138,12 +144,12 @@ def run(args: argparse.Namespace) -> int:
         if options.compare is not None and beside is not None:
             result["compared"] = {"strategy": options.compare} | as_json(beside, decodes.completed(beside))
         print(json.dumps(result, allow_nan=False))
-        return 0
+        return
     text = answer_text(trace, decodes.completed(trace))
     print(prompt_line(trace))
     if beside is None:
         print(run_text(trace, text))
-        return 0
+        return
 
     from rws_decode.replay.diff import diff
 
@@ -154,4 +160,3 @@ def run(args: argparse.Namespace) -> int:
     for line in legend(mark, "words that the other answer does not have there", [text, other], [first, second]):
         print(f"{line}\n")
     print(diff(beside, trace, decodes.predictor))
-    return 0

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.common.files import parse_json
+from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.names import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import masks_in, without_gaps
 from rws_theory.commands.options import group, option
+from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from rws_decode.predictors.loading import LoadedPredictor
@@ -51,7 +52,8 @@ END_OF_TEXT = (
 
 def threads_option() -> Any:
     """Declare the number of PyTorch's threads."""
-    return option(None, "PyTorch threads (default: 1); another number may be faster and change last digits", least=1)
+    about = "PyTorch threads (default: 1); another number may be faster and change last digits"
+    return option(None, about, least=1, most=MOST_THREADS)
 
 
 @dataclass(frozen=True)
@@ -235,10 +237,9 @@ def _note_unnamed_tokens(predictor: LoadedPredictor) -> None:
     """Say on standard error if more tokens are without a word than those that fill up an embedding."""
     unnamed, tokens = len(predictor.forbidden_ids), predictor.vocab_size
     if unnamed > _UNNAMED * tokens:
-        print(
+        tell(
             f"note: {unnamed} of the {tokens} tokens of {predictor.name} have no word in its tokenizer and are never "
-            "written",
-            file=sys.stderr,
+            "written"
         )
 
 
@@ -262,4 +263,4 @@ def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
         return
     more = len(words) - _UNKNOWN_WORDS
     named = " ".join(words[:_UNKNOWN_WORDS]) + (f" and {more} more" if more > 0 else "")
-    print(f"note: {predictor.name} does not know these words and {how}: {named}", file=sys.stderr)
+    tell(f"note: {predictor.name} does not know these words and {how}: {named}")

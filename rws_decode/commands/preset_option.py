@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, NamedTuple
 
 from rws_decode.presets import Preset, load
 from rws_decode.presets.preset import SHAPE_OPTIONS, fitted
 from rws_theory.commands.options import given_options
+from rws_theory.commands.progress import tell
 
 __all__ = ["AppliedPreset", "with_preset"]
 
@@ -30,12 +30,12 @@ class AppliedPreset(NamedTuple):
         """Name on standard error what was given in place of the preset's, and what this decoder leaves out."""
         for name, (value, own) in self.given.items():
             text = " ".join(value) if isinstance(value, list) else value
-            print(f"note: {self._flag(name)} {text} is given, --preset {self.preset.name} has {own}", file=sys.stderr)
+            tell(f"note: {self._flag(name)} {text} is given, --preset {self.preset.name} has {own}")
         if self.followed:
             words = " and ".join(f"{self._flag(name)} {value}" for name, value in self.followed.items())
-            print(f"note: {words} {'follows' if len(self.followed) == 1 else 'follow'} from --length", file=sys.stderr)
+            tell(f"note: {words} {'follows' if len(self.followed) == 1 else 'follow'} from --length")
         for setting in self.preset.left_out:
-            print(f"note: --preset {self.preset.name} leaves out {setting.published}: {setting.note}", file=sys.stderr)
+            tell(f"note: --preset {self.preset.name} leaves out {setting.published}: {setting.note}")
 
     def _flag(self, name: str) -> str:
         return f"--{name.replace('_', '-')}"
@@ -53,7 +53,7 @@ def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPr
     values = preset.values
     if args.infill is not None:
         values = {name: value for name, value in values.items() if name not in SHAPE_OPTIONS}
-        print(f"note: the shape follows from the gaps, not from --preset {preset.name}", file=sys.stderr)
+        tell(f"note: the shape follows from the gaps, not from --preset {preset.name}")
     named = given_options(args)
     given = {name: getattr(args, name) for name in values if name in named}
     kept = fitted(values, given)
@@ -71,7 +71,7 @@ def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPr
             changed.strategies = (first, *(text for text in args.strategies[1:] if text != first))
         elif "strategies" not in named:
             usual = " ".join(args.strategies)
-            print(f"note: --preset {preset.name} has no reward scale, so --strategies is {usual}", file=sys.stderr)
+            tell(f"note: --preset {preset.name} has no reward scale, so --strategies is {usual}")
         elif first is not None and first not in args.strategies:
             instead["strategies"] = (list(args.strategies), first)
     return changed, AppliedPreset(preset, instead, followed)

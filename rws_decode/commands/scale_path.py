@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from rws_decode.commands.options import (
 )
 from rws_decode.commands.shown import legend, marked, marker
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
-from rws_theory.commands.progress import loading, progress
+from rws_theory.commands.progress import loading, progress, tell
 
 if TYPE_CHECKING:
     from rws_decode.scales.path import Level, ScalePath, ScalePiece
@@ -54,7 +53,9 @@ class ScalePathOptions:
     decoding: settings.Options = group(
         settings.Options, "the decoder", help={"cfg": GUIDANCE, "end_of_text": END_OF_TEXT}
     )
-    view: Path | None = option(None, "write an interactive page of the path to this file", metavar="FILE.html")
+    view: Path | None = option(
+        None, "write an interactive page of the path to this file", metavar="FILE.html", writes="file"
+    )
     grid: tuple[float, ...] = option((), "scales that --view marks (default: those that the paper tried)", metavar="X")
     threads: int | None = threads_option()
     json: bool = json_option()
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(ScalePathOptions, args)
     path = _path(options)
     if options.view is not None:
-        print(f"page: {path.view(options.grid or None).save(options.view)}", file=sys.stderr)
+        tell(f"page: {path.view(options.grid or None).save(options.view)}")
     print(json.dumps(result(path), allow_nan=False) if options.json else _text(path))
     return 0
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TextIO
 
+from rws_theory.show import printable
+
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
@@ -65,12 +67,12 @@ def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
 def answer_text(trace: Trace, completed: str | None = None) -> str:
     """Return the answer in one line: the whole text of a prompt with gaps, ids without a tokenizer."""
     text = trace.text if completed is None else completed
-    return json.dumps(trace.tokens.tolist()) if text is None else " ".join(text.split())
+    return json.dumps(trace.tokens.tolist()) if text is None else printable(text)
 
 
 def prompt_line(trace: Trace) -> str:
     """Return a trace's prompt in one line, its ids without a tokenizer."""
-    text = json.dumps(trace.prompt.tolist()) if trace.prompt_text is None else " ".join(trace.prompt_text.split())
+    text = json.dumps(trace.prompt.tolist()) if trace.prompt_text is None else printable(trace.prompt_text)
     return f"prompt: {text}"
 
 
@@ -79,9 +81,9 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
     from rws_decode.trace.face import CUT_OFF, cut_off, worth
 
     lines = [f"answer: {text}", ""]
-    lines += [f"  {part}" for part in worth(trace)]
+    lines += [f"  {printable(part)}" for part in worth(trace)]
     if rules:
-        lines += [f"    {rule}" for rule in trace.rules_broken or ()]
+        lines += [f"    {printable(rule)}" for rule in trace.rules_broken or ()]
         lines += [f"    the text is {CUT_OFF}"] if cut_off(trace.rules_broken, trace.text, trace.length) else []
     lines.append(f"  generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps")
     steered = "base" in trace.strategy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
 from rws_theory.commands.options import add_options, group, option, read_options
+from rws_theory.commands.progress import tell
 
 __all__ = ["ViewOptions", "add_arguments", "run"]
 
@@ -23,7 +23,10 @@ class ViewOptions:
         help="trace of a run; a second one is shown beside it", metavar="TRACE", positional=True
     )
     out: Path = option(
-        help="the page, FILE.html, or an animated picture, FILE.gif", metavar="FILE", flags=("-o", "--out")
+        help="the page, FILE.html, or an animated picture, FILE.gif",
+        metavar="FILE",
+        flags=("-o", "--out"),
+        writes="file",
     )
     model: str | None = option(
         None, "mask predictor of both runs: proves where the confidences cross that part them", metavar="NAME"
@@ -60,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
     other = others[0] if others else None
     if options.out.suffix.lower() == ".gif":
-        print(f"picture: {first.animate(other, predictor).save(options.out)}", file=sys.stderr)
+        tell(f"picture: {first.animate(other, predictor).save(options.out)}")
     else:
-        print(f"page: {first.view(other, predictor).save(options.out)}", file=sys.stderr)
+        tell(f"page: {first.view(other, predictor).save(options.out)}")
     return 0

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["at_step", "check_count", "check_positive", "check_seeds", "check_table", "check_weight", "per_row"]
+__all__ = [
+    "at_step",
+    "check_count",
+    "check_positive",
+    "check_seeds",
+    "check_table",
+    "check_temperature",
+    "check_weight",
+    "is_id",
+    "per_row",
+]
 
 
 def check_positive(name: str, value: float) -> None:
@@ -28,6 +39,17 @@ def check_weight(name: str, value: float, *, infinite: bool = False) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
     if not number or not (math.isfinite(value) or (infinite and value > 0)):
         raise ValueError(f"{name} is {value!r}: a finite number is needed{', or inf' if infinite else ''}")
+
+
+def check_temperature(value: float) -> None:
+    """Raise ValueError unless the sampling temperature is a finite number, at least 0."""
+    if isinstance(value, bool) or not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+        raise ValueError(f"sampling_temperature is {value!r}: it must be finite and at least 0")
+
+
+def is_id(token: object) -> bool:
+    """Return whether a value can be a token's id: a whole number, and no truth value."""
+    return isinstance(token, Integral) and not isinstance(token, bool)
 
 
 def check_seeds(name: str, seeds: int | tuple[int, ...]) -> None:

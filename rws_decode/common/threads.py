@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["THREADS", "hold_threads", "torch_threads"]
+__all__ = ["MOST_THREADS", "THREADS", "hold_threads", "torch_threads"]
 
 THREADS = 1
+MOST_THREADS = 1024  # far more than cores: beyond, a library that starts them may end the process
 
 _HELD: ContextVar[int | None] = ContextVar("torch_threads", default=None)
 
@@ -40,7 +41,7 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
     ...     done = decode(predictor, [[2]], Confidence(), shape)
     2
 
-    ValueError for a count below 1.
+    ValueError for a count below 1, or above `MOST_THREADS`.
     """
     import torch
 
@@ -62,6 +63,6 @@ def hold_threads(count: int) -> None:
 
 
 def _checked(count: int | None) -> int | None:
-    if count is not None and (type(count) is not int or count < 1):
-        raise ValueError(f"count is {count!r}: at least one thread is needed")
+    if count is not None and (type(count) is not int or not 1 <= count <= MOST_THREADS):
+        raise ValueError(f"count is {count!r}: from 1 to {MOST_THREADS} threads are needed")
     return count

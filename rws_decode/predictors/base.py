@@ -25,6 +25,7 @@ __all__ = [
     "ReadsDialogue",
     "SpellsTokens",
     "before_end",
+    "checked_logits",
     "computes_at",
     "ends_of",
     "logit_bytes_of",
@@ -34,6 +35,8 @@ __all__ = [
     "tokenizer_of",
     "without_mask",
 ]
+
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @runtime_checkable
@@ -186,23 +189,30 @@ def logits_at(
     [[1.0, 0.0, 0.0]]
     """
     if isinstance(predictor, LogitsAt):
-        logits = predictor.logits_at(canvas, attention_mask, row, column)
+        logits = checked_logits(predictor, predictor.logits_at(canvas, attention_mask, row, column))
         if logits.ndim != 2 or len(logits) != len(row):
             raise ValueError(
                 f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} positions: "
                 "[N, V] is needed"
             )
-        return _floating(predictor, logits)
-    logits = predictor.logits(canvas, attention_mask)
+        return logits
+    logits = checked_logits(predictor, predictor.logits(canvas, attention_mask))
     if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
         shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
         raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
-    return _floating(predictor, logits[row, column])
+    return logits[row, column]
 
 
-def _floating(predictor: MaskPredictor, logits: Tensor) -> Tensor:
-    if not logits.is_floating_point():
-        raise ValueError(f"predictor {predictor.name} returned logits of {logits.dtype}: floating point is needed")
+def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:
+    """Return what a predictor returned; ValueError unless it is a dense tensor of floating point."""
+    if not isinstance(logits, Tensor):
+        raise ValueError(
+            f"predictor {predictor.name} returned a {type(logits).__name__}: a tensor of logits is needed, such as "
+            "model(canvas).logits"
+        )
+    if logits.dtype not in _DTYPES or logits.layout != torch.strided:
+        kind = logits.dtype if logits.layout == torch.strided else logits.layout
+        raise ValueError(f"predictor {predictor.name} returned logits of {kind}: dense floating point is needed")
     return logits
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import before_end, ends_of, without_mask
+from rws_decode.common.arguments import is_id
+from rws_decode.predictors.base import before_end, checked_logits, ends_of, without_mask
 from rws_decode.predictors.face import predictor_html
 from rws_decode.text.gaps import gap_ids
 from rws_theory.show import quoted
@@ -44,6 +45,8 @@ class CallablePredictor:
         name: str = "callable",
         device: str | torch.device = "cpu",
     ) -> None:
+        if not is_id(mask_id) or not 0 <= mask_id < (vocab_size or mask_id + 1):
+            raise ValueError(f"mask_id is {mask_id!r}: a token id, below vocab_size={vocab_size}, is needed")
         self.name = name
         self.device = torch.device(device)
         self.mask_id = mask_id
@@ -68,7 +71,10 @@ class CallablePredictor:
         """Return the function's logits [B, L, V]; 0 on padding."""
         if attention_mask is None:
             return self._function(canvas)
-        rows = [self._function(row[None, real])[0] for row, real in zip(canvas, attention_mask, strict=True)]
+        rows = [
+            checked_logits(self, self._function(row[None, real]))[0]
+            for row, real in zip(canvas, attention_mask, strict=True)
+        ]
         logits = rows[0].new_zeros(*canvas.shape, rows[0].shape[-1])
         logits[attention_mask] = torch.cat(rows)
         return logits

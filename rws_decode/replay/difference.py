@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rws_decode.replay.face import WHY, difference_html, difference_text, known, setting_words
 from rws_theory.crossings import Crossing
-from rws_theory.show import one_line
+from rws_theory.show import one_line, printable
 
 __all__ = ["CandidateChange", "Pair", "Parting", "Reversal", "SettingChange", "StepChange", "TraceDiff"]
 
@@ -89,7 +89,7 @@ class Reversal:
         """Say in two lines which word overtook which and where, and by which values each run ranked the two."""
         at = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
         several = "s" if len(self.crossings) > 1 else ""
-        where = f" at factor{several} {at}" if self.certified else f" ({self.note})" if self.note else ""
+        where = f" at factor{several} {at}" if self.certified else f" ({printable(self.note)})" if self.note else ""
         (earlier, later), (a, b), (c, d) = self.words, self.in_first, self.in_second
         return (
             f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}\n"

@@ -10,7 +10,7 @@ import torch
 
 from rws_decode.step.confidence import rank_values
 from rws_decode.trace.face import known_columns, strategy_label
-from rws_theory.show import figures, shortened, table_html
+from rws_theory.show import figures, printable, shortened, table_html
 
 if TYPE_CHECKING:
     from rws_decode.replay.difference import SettingChange, TraceDiff
@@ -47,7 +47,7 @@ WHY = {
 
 def difference_text(difference: TraceDiff) -> str:
     """Return a difference in lines: the settings that differ, where and why the runs part, and what comes later."""
-    lines = [str(change) for change in _settings(difference)]
+    lines = [printable(str(change)) for change in _settings(difference)]
     parting = difference.parting
     if parting is None:
         return "\n".join([*lines, "the runs commit the same tokens at the same steps"])

@@ -233,6 +233,8 @@ def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Sequence[
 def as_number(name: str, score: Any) -> float:
     """Return a score as a float; ValueError, naming the reward model, if it is no number."""
     try:
+        if isinstance(score, str | bytes):
+            raise TypeError
         return float(score)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"reward model {name} scored {score!r}: a finite number is needed") from None

@@ -229,4 +229,7 @@ def _number(name: str, field: str, stored: dict[str, Any], given: float | None) 
             f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights or in the "
             f"file of statistics that `python -m paper_figures calibrate --reward {name} --out FILE` writes"
         )
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{field} of reward {name} is a number beyond floating point: it must be finite") from None

@@ -105,6 +105,7 @@ def steer(
     (12, 4)
     """
     check_places(numbers)
+    Savings(memory=memory)  # refuses less than a byte
     named = base_of(method, **numbers)
     if named is not None and strategy is not None:
         raise ValueError(f"strategy is {strategy!r}: method {method!r} names {named}, leave one out")
@@ -115,7 +116,7 @@ def steer(
     options = Options(sampling_temperature=temperature) if options is None else options
     _check(method, strategy, options)
     base = ("random-order" if method.draws else "default") if strategy is None else strategy
-    job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas)
+    job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas, copies=method.copies)
     check_base(job.strategy)
     assert job.reward is not None
     scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)

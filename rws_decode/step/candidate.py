@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, check_temperature, per_row
 from rws_decode.step.forward import Candidates, greedy, lead_of
 
 __all__ = ["TokenSampler", "gumbel_scores"]
@@ -43,8 +42,7 @@ class TokenSampler:
     """
 
     def __init__(self, temperature: float, seed: int | Sequence[int], rows: int) -> None:
-        if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature >= 0):
-            raise ValueError(f"sampling_temperature is {temperature!r}: it must be finite and at least 0")
+        check_temperature(temperature)
         seeds = tuple(seed) if isinstance(seed, Iterable) else seed
         check_seeds("seed", seeds)
         self.temperature = float(temperature)

@@ -81,7 +81,10 @@ class Count(NamedTuple):
 
     def _counts(self, view: MaskedPositions) -> Tensor:
         assert isinstance(self.strategy, CountingStrategy)
-        return self._checked("counts", self.strategy.count(view), (view.rows,), torch.int64)
+        counts = self._checked("counts", self.strategy.count(view), (view.rows,), torch.int64)
+        if bool((counts < 0).any()):
+            raise ValueError(f"strategy {self.strategy} counts {int(counts.min())} positions: at least 0 is needed")
+        return counts
 
     def _chosen(self, view: MaskedPositions) -> Tensor:
         assert isinstance(self.strategy, ChoosingStrategy)

@@ -323,7 +323,12 @@ def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
 
 def order_of(strategy: OrderStrategy, view: MaskedPositions) -> Tensor:
     """Return the strategy's own ranking values, float64 [N]; ValueError for another shape and for NaN."""
-    value = torch.as_tensor(strategy.order(view), device=view.position.device)
+    given = strategy.order(view)
+    if given is None:
+        raise ValueError(f"strategy {strategy.name} gives no order: its method order returns None")
+    value = torch.as_tensor(given, device=view.position.device)
+    if value.is_complex():
+        raise ValueError(f"strategy {strategy.name} gives an order of {value.dtype}: real numbers are needed")
     if value.shape != view.position.shape:
         raise ValueError(
             f"strategy {strategy.name} gives an order of shape {tuple(value.shape)}: one number for each of the "

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.step.callback import StepView
+from rws_theory.show import escaped
 
 __all__ = [
     "MASK_CHARACTER",
@@ -114,7 +115,7 @@ class DraftStreamer(_Draft):
             self._rows = 0
 
     def _show(self, text: str, *, last: bool = False) -> None:
-        stream = sys.stdout if self._stream is None else self._stream
+        stream, text = sys.stdout if self._stream is None else self._stream, escaped(text)
         if stream.isatty():
             width, height = shutil.get_terminal_size()
             shown = text if last else _cut_off(text, width, height - 1)

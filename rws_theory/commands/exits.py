@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any, cast
+
+from rws_theory.show import printable
 
 __all__ = ["CLOSED", "INTERRUPTED", "TERMINATED", "Terminated", "ended"]
 
+LONGEST = 2000  # characters of an error: a longer value is not quoted whole
 # 128 and the number of the signal, as shells count them.
 INTERRUPTED, CLOSED, TERMINATED = 130, 141, 143
 
@@ -29,14 +34,15 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
     - An interrupt: `INTERRUPTED`. SIGTERM: `TERMINATED`. The line ends with `note`.
     - A reader that closes standard output early: `CLOSED`, and no line.
 
-    Standard output is flushed here, so that a full disk is reported like any other failure. Any other exception is a
-    fault of the program and is passed on.
+    Standard output is flushed here, so that a full disk is reported like any other failure. A character that its
+    encoding lacks is printed as an escape. What standard error cannot take, closed or full, is dropped: the answer does
+    not depend on it. Any other exception is a fault of the program and is passed on.
 
     >>> ended("add", lambda: 0)
     0
     """
     try:
-        with _terminable():
+        with _streams(), _terminable():
             try:
                 return run()
             finally:
@@ -47,7 +53,7 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
         return CLOSED
     except (ValueError, OSError) as error:
         _give_up_output()
-        return _report(f"{program}: {' '.join(str(error).split()) or type(error).__name__}", 2)
+        return _report(f"{program}: {str(error).strip() or type(error).__name__}", 2)
     except Terminated:
         return _report(f"{program}: terminated{note}", TERMINATED)
     except KeyboardInterrupt:
@@ -55,25 +61,60 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
 
 
 def _report(line: str, status: int) -> int:
-    try:
-        print(line, file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        return CLOSED
+    with _streams():
+        print(printable(line, LONGEST), file=sys.stderr, flush=True)
     return status
 
 
 def _give_up_output() -> None:
-    # Python would try again at exit to write what a full or closed output did not take, and print a traceback.
-    out = sys.stdout
-    if out is None:
-        return
-    try:
-        out.flush()
-    except OSError:
+    if sys.stdout is not None:
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-        except (OSError, ValueError):
-            return
+            sys.stdout.flush()
+        except OSError:
+            _discard(sys.stdout)
+
+
+def _discard(stream: Any) -> None:
+    # Python would try again at exit to write what a full or closed stream did not take, and print a traceback.
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Spare:
+    """Standard error that never stops a command: it drops what the stream below does not take."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            self.stream.write(text)
+        except OSError:
+            _discard(self.stream)
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self.stream.flush()
+        except OSError:
+            _discard(self.stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def _streams() -> Iterator[None]:
+    """Let standard output show every character, and standard error take what it can."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+    before = sys.stderr
+    if not isinstance(before, _Spare):
+        sys.stderr = cast(Any, _Spare(before or io.StringIO()))
+    try:
+        yield
+    finally:
+        sys.stderr = before
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
 from rws_theory import __version__
-from rws_theory.commands.exits import ended
+from rws_theory.commands.exits import LONGEST, ended
+from rws_theory.commands.progress import tell
+from rws_theory.show import printable
 
 __all__ = ["Command", "Parser", "closest", "run_line"]
 
@@ -66,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 and one line; argparse would print its usage first."""
-        self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")
+        self.exit(2, f"{printable(f'{self.prog}: {message.strip()}', LONGEST)}\n")
 
 
 def run_line(
@@ -134,12 +136,12 @@ def _extensions(group: str) -> dict[str, Command]:
         try:
             command = point.load()
         except (ImportError, AttributeError) as error:
-            print(f"note: command {point.name} ({point.value}) cannot be loaded: {error}", file=sys.stderr)
+            tell(f"note: command {point.name} ({point.value}) cannot be loaded: {error}")
             continue
         if isinstance(command, Command):
             table[point.name] = command
         else:
-            print(f"note: command {point.name} ({point.value}) is no rws_theory.commands.line.Command", file=sys.stderr)
+            tell(f"note: command {point.name} ({point.value}) is no rws_theory.commands.line.Command")
     return table
 
 

@@ -13,10 +13,20 @@ import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["add_options", "fixed", "given_options", "group", "json_option", "option", "read_options"]
+__all__ = [
+    "add_options",
+    "check_writable",
+    "fixed",
+    "given_options",
+    "group",
+    "json_option",
+    "option",
+    "read_options",
+]
 
 T = TypeVar("T")
 
@@ -38,6 +48,8 @@ class _Option:
     may_be_empty: bool = False
     instead_of: str = ""
     repeated: bool = False
+    writes: Literal["", "file", "directory"] = ""
+    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,14 +73,19 @@ def option(
     may_be_empty: bool = False,
     instead_of: str = "",
     repeated: bool = False,
+    writes: Literal["", "file", "directory"] = "",
+    most: float | None = None,
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
-    Without a default it must be given. The help shows the default. least: the least number that is accepted. flags:
-    what the option is called if not after its field. may_be_empty: several words may be none. instead_of: the field of
-    an option that cannot be given together with this one. repeated: each use of the option adds one word.
+    Without a default it must be given. The help shows the default. least, most: accepted numbers. flags: what the
+    option is called if not after its field. may_be_empty: several words may be none. instead_of: the field of
+    an option that cannot be given together with this one. repeated: each use of the option adds one word. writes: what
+    the command writes at this path, which is tried before its work begins.
     """
-    declared = _Option(help, metavar, choices, least, positional, flags, may_be_empty, instead_of, repeated)
+    declared = _Option(
+        help, metavar, choices, least, positional, flags, may_be_empty, instead_of, repeated, writes, most
+    )
     return field(default=default, kw_only=True, metadata={"as": declared})
 
 
@@ -120,8 +137,25 @@ def add_options(parser: argparse._ActionsContainer, kind: type) -> None:
 
 
 def read_options(kind: type[T], args: argparse.Namespace) -> T:
-    """Return the dataclass with the values that were parsed; ValueError for a number below the least."""
+    """Return the dataclass with the values that were parsed.
+
+    ValueError for a number below the least, and for a path where nothing can be written.
+    """
     return _read(kind, {}, args)
+
+
+def check_writable(name: str, path: Path, kind: Literal["file", "directory"]) -> None:
+    """Raise ValueError unless a file or a directory can be written at a path; missing directories are no obstacle."""
+    if path.exists() and path.is_dir() != (kind == "directory"):
+        raise ValueError(f"{name} is {path}: a {'directory' if kind == 'file' else 'file'}; a {kind} is needed")
+    place = path if kind == "directory" else path.parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        with TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise ValueError(f"{name} is {path}: nothing can be written there ({error.strerror})") from error
 
 
 def _declared(kind: type, help: Mapping[str, str]) -> Iterator[tuple[str, Any, _Option | _Group]]:
@@ -161,6 +195,12 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
         for number in value if isinstance(value, tuple) else (value,):
             if least is not None and number is not None and not number >= least:
                 raise ValueError(f"{_flag(name, declared)} is {number}: at least {least} is needed")
+            if declared.most is not None and number is not None and number > declared.most:
+                raise ValueError(f"{_flag(name, declared)} is {number}: at most {declared.most} is possible")
+            if isinstance(number, str | Path) and "\0" in str(number):
+                raise ValueError(f"{_flag(name, declared)} is {str(number)!r}: it holds a null character")
+        if declared.writes and value is not None:
+            check_writable(_flag(name, declared), value, declared.writes)
         values[name] = value
     return kind(**values)
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from rws_theory.show import printable
+
 __all__ = ["Progress", "each", "loading", "progress", "tell"]
 
 T = TypeVar("T")
@@ -31,8 +33,8 @@ class Progress(Protocol):
 
 
 def tell(line: str) -> None:
-    """Print one line on standard error at once."""
-    print(line, file=sys.stderr, flush=True)
+    """Print one line on standard error at once, as `show.printable` makes it."""
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def loading(command: str, *names: str | None) -> None:

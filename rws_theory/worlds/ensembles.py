@@ -33,6 +33,8 @@ __all__ = [
     "random_tables",
 ]
 
+_MOST = 2**28  # entries of all tables: 2 GiB
+
 Ensemble = Literal["softmax-normal", "dirichlet", "markov"]
 Reward = Literal["log-probability", "independent", "sub-structure"]
 
@@ -101,8 +103,8 @@ def corollary_study(
     describe the ensembles.
 
     Same arguments, same result; every cell has its own random stream. Comparisons are of float64 rewards; equal tokens
-    give equal rewards. ValueError for models < 1, length or words < 2, and scales as in
-    :func:`rws_theory.gain.reward_factor`.
+    give equal rewards. ValueError for models < 1, length or words < 2, tables of more than 2**28 entries in all, and
+    scales as in :func:`rws_theory.gain.reward_factor`.
 
     >>> study = corollary_study(models=20, length=3, words=3)
     >>> len(study.cells), [c.against for c in study.cells[0].final], {c.models for c in study.cells[0].final}
@@ -111,6 +113,8 @@ def corollary_study(
     for name, value, least in (("models", models, 1), ("length", length, 2), ("words", words, 2)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{name} is {value!r}: a whole number of at least {least} is needed")
+    if (entries := models * words**length) > _MOST:
+        raise ValueError(f"models * words**length is {entries:.2g} entries: at most {_MOST:.2g} fit, as by words=4")
     factor_range(reward_scale, eps)  # refuses what is no scale before anything is drawn
     cells = []
     for row, ensemble in enumerate(get_args(Ensemble)):

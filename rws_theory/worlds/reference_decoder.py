@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.confidence import log_odds
-from rws_theory.gain import normalise, reward_factor
+from rws_theory.gain import factor_range, normalise, reward_factor
 from rws_theory.show import one_line
 from rws_theory.worlds.joint_table import MASK, Floats, Ints, JointTable, MaskedModel, reward_statistics
 
@@ -109,6 +109,7 @@ def rws_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
     >>> round(float(rws_rule(8.0)(0, 0.0)), 4)
     5.6569
     """
+    factor_range(reward_scale, eps)  # refuses what is no scale
     return lambda step, reward: reward_factor(reward, reward_scale, eps)
 
 

@@ -12,6 +12,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ from rws_theory.claims import claims
 from rws_theory.orders.significance import order_test
 from rws_theory.theorem1 import theorem1
 from rws_theory.tilting import scaled_reward_mean, tilt, tilted_cumulants
+from rws_theory.worlds import corollary_study, rws_rule
 from rws_theory.worlds.joint_table import JointTable
 from rws_theory.worlds.markov import MarkovChain
 
@@ -82,16 +84,42 @@ def guided(reward: Any = None, **options: Any) -> Any:
 
 
 def pathed(scale_min: Any = 0.5, scale_max: Any = 2.0, **options: Any) -> Any:
-    return scale_path(
-        tiny(), options.pop("prompt", "the cat"), scale_min, scale_max, **grouped(length=4, steps=2, block=4, **options)
+    prompt, shape = options.pop("prompt", "the cat"), {"length": 4, "steps": 2, "block": 4}
+    return scale_path(options.pop("of", tiny()), prompt, scale_min, scale_max, **grouped(**shape | options))
+
+
+def steered(method: str, **numbers: Any) -> Any:
+    return rws.steer(tiny(), "the cat", method, Shape(4), reward=scored(1.0), **numbers)
+
+
+def odd(logits: Any) -> CallablePredictor:
+    row = torch.as_tensor(logits)
+    return CallablePredictor(
+        lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd", encode=lambda text: [1]
     )
 
 
-def predicting(logits: Any) -> Any:
-    """Decode with a predictor of these logits."""
-    row = torch.as_tensor(logits)
-    predictor = CallablePredictor(lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd")
+def returning(changed: Callable[[torch.Tensor], Any]) -> Any:
+    """Decode with a predictor that returns its logits in another way."""
+    predictor = CallablePredictor(lambda canvas: changed(torch.zeros(*canvas.shape, 3)), mask_id=0, name="odd")
     return decode(predictor, [[1]], rws.Confidence(), Shape(length=2, steps=1, block=2))
+
+
+@dataclass
+class Ordered:
+    order: Callable[[Any], Any]
+    name = "ordered"
+    needs_reward = False
+
+
+@dataclass(frozen=True)
+class Counted(rws.Confidence):
+    count: Callable[[Any], Any]
+
+
+def predicting(logits: Any, shape: Shape | None = None) -> Any:
+    """Decode with a predictor of these logits."""
+    return decode(odd(logits), [[1]], rws.Confidence(), shape or Shape(length=2, steps=1, block=2))
 
 
 # What is called, and what the error says of it.
@@ -170,6 +198,15 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "no steps": (lambda: block_plan(4, 0, 4), "^steps "),
     "true steps": (lambda: block_plan(4, True, 4), "^steps "),
     "no block": (lambda: block_plan(4, 2, 0), "^block "),
+    "a length without end": (lambda: Shape(10**9), "^length is 1000000000: at most 1048576 tokens can be planned$"),
+    "a length beyond memory": (lambda: predicting([0.0, 1.0], Shape(2**20)), "^length is 1048576, .* GB are missing$"),
+    "a path beyond memory": (lambda: pathed(of=odd([0.0]), length=2**20, steps=2**20), "^length .* GB are missing$"),
+    "copies beyond memory": (lambda: steered("best-of:1000000000"), "^length is 4, steps is 2, copies is 1000000000: "),
+    "copies beyond floats": (lambda: steered("svdd", n=10**400), "^length is 4, steps is 2, copies is 1000000"),
+    "hypotheses beyond memory": (
+        lambda: decode(tiny(), ["a"], "lookum", hypotheses=10**12),
+        "hypotheses is 1000000000000: a decode needs",
+    ),
     # Decoding: prompts.
     "no prompts": (lambda: decoded([]), "^prompts "),
     "ids for prompts": (lambda: decoded([7, 8]), r"^prompts\[0\] is 7: text or a list of token ids is needed$"),
@@ -219,6 +256,33 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "logits nan": (lambda: predicting([0.0, NAN, 1.0]), "^predictor odd "),
     "logits infinite": (lambda: predicting([0.0, INF, 1.0]), "^predictor odd "),
     "logits of the mask alone": (lambda: predicting([1.0, -INF, -INF]), "^predictor odd "),
+    "logits in a tuple": (
+        lambda: returning(lambda z: (z,)),
+        "^predictor odd returned a tuple: .*model.canvas..logits$",
+    ),
+    "no logits": (lambda: returning(lambda z: None), "^predictor odd returned a NoneType: a tensor of logits "),
+    "logits in an array": (lambda: returning(lambda z: z.numpy()), "^predictor odd returned a ndarray"),
+    "logits in a list": (lambda: returning(lambda z: z.tolist()), "^predictor odd returned a list"),
+    "sparse logits": (lambda: returning(lambda z: z.to_sparse()), "^predictor odd returned logits of torch.sparse_coo"),
+    "logits of 8 bits": (lambda: returning(lambda z: z.to(torch.float8_e5m2)), "^predictor .* torch.float8_e5m2"),
+    "a mask beyond the tokens": (lambda: CallablePredictor(len, mask_id=5, vocab_size=5), "^mask_id is 5"),  # type: ignore[arg-type]
+    "no order": (lambda: decoded(strategy=Ordered(lambda view: None)), "^strategy ordered gives no order: "),
+    "a complex order": (
+        lambda: decoded(strategy=Ordered(lambda view: 1j * view.position)),
+        "^strategy ordered gives an order of torch.complex64: real numbers are needed$",
+    ),
+    "fewer than no positions": (
+        lambda: decoded(strategy=Counted(lambda view: -view.position.new_ones(view.rows))),
+        "^strategy .* counts -1 positions: at least 0 is needed$",
+    ),
+    "ids that are truth values": (lambda: decoded([[True, False]]), r"^prompts\[0\] is "),
+    "end ids in a text": (lambda: rws.Options(end_ids="abc"), "^end_ids is 'abc'"),
+    "a temperature in a text": (lambda: rws.Options(sampling_temperature="1"), "^sampling_temperature is '1'"),  # type: ignore[arg-type]
+    "steering in no memory": (lambda: steered("best-of:2", memory=-1), "^memory is -1: at least 1 byte is needed$"),
+    "a rule without a scale": (lambda: rws_rule(-1), "^reward_scale "),
+    "tables beyond memory": (lambda: corollary_study(words=1000), r"^models \* words\*\*length is 2e\+17 entries"),
+    "a reward of three": (lambda: CallableReward(lambda a, b, c: 1.0), "^function of reward model callable is "),  # type: ignore[arg-type]
+    "a number in a text": (lambda: guided(scored("3")), "^reward model odd scored '3'"),
     "logits of integers": (lambda: predicting([1, 2, 3]), "^predictor odd returned logits of torch.int64"),
     "reward nan": (lambda: guided(scored(NAN)), "^reward model odd scored nan"),
     "reward infinite": (lambda: guided(scored(-INF)), "^reward model odd scored -inf"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -87,6 +88,30 @@ def test_text_that_a_terminal_cannot_show_is_told_or_escaped(encoding: str) -> N
         [sys.executable, *words], env=environment(PYTHONIOENCODING=encoding), capture_output=True, timeout=120
     )
     assert process.returncode == 2 and process.stderr.count(b"\n") == 1 and b"\\U0001f408" in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "more"),
+    [("2>&-", {}), ("2>/dev/full", {}), ("", {"PYTHONIOENCODING": "ascii"})],
+    ids=["closed", "full", "ascii"],
+)
+def test_the_answer_is_printed_whatever_standard_error_takes(redirection: str, more: dict[str, str]) -> None:
+    words = ["-m", "rws_decode", *GENERATE, "--prompt", "a caf\u00e9 \U0001f408"]  # noted as unknown words
+    line = f"exec {shlex.join([sys.executable, *words])} {redirection}"
+    done = subprocess.run(["/bin/sh", "-c", line], env=environment(**more), capture_output=True, timeout=120)
+    assert done.returncode == 0 and b"\nanswer: " in done.stdout and b"Traceback" not in done.stderr
+    assert rb"caf\xe9 \U0001f408" in done.stdout or "caf\u00e9 \U0001f408".encode() in done.stdout
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere", "file/below"])
+def test_a_place_that_takes_no_trace_is_told_before_the_work(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for words in ([*GENERATE, "--trace", tmp_path / place], ["check", "mini", "-o", tmp_path / place / "x.json"]):
+        assert decoding(list(map(str, words))) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.count("\n") == 1 and f"is {tmp_path / place}" in err and "written there" in err
 
 
 # Interrupts. The study is stopped by a unit that tells when it has begun, and then waits for the signal.

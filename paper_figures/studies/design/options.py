@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from paper_figures.runner.executors import RunOptions
 from paper_figures.studies.design.asked import PromptOptions
 from paper_figures.studies.design.methods import COMPARED
-from rws_theory.commands.options import option
+from rws_theory.commands.options import check_writable, option
 
 if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
@@ -160,8 +160,7 @@ def check_options(options: ComparisonOptions) -> None:
         value = getattr(options, name)
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: a positive finite number is needed")
-    if Path(options.out).exists() and not Path(options.out).is_dir():
-        raise ValueError(f"--out is {options.out}: a file; a directory is needed")
+    check_writable("--out", Path(options.out), "directory")
     block_plan(options.length, options.steps, options.block)
 
 

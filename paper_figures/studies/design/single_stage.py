@@ -19,7 +19,7 @@ from paper_figures.studies.design.asked import (
     recorded,
 )
 from paper_figures.studies.design.options import DecodingOptions, PredictorOptions
-from rws_theory.commands.options import fixed, option
+from rws_theory.commands.options import check_writable, fixed, option
 
 if TYPE_CHECKING:
     import pandas
@@ -92,8 +92,7 @@ def check_options(options: StageOptions) -> None:
 
     if not 0 <= options.seed < 2**31:
         raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
-    if Path(options.out).exists() and not Path(options.out).is_dir():
-        raise ValueError(f"--out is {options.out}: a file; a directory is needed")
+    check_writable("--out", Path(options.out), "directory")
     block_plan(options.length, options.steps, options.block)
 
 

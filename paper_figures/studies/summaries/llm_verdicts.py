@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rws_theory.commands.progress import tell
+
 if TYPE_CHECKING:
     import pandas
 
@@ -135,7 +137,7 @@ def ask_judge(options: LLMJudgeOptions, judge: LLMJudge, frame: pandas.DataFrame
     pairs = [judge_pair(judge.prompt, row["asked"], row["replied"], row["default_replied"]) for row in rows]
     cache, identical = folder / REPLIES, options.ask_identical
     count = count_requests(judge, pairs, cache, ask_identical=identical)
-    print(f"{judge.label}: {count.told(judge)}", file=sys.stderr)
+    tell(f"{judge.label}: {count.told(judge)}")
     if not _agreed(options, count.requests):
         return False
     _write(folder / VERDICTS, judge, rows, compare(judge, pairs, cache, ask_identical=identical))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.table import to_markdown
-from paper_figures.table_text import WIDTH, one_line
+from paper_figures.table_text import WIDTH
+from rws_theory.show import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -177,8 +178,8 @@ def answers_text(shown: Mapping[str, Any], width: int = WIDTH) -> str:
     lines = [f"Shown are {len(dialogues)} of {shown['test']} test prompts: {shown['text']}."]
     for dialogue in dialogues:
         for number, turn in enumerate(dialogue["turns"], start=1):
-            lines += ["", f"{dialogue['name']}, turn {number}: {one_line(turn['prompt'])}"]
-            lines += [f"  {_who(answer)}: {one_line(_said(answer))}" for answer in turn["answers"]]
+            lines += ["", f"{dialogue['name']}, turn {number}: {printable(turn['prompt'])}"]
+            lines += [f"  {_who(answer)}: {printable(_said(answer))}" for answer in turn["answers"]]
     return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines) + "\n"
 
 

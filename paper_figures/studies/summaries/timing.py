@@ -5,13 +5,13 @@ The default is measured in turn with the other methods.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.work.timing import SPLIT, timing_unit
 from paper_figures.table import records
 from rws_theory.commands.options import option
+from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     import pandas
@@ -57,7 +57,7 @@ def note_several_workers(options: RunOptions) -> None:
     if options.scheduler is not None or options.workers > 1:
         workers = "a cluster's workers" if options.scheduler is not None else f"{options.workers} workers"
         note = f"note: {workers} time answers at once and slow each other down: --workers 1 times them alone"
-        print(note, file=sys.stderr)
+        tell(note)
 
 
 def run_timing(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import unit_work
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from paper_figures.__main__ import main
 from paper_figures.runner.executors import on_cluster
@@ -29,7 +29,6 @@ UNITS = 40
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a cluster of two worker processes, whose tasks may die with their worker but once."""
     import dask
-    from distributed import LocalCluster
 
     os.environ["MARKS"] = str(tmp_path_factory.mktemp("marks"))
     with (
@@ -102,6 +101,25 @@ def test_documented_workers_see_one_device_each(tmp_path: Path) -> None:
 def test_scheduler_that_is_not_there_is_one_line() -> None:
     with pytest.raises(ValueError, match=r"scheduler is tcp://127.0.0.1:9: no Dask scheduler answers there"):
         on_cluster("tcp://127.0.0.1:9", timeout=0.5)
+
+
+def test_scheduler_file_that_holds_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "scheduler.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"scheduler.json: no Dask scheduler answers there \(the file is not what"):
+        on_cluster(str(tmp_path / "scheduler.json"))
+
+
+def test_waiting_for_workers_is_told_and_ends_when_asked(tmp_path: Path) -> None:
+    words = ["experiment", "controls", "--prompts", "1", "--reward-scale", "8", "--out", str(tmp_path)]
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as empty:
+        words = [sys.executable, "-m", "paper_figures", *words, "--scheduler", empty.scheduler_address]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stderr is not None
+            line = next(line for line in waiting.stderr if "waiting" in line)
+            waiting.terminate()
+            assert waiting.wait(timeout=60) == 143
+    assert line == f"waiting for the first worker of the scheduler {empty.scheduler_address} ...\n"
 
 
 def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
