@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from rws_decode.checkpoints.config import refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
+    check_digests,
     checked_tokenizer,
     device_named,
     dtype_named,
@@ -116,6 +117,7 @@ def load_causal(
         checkpoint = locate(
             "causal", requested, {short: folder for short, folder in SHIPPED.items() if folder in present}
         )
+        check_digests("causal", checkpoint)
         if not has_tokenizer(checkpoint):
             raise ValueError(f"causal is {requested}: the directory holds no tokenizer, and perplexity is of text")
         if revision is not None and checkpoint.directory is not None:

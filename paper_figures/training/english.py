@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from paper_figures.training.addresses import PACKAGE, Address, read_addresses
+from rws_decode.checkpoints.files import write_digests
 from rws_decode.common.files import write_bytes, write_text
 from rws_decode.text.words import END, Words, split_words
 from rws_theory.worlds.ngram import NGram
@@ -92,6 +93,7 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     for name, value in named.items():
         indent = 1 if name in ("config", "examples", "openings") else None
         write_text(directory / f"{name}.json", json.dumps(value, indent=indent) + "\n")
+    write_digests(directory)
     perplexity, count, known = _perplexity(world, held_out, words)
     return {
         "addresses fitted": len(fitted),

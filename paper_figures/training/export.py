@@ -15,6 +15,8 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from rws_decode.checkpoints.files import write_digests
+
 __all__ = ["card", "export", "restore"]
 
 
@@ -53,6 +55,7 @@ def export(
     for name, value in extra.items():
         (work / name).write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (work / "README.md").write_text(readme, encoding="utf-8")
+    write_digests(work)
     if directory.exists():
         shutil.rmtree(directory)
     for path in work.iterdir():

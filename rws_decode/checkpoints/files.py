@@ -6,17 +6,19 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.common.files import parse_json
+from rws_decode.common.files import parse_json, write_json
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = [
     "Checkpoint",
+    "check_digests",
     "checked_tokenizer",
     "device_named",
     "dtype_named",
@@ -30,7 +32,11 @@ __all__ = [
     "shipped",
     "split_revision",
     "without_panics",
+    "write_digests",
 ]
+
+DIGESTS = "digests.json"
+_UNDIGESTED = {DIGESTS, "README.md"}
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _TOKENIZER_FILES = (
@@ -139,6 +145,7 @@ def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) ->
     if checkpoint.directory is not None:
         if revision is not None:
             raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
+        check_digests(argument, checkpoint)
         return checkpoint
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
@@ -158,6 +165,28 @@ def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) ->
     if fetched.read_json("config.json") is None:
         raise ValueError(f"{argument} {name} cannot be loaded: it holds no config.json")
     return fetched
+
+
+def write_digests(directory: Path) -> Path:
+    """Write the SHA-256 of each file of a finished model beside them, but for its card, and return the path."""
+    files = sorted(path for path in directory.iterdir() if path.is_file() and path.name not in _UNDIGESTED)
+    return write_json(directory / DIGESTS, {path.name: sha256(path.read_bytes()).hexdigest() for path in files})
+
+
+def check_digests(argument: str, checkpoint: Checkpoint) -> None:
+    """Raise ValueError where a file is not the one that `write_digests` saw; a directory without digests passes."""
+    digests = checkpoint.read_json(DIGESTS)
+    if digests is None or checkpoint.directory is None:
+        return
+    if not isinstance(digests, dict) or not digests or any(Path(name).name != name for name in digests):
+        raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {DIGESTS} does not name files beside it")
+    for name, digest in digests.items():
+        path = checkpoint.directory / name
+        if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
+            raise ValueError(
+                f"{argument} {checkpoint.name} cannot be loaded: {name} is not the file that was written with it; "
+                f"restore it, or remove {DIGESTS} to take the files as they are"
+            )
 
 
 def has_tokenizer(checkpoint: Checkpoint) -> bool:

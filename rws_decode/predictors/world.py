@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -26,6 +28,9 @@ __all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
 
 # What config.json of a stored world says.
 MODEL_TYPE = "ngram-world"
+
+# What reading an archive of arrays raises where it is damaged.
+_DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, NotImplementedError, MemoryError)
 
 
 class WorldPredictor:
@@ -169,8 +174,8 @@ def load_world(checkpoint: Checkpoint, examples: Sequence[dict[str, Any]] = ()) 
     try:
         if path is None or not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError("words.json is not a list of words")
-        with np.load(path / "world.npz", allow_pickle=False) as stored:
+        with open(path / "world.npz", "rb") as file, np.load(file, allow_pickle=False) as stored:
             world = world_of(stored)
         return WorldPredictor(world, Words(words), name=checkpoint.name, examples=examples)
-    except (OSError, ValueError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"model {checkpoint.name} cannot be loaded: {' '.join(str(error).split())}") from error

@@ -38,7 +38,7 @@ class CallableReward:
         check_statistics(name, mean, std)
         if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
             raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
-        if _texts_read(function) not in (2, None):
+        if (_texts_read(function) or 2) > 2:
             raise ValueError(
                 f"function of reward model {name} is {function!r}: a function of (prompt, answer) is needed"
             )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.checkpoints.files import models_directory
+from rws_decode.checkpoints.files import Checkpoint, check_digests, models_directory
 from rws_decode.common.reward_face import reward_html
 from rws_decode.rewards.base import check_statistics
 from rws_decode.text.dialogue import Dialogue
@@ -164,7 +164,9 @@ def _until(automaton: Automaton, end: int) -> Automaton:
     return Automaton(following, reward)
 
 
+@cache
 def _stored() -> tuple[Words, dict[str, Any]]:
     folder = models_directory() / _WORLD
+    check_digests("world", Checkpoint(_WORLD, folder))
     words, stored = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("words.json", "rewards.json"))
     return Words(words), stored

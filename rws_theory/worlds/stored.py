@@ -45,8 +45,14 @@ def unpack(arrays: Mapping[str, NDArray[np.generic]]) -> Backoff:
     True
     """
     try:
-        unigram = np.asarray(arrays["unigram"], dtype=np.float64)
         top = sum(name.startswith("arcs_") for name in arrays)
+        names = {f"{part}_{length}" for length in range(1, top + 1) for part in ("arcs", "word", "share")}
+        names |= {"unigram", *(f"states_{length}" for length in range(2, top + 1))}
+        if odd := sorted(names.symmetric_difference(arrays)):
+            raise ValueError(f"{', '.join(odd)}: there and not needed, or needed and not there")
+        if odd := [name for name in names if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "uif"]:
+            raise ValueError(f"{odd[0]} is no list of numbers")
+        unigram = np.asarray(arrays["unigram"], dtype=np.float64)
         leads = [_whole(arrays[f"states_{length}"]) for length in range(2, top + 1)]
         firsts = np.cumsum([0, unigram.size, *(lead.size for lead in leads)])
         levels: list[Level] = []

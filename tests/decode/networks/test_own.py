@@ -55,7 +55,11 @@ def copied(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that copies a shipped model, config.json changed; None takes a key out."""
 
     def copy(model: str = "mini", **changes: Any) -> Path:
-        folder = Path(shutil.copytree(MODELS / model, tmp_path / "copy", dirs_exist_ok=True))
+        folder = Path(
+            shutil.copytree(
+                MODELS / model, tmp_path / "copy", False, shutil.ignore_patterns("digests.json"), dirs_exist_ok=True
+            )
+        )
         config = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
         config = {key: value for key, value in config.items() if value != "absent"}
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
