@@ -8,21 +8,37 @@ from dataclasses import asdict, fields
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import torch
+
+from rws_decode.canvas.batches import logit_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
+from rws_decode.strategies.protocol import (
+    FactorStrategy,
+    LookingStrategy,
+    OrderStrategy,
+    OwnCount,
+    RevisingStrategy,
+    Strategy,
+    describe,
+)
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import masks_in, row_of
 
-__all__ = ["Job", "Prompts", "as_prompts", "check_places", "prepare", "reward_settings"]
+__all__ = ["Job", "Prompts", "as_prompts", "check_places", "check_size", "prepare", "reward_settings"]
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
+
+# Bytes of a position: in each step, of the record and of the path of a copy; for a hypothesis, of its draws and ranks.
+_STEP_BYTES, _HYPOTHESIS_BYTES = 28, 40
+_LARGE = 2**40  # bytes, where the machine does not tell what is free
 
 
 class Job(NamedTuple):
@@ -64,11 +80,13 @@ def prepare(
     options: Options,
     numbers: dict[str, Any] | None = None,
     canvas: Prompts | Sequence[int] | None = None,
+    copies: int = 1,
 ) -> Job:
     """Check the arguments that both decoders share, encode the prompts, and return what all traces will say.
 
     numbers: of a strategy that is given by name (`strategies.table.as_strategy`). canvas: texts or ids with gaps, in
-    place of prompts. ValueError names the argument that is wrong, and the call that would be right.
+    place of prompts. copies: of each prompt's decode. ValueError names the argument that is wrong, and the call that
+    would be right.
     """
     for name, value, kind in (("shape", shape, Shape | None), ("options", options, Options)):
         if not isinstance(value, kind):
@@ -99,6 +117,7 @@ def prepare(
             f"{strategy.name} does not commit by, use 'defer'"
         )
     encoded = encode_prompts(predictor, prompts, shape.length)
+    check_size(predictor, shape, copies, strategy.hypotheses if isinstance(strategy, LookingStrategy) else 1)
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
     asked = reward if strategy.needs_reward else None
     settings = asdict(shape) | {
@@ -153,6 +172,21 @@ def _masks_of(row: Any, mask_id: int) -> int:
     if isinstance(row, str | Dialogue):
         return masks_in(as_dialogue(row).text)
     return list(row).count(mask_id) if isinstance(row, Iterable) else 0
+
+
+def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypotheses: int = 1) -> None:
+    """Raise ValueError where what the decode of one prompt keeps does not fit in this machine's memory.
+
+    That is the record of each copy, the draws of hypotheses, and on a CPU the logits; models may take more.
+    """
+    cpu, sizes = torch.device("cpu"), {"length": shape.length, "steps": shape.steps}
+    sizes |= {name: size for name, size in (("copies", copies), ("hypotheses", hypotheses)) if size > 1}
+    needed = shape.length * (_STEP_BYTES * shape.steps * copies + _HYPOTHESIS_BYTES * hypotheses)
+    if predictor.vocab_size is not None and predictor.device == cpu:
+        needed += copies * logit_bytes(shape.length, predictor.vocab_size)
+    what = ", ".join(f"{name} is {size}" for name, size in sizes.items())
+    free = free_memory(cpu)
+    check_memory(f"{what}: a decode", min(needed, 2**200), cpu, _LARGE if free is None else free)
 
 
 def check_places(numbers: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ class Shape:
     block: tokens per block; blocks are filled from left to right. If it is not given, it is the largest divisor of
     length from 8 to 32, or else the length. If steps is not given, a step commits two tokens; a strategy that counts
     itself then has as many steps as it asks for, at most one for each token (`one_by_one`). ValueError unless
-    length % block == 0, steps % (length // block) == 0 and steps <= length (`schedule.block_plan`).
+    length % block == 0, steps % (length // block) == 0 and steps <= length <= 2**20 (`schedule.block_plan`).
 
     >>> Shape(length=4, steps=2, block=4).plan
     [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]

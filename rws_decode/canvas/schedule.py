@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 from rws_decode.common.nearest import divisors, nearest
 
-__all__ = ["PlannedStep", "block_plan", "commit_counts"]
+__all__ = ["LONGEST", "PlannedStep", "block_plan", "commit_counts"]
+
+# Tokens of an answer: more than any model reads, and few enough that a plan is made at once.
+LONGEST = 2**20
 
 
 class PlannedStep(NamedTuple):
@@ -39,7 +42,7 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
 
     Semi-autoregressive schedule of LLaDA (Nie et al. 2025). length: answer tokens; steps: forwards in all; block:
     tokens per block. Guarantee: one entry per step, counts sum to `length`, each at least 1. ValueError names the
-    argument unless length % block == 0, steps % (length // block) == 0 and steps <= length.
+    argument unless length % block == 0, steps % (length // block) == 0 and steps <= length <= `LONGEST`.
 
     >>> [tuple(step) for step in block_plan(length=6, steps=4, block=3)]
     [(0, 3, 2), (0, 3, 1), (3, 6, 2), (3, 6, 1)]
@@ -49,6 +52,8 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
             raise ValueError(f"{name} is {value!r}: a whole number is needed")
         if value < 1:
             raise ValueError(f"{name} is {value}: at least 1 is needed")
+    if length > LONGEST:
+        raise ValueError(f"length is {length}: at most {LONGEST} tokens can be planned")
     if length % block:
         near = nearest(block, divisors(length))
         raise ValueError(f"block is {block}: it must divide length, which is {length}, such as {near}")

@@ -13,6 +13,7 @@ from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.page import Page
 from rws_decode.common.threads import torch_threads
+from rws_decode.job import check_size
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward
@@ -262,6 +263,7 @@ def scale_path(
     rule = RWS(1.0, eps)
     reward = as_reward(reward)
     encoded = encode_prompts(predictor, [prompt], length)
+    check_size(predictor, shape)
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = scorer_for(predictor, rule, reward, encoded, cache=False) if over == "reward-scale" else None

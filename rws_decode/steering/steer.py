@@ -115,7 +115,7 @@ def steer(
     options = Options(sampling_temperature=temperature) if options is None else options
     _check(method, strategy, options)
     base = ("random-order" if method.draws else "default") if strategy is None else strategy
-    job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas)
+    job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas, copies=method.copies)
     check_base(job.strategy)
     assert job.reward is not None
     scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)

@@ -72,16 +72,16 @@ class Lookahead(Counted, ABC):
         rows, at = view.row.unique(return_inverse=True)  # at: [N], among b rows
         keys = [view.log_odds, *(self.proposals(view) if self.hypotheses > 1 else ())]
         sets = torch.stack([leading(key, view, view.look.commits) for key in keys])  # [h, N]
-        new = torch.ones(len(sets), len(rows), dtype=torch.bool, device=at.device)
-        for number in range(1, len(sets)):
-            differ = (sets[number] != sets[:number]).long()
-            new[number] = (torch.zeros_like(new[:number], dtype=torch.int64).index_add(1, at, differ) > 0).all(dim=0)
-        new &= new.sum(dim=0) > 1
+        table = torch.zeros(len(sets), len(rows), view.length, dtype=torch.bool, device=at.device)
+        table[:, at, view.position] = sets
+        new = torch.zeros(len(sets), len(rows), dtype=torch.bool, device=at.device)
+        for row in range(len(rows)):
+            _, same = table[:, row].unique(dim=0, return_inverse=True)
+            first = torch.full_like(same, len(sets)).scatter_reduce(0, same, torch.arange(len(sets)).to(same), "amin")
+            new[first[: int(same.max()) + 1], row] = same.max() > 0
         which, number = new.T.nonzero(as_tuple=True)  # [H], row by row
         if not len(which):
             return view.log_odds
-        table = torch.zeros(len(sets), len(rows), view.length, dtype=torch.bool, device=at.device)
-        table[:, at, view.position] = sets
         chosen = table[number, which]
         scale = view.scale.new_ones(len(rows)).index_put((at,), view.scale)[which]
         left = (view.masked[rows[which]] & ~chosen).sum(dim=1).clamp(min=1)

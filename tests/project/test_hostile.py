@@ -82,16 +82,24 @@ def guided(reward: Any = None, **options: Any) -> Any:
 
 
 def pathed(scale_min: Any = 0.5, scale_max: Any = 2.0, **options: Any) -> Any:
-    return scale_path(
-        tiny(), options.pop("prompt", "the cat"), scale_min, scale_max, **grouped(length=4, steps=2, block=4, **options)
+    prompt, shape = options.pop("prompt", "the cat"), {"length": 4, "steps": 2, "block": 4}
+    return scale_path(options.pop("of", tiny()), prompt, scale_min, scale_max, **grouped(**shape | options))
+
+
+def steered(method: str, **numbers: Any) -> Any:
+    return rws.steer(tiny(), "the cat", method, Shape(4), reward=scored(1.0), **numbers)
+
+
+def odd(logits: Any) -> CallablePredictor:
+    row = torch.as_tensor(logits)
+    return CallablePredictor(
+        lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd", encode=lambda text: [1]
     )
 
 
-def predicting(logits: Any) -> Any:
+def predicting(logits: Any, shape: Shape | None = None) -> Any:
     """Decode with a predictor of these logits."""
-    row = torch.as_tensor(logits)
-    predictor = CallablePredictor(lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd")
-    return decode(predictor, [[1]], rws.Confidence(), Shape(length=2, steps=1, block=2))
+    return decode(odd(logits), [[1]], rws.Confidence(), shape or Shape(length=2, steps=1, block=2))
 
 
 # What is called, and what the error says of it.
@@ -170,6 +178,15 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "no steps": (lambda: block_plan(4, 0, 4), "^steps "),
     "true steps": (lambda: block_plan(4, True, 4), "^steps "),
     "no block": (lambda: block_plan(4, 2, 0), "^block "),
+    "a length without end": (lambda: Shape(10**9), "^length is 1000000000: at most 1048576 tokens can be planned$"),
+    "a length beyond memory": (lambda: predicting([0.0, 1.0], Shape(2**20)), "^length is 1048576, .* GB are missing$"),
+    "a path beyond memory": (lambda: pathed(of=odd([0.0]), length=2**20, steps=2**20), "^length .* GB are missing$"),
+    "copies beyond memory": (lambda: steered("best-of:1000000000"), "^length is 4, steps is 2, copies is 1000000000: "),
+    "copies beyond floats": (lambda: steered("svdd", n=10**400), "^length is 4, steps is 2, copies is 1000000"),
+    "hypotheses beyond memory": (
+        lambda: decode(tiny(), ["a"], "lookum", Shape(4), hypotheses=10**12),
+        "hypotheses is 1000000000000: a decode needs",
+    ),
     # Decoding: prompts.
     "no prompts": (lambda: decoded([]), "^prompts "),
     "ids for prompts": (lambda: decoded([7, 8]), r"^prompts\[0\] is 7: text or a list of token ids is needed$"),
