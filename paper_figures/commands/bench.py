@@ -12,6 +12,7 @@ from typing import Any
 
 from paper_figures.data.examples import refuse_few, shipped_examples
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
+from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading, progress, tell
@@ -82,7 +83,7 @@ class BenchOptions:
     methods: tuple[str, ...] | None = option(
         None, "those of --quality, the first is what seconds are compared with", metavar="NAME[:NUMBER]"
     )
-    threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1)
+    threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1, most=MOST_THREADS)
     json: bool = json_option()
     device: DeviceOptions = group(DeviceOptions, "a device and its limits: models of a shape in place of --model")
 

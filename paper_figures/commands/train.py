@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rws_decode.common.threads import MOST_THREADS
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import loading, tell
 
@@ -30,7 +31,7 @@ class TrainOptions:
     seed: int | None = option(None, "another seed than the recipe's")
     every: int = option(100, "steps between checkpoints", least=1)
     stop_after: int | None = option(None, "stop at step N; the same command resumes there later", least=1)
-    threads: int = option(1, "PyTorch threads", least=1)
+    threads: int = option(1, "PyTorch threads", least=1, most=MOST_THREADS)
     export: bool = option(False, "measure the finished run and write model and card")
 
     def __post_init__(self) -> None:

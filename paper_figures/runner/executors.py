@@ -25,7 +25,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
-from rws_decode.common.threads import hold_threads
+from rws_decode.common.threads import MOST_THREADS, hold_threads
 from rws_theory.commands.options import option
 
 __all__ = [
@@ -165,12 +165,12 @@ class RunOptions:
     """
 
     out: str = option(help="results go to DIR/STUDY", metavar="DIR")
-    workers: int = option(1, "processes that units are spread over", least=1)
+    workers: int = option(1, "processes that units are spread over", least=1, most=MOST_THREADS)
     scheduler: str | None = option(
         None, "Dask scheduler, or its scheduler file, in their place", metavar="ADDRESS", instead_of="workers"
     )
     threads: int | None = option(
-        None, "PyTorch threads per process (default: 1); others may change last digits", least=1
+        None, "PyTorch threads per process (default: 1); others may change last digits", least=1, most=MOST_THREADS
     )
     batch: int = option(16, "most answers per decode", least=1)
     retry_failed: bool = option(False, "run units again that failed before")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rws_decode.check.settings import USUAL, Setting, digests_in, setting_named
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions, parse_token_ids
+from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, given_options, group, json_option, option, read_options
 from rws_theory.commands.progress import each, loading
@@ -48,7 +49,7 @@ class CheckOptions:
     reward: RewardOptions = group(RewardOptions, "the reward model; with one, rws:8 is decoded too")
     loading: LoadingOptions = group(LoadingOptions, "how the mask predictor is run")
     batch: int = option(16, "prompts at once, at most", least=1)
-    threads: int = option(1, "PyTorch threads", least=1)
+    threads: int = option(1, "PyTorch threads", least=1, most=MOST_THREADS)
     attention: str = option("usual", "kernel: as PyTorch chooses, or its plain form", choices=("usual", "math"))
     shape: Shape = group(Shape, "the answer", help=SHAPE, default=Shape(32, 16, 32))
     json: bool = json_option()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.common.files import parse_json
+from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.names import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import masks_in, without_gaps
@@ -51,7 +52,12 @@ END_OF_TEXT = (
 
 def threads_option() -> Any:
     """Declare the number of PyTorch's threads."""
-    return option(None, "PyTorch threads (default: 1); another number may be faster and change last digits", least=1)
+    return option(
+        None,
+        "PyTorch threads (default: 1); another number may be faster and change last digits",
+        least=1,
+        most=MOST_THREADS,
+    )
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["THREADS", "hold_threads", "torch_threads"]
+__all__ = ["MOST_THREADS", "THREADS", "hold_threads", "torch_threads"]
 
 THREADS = 1
+# More than a machine has cores; far more end the process, as each has a stack.
+MOST_THREADS = 512
 
 _HELD: ContextVar[int | None] = ContextVar("torch_threads", default=None)
 
@@ -40,7 +42,7 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
     ...     done = decode(predictor, [[2]], Confidence(), shape)
     2
 
-    ValueError for a count below 1.
+    ValueError for a count below 1 or above `MOST_THREADS`.
     """
     import torch
 
@@ -57,11 +59,13 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
 
 
 def hold_threads(count: int) -> None:
-    """Let `torch_threads()` mean `count` from here on, in this thread alone; ValueError for a count below 1."""
+    """Let `torch_threads()` mean `count` from here on, in this thread alone; ValueError as there."""
     _HELD.set(_checked(count))
 
 
 def _checked(count: int | None) -> int | None:
     if count is not None and (type(count) is not int or count < 1):
         raise ValueError(f"count is {count!r}: at least one thread is needed")
+    if count is not None and count > MOST_THREADS:
+        raise ValueError(f"count is {count}: at most {MOST_THREADS} threads are possible")
     return count

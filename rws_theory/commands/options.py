@@ -33,6 +33,7 @@ class _Option:
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
     least: float | None = None
+    most: float | None = None
     positional: bool = False
     flags: tuple[str, ...] = ()
     may_be_empty: bool = False
@@ -56,6 +57,7 @@ def option(
     metavar: str | None = None,
     choices: tuple[str, ...] | None = None,
     least: float | None = None,
+    most: float | None = None,
     positional: bool = False,
     flags: tuple[str, ...] = (),
     may_be_empty: bool = False,
@@ -64,11 +66,11 @@ def option(
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
-    Without a default it must be given. The help shows the default. least: the least number that is accepted. flags:
-    what the option is called if not after its field. may_be_empty: several words may be none. instead_of: the field of
-    an option that cannot be given together with this one. repeated: each use of the option adds one word.
+    Without a default it must be given. The help shows the default. least, most: the numbers that are accepted.
+    flags: what the option is called if not after its field. may_be_empty: several words may be none. instead_of: the
+    field of an option that cannot be given together with this one. repeated: each use of the option adds one word.
     """
-    declared = _Option(help, metavar, choices, least, positional, flags, may_be_empty, instead_of, repeated)
+    declared = _Option(help, metavar, choices, least, most, positional, flags, may_be_empty, instead_of, repeated)
     return field(default=default, kw_only=True, metadata={"as": declared})
 
 
@@ -120,7 +122,7 @@ def add_options(parser: argparse._ActionsContainer, kind: type) -> None:
 
 
 def read_options(kind: type[T], args: argparse.Namespace) -> T:
-    """Return the dataclass with the values that were parsed; ValueError for a number below the least."""
+    """Return the dataclass with the values that were parsed; ValueError for a number that is not accepted."""
     return _read(kind, {}, args)
 
 
@@ -157,10 +159,12 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
             continue
         value = getattr(args, name)
         value = tuple(value) if isinstance(value, list) else value
-        least = declared.least
+        least, most = declared.least, declared.most
         for number in value if isinstance(value, tuple) else (value,):
             if least is not None and number is not None and not number >= least:
                 raise ValueError(f"{_flag(name, declared)} is {number}: at least {least} is needed")
+            if most is not None and number is not None and not number <= most:
+                raise ValueError(f"{_flag(name, declared)} is {number}: at most {most} is possible")
         values[name] = value
     return kind(**values)
 
