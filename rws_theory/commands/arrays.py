@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ def read_npy(text: str, name: str) -> NDArray[np.generic]:
     if not text.endswith(".npy"):
         raise ValueError(f"{name} must be the path of a .npy file, got {shown(text)}")
     try:
+        if Path(text).exists() and not Path(text).is_file():
+            raise ValueError("no regular file")  # the reading of a pipe may never end
         with open(text, "rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)  # unlike np.load: never an archive or a pickle
     except Exception as error:  # NumPy passes on what its tokenizer of a header raises, which is of many kinds

@@ -408,6 +408,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.symlink(folder / "folder", folder / "linked.npy")
     tiny_checkpoint("bert", folder / "predictor")
     tiny_checkpoint("classifier", folder / "reward")
+    # As a pipe would be, but that ends where it is read.
+    os.symlink("/dev/null", folder / "null.npy")
+    os.symlink("/dev/null", tiny_checkpoint("bert", folder / "piped") / "vocab.txt")
     before = Path.cwd()
     os.chdir(folder)
     yield folder
@@ -500,6 +503,8 @@ COMMANDS: dict[str, str] = {
     f"{GENERATE} --model reward": "model reward",
     f"{GENERATE} --model mini --revision main": "revision is 'main'",
     f"{GENERATE} --chat": "chat is True",
+    f"{GENERATE} --model piped": "model is piped: piped/vocab.txt is no regular file",
+    "rws_theory path null.npy --k 1 --scale-min 1 --scale-max 2": "'null.npy': no regular file",
     f"{GENERATE} --trace good.npy": "--trace is good.npy: a file",
     f"{GENERATE} --trace good.npy/below": "good.npy",
     f"{GENERATE} --trace /dev/null/x": "Not a directory",
