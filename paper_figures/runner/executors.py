@@ -27,6 +27,7 @@ from typing import Any
 
 from rws_decode.common.threads import MOST_THREADS, hold_threads
 from rws_theory.commands.options import option
+from rws_theory.commands.progress import tell
 
 __all__ = [
     "Backend",
@@ -115,11 +116,29 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        with connect() as client, client.get_executor(pure=False) as executor:
-            yield executor
+        with connect() as client:
+            over, executor = threading.Event(), client.get_executor(pure=False)
+            threading.Thread(target=_tell_waiting, args=(scheduler, client.nthreads, over), daemon=True).start()
+            try:
+                yield executor
+            finally:
+                over.set()
+                # Whoever is done has no batch left, and whoever is stopped waits for none.
+                executor.shutdown(wait=False)
 
     # Workers may join later; what waits at the scheduler costs nothing.
     return Backend(opened, max(threads, 64), replaceable=False)
+
+
+def _tell_waiting(scheduler: str, workers: Callable[[], Any], over: threading.Event) -> None:
+    """Say on standard error that a cluster has no workers, at once and every 30 seconds, until `over` is set."""
+    try:
+        while not over.is_set():
+            if not workers():
+                tell(f"waiting for workers of {scheduler} ...")
+            over.wait(30)
+    except Exception:  # the client is closed, or the scheduler gone, which the run says
+        return
 
 
 def given(executor: Executor, slots: int = 1) -> Backend:

@@ -104,6 +104,23 @@ def test_scheduler_that_is_not_there_is_one_line() -> None:
         on_cluster("tcp://127.0.0.1:9", timeout=0.5)
 
 
+def test_a_cluster_without_workers_is_waited_for_in_words_and_until_a_signal(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    words = "experiment controls --prompts 1 --length 4 --steps 2 --block 4 --scheduler".split()
+    with LocalCluster(n_workers=0, dashboard_address=None, scheduler_port=0) as cluster:
+        command = [sys.executable, "-m", "paper_figures", *words, cluster.scheduler_address, "--out", str(tmp_path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            killer = threading.Timer(300, process.kill)
+            killer.start()
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, "")
+            waiting = any(line == f"waiting for workers of {cluster.scheduler_address} ...\n" for line in lines)
+            process.terminate()
+            assert process.wait() == 143 and waiting
+            killer.cancel()
+
+
 def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ValueError, match=r'Dask is not installed; run pip install "rws-toolkit\[cluster\]"'):
