@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.contents import CONTENTS, NAMES
+from rws_decode.common.threads import MOST_THREADS
 from rws_theory.commands.line import closest
 from rws_theory.commands.options import add_options, check_writable, json_option, option, read_options
 from rws_theory.commands.progress import each, tell
@@ -25,7 +26,7 @@ class FiguresOptions:
     names: tuple[str, ...] = option((), "a figure or table (default: all)", metavar="NAME", positional=True)
     runs: Path = option(Path("out/runs"), "results of experiments", metavar="DIR")
     out: Path = option(Path("out"), "where files go", metavar="DIR")
-    workers: int = option(2, "processes that run the missing experiments; 0: run nothing", least=0)
+    workers: int = option(2, "processes that run the missing experiments; 0: run nothing", least=0, most=MOST_THREADS)
     full: bool = option(False, "run missing experiments in their own sizes: about 45 minutes for all")
     json: bool = json_option("print what was written as JSON on standard output")
 

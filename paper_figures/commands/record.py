@@ -39,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
     from paper_figures.recorded import FOLDER
     from paper_figures.recorded.pack import pack
     from paper_figures.studies.evidence import read_rows
-    from rws_decode.common.files import parse_json
+    from rws_decode.common.files import read_json
 
     rows = read_rows(options.runs)
-    about = parse_json((folder / "about.json").read_text(encoding="utf-8"))
+    about = read_json(folder / "about.json")
     files = {path.name: path.stat().st_size for path in pack(rows, about, options.record or FOLDER)}
     print(
         json.dumps({"files": files}) if options.json else "\n".join(f"{n}: {size:,} bytes" for n, size in files.items())

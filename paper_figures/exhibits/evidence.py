@@ -84,10 +84,10 @@ def evidence_of(runs: Path) -> Recorded:
 def _read(runs: Path, _state: int) -> Recorded:
     from paper_figures.studies.evidence import read_rows
     from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
-    from rws_decode.common.files import parse_json
+    from rws_decode.common.files import read_json
 
     rows = read_rows(runs)
-    about = parse_json((runs / NAME / "about.json").read_text(encoding="utf-8"))
+    about = read_json(runs / NAME / "about.json")
     frontiers = frontiers_of(rows)
     # These are not the results that ship.
     return Recorded(completed(answers_of(rows), frontiers), frontiers, {**about, "own": True})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
@@ -13,7 +12,7 @@ from typing import Any
 
 from paper_figures.judging.verdicts import Reply
 from paper_figures.runner.digests import digest
-from rws_decode.common.files import write_json
+from rws_decode.common.files import read_json, write_json
 
 __all__ = ["CacheWarning", "ReplyCache", "cache_in", "request_key"]
 
@@ -49,10 +48,10 @@ class ReplyCache:
     def read(self, key: str) -> Reply | None:
         """Return the stored reply, None where there is none; a broken file is none either, with a CacheWarning."""
         path = self.path(key)
-        if not path.is_file():
-            return None
         try:
-            return _reply(json.loads(path.read_bytes()), key)
+            return _reply(read_json(path), key)
+        except FileNotFoundError:
+            return None
         except (ValueError, RecursionError) as error:
             warnings.warn(f"{path}: {error}; its verdict is asked again", CacheWarning, stacklevel=2)
             return None

@@ -12,7 +12,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from rws_decode.common.files import parse_json
+from rws_decode.common.files import read_json
 
 __all__ = ["COMMAND", "FOLDER", "Measurement", "read_measured", "read_measurement"]
 
@@ -116,7 +116,7 @@ def read_measured(folder: Path = FOLDER, shown: str = "paper_figures/measured") 
 def read_measurement(path: Path, name: str | None = None) -> Measurement:
     """Return one file's measurement; ValueError, in one line that names the file, for one that is none."""
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as JSON: {' '.join(str(error).split())}") from error
     if fault := _wrong(content):

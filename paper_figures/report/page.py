@@ -22,7 +22,7 @@ from paper_figures.report.markup import items, link
 from paper_figures.report.runs_section import copied_files, runs_section
 from paper_figures.report.setting import setting
 from paper_figures.report.story import QUESTIONS, finding, glance, sections
-from rws_decode.common.files import parse_json, write_text
+from rws_decode.common.files import read_json, write_text
 
 __all__ = ["read_records", "style", "write_page"]
 
@@ -73,7 +73,7 @@ def read_records(out: Path) -> dict[str, dict[str, Any]]:
 
 def _record(path: Path) -> dict[str, Any] | None:
     try:
-        record = parse_json(path.read_text(encoding="utf-8"))
+        record = read_json(path)
     except (OSError, ValueError):
         return None
     if not isinstance(record, dict) or any(part not in record for part in _PARTS):

@@ -12,7 +12,7 @@ from typing import Any
 import rws_theory
 from paper_figures.exhibits.runs import renamed, short_names
 from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
-from rws_decode.common.files import parse_json
+from rws_decode.common.files import read_json
 
 __all__ = ["commit", "notes", "provenance", "run_facts"]
 
@@ -61,7 +61,7 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
     the plan, small or full, whose options the run has; smaller, the sizes below the experiment's own defaults.
     """
     try:
-        results = parse_json((runs / experiment / "results.json").read_text(encoding="utf-8"))
+        results = read_json(runs / experiment / "results.json")
     except FileNotFoundError:
         return None
     except ValueError as error:

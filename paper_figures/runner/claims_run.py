@@ -38,10 +38,10 @@ def is_ours(where: str) -> bool:
 
 def up_to_date(path: Path) -> bool:
     """Return whether a file holds claims checked by this code against these printed numbers."""
-    from rws_decode.common.files import parse_json
+    from rws_decode.common.files import read_json
 
     try:
-        results = parse_json(path.read_text(encoding="utf-8"))
+        results = read_json(path)
     except (OSError, ValueError):
         return False
     return isinstance(results, dict) and results.get("sources") == claims_sources()

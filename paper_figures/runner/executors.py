@@ -17,17 +17,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import count
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
-from rws_decode.common.files import parse_json
+from rws_decode.common.files import read_json
 from rws_decode.common.threads import MOST_THREADS, hold_threads
 from rws_theory.commands.options import option
 from rws_theory.commands.progress import tell
@@ -42,8 +40,6 @@ __all__ = [
     "processes",
     "set_threads",
 ]
-
-_TOLD = 30  # seconds from one word on what is waited for to the next
 
 
 @dataclass(frozen=True)
@@ -117,35 +113,40 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
 
     with connect() as client:
         by_worker: Any = client.nthreads()  # declared as what an asynchronous client returns
-        for waited in count():
-            if by_worker:
-                break
-            if waited % _TOLD == 0:
-                tell(f"waiting for the first worker of the scheduler {scheduler} ...")
-            time.sleep(1)
-            by_worker = client.nthreads()
         threads = sum(by_worker.values())
 
     @contextmanager
     def opened() -> Iterator[Executor]:
         with connect() as client:
-            executor = client.get_executor(pure=False)
+            over, executor = threading.Event(), client.get_executor(pure=False)
+            threading.Thread(target=_tell_waiting, args=(scheduler, client.nthreads, over), daemon=True).start()
             try:
                 yield executor
-            except BaseException:
-                executor.shutdown(wait=False)  # whoever stops the run does not wait for workers
-                raise
-            executor.shutdown()
+            finally:
+                over.set()
+                # Whoever is done has no batch left, and whoever is stopped waits for none.
+                executor.shutdown(wait=False)
 
-    # More workers may join later; what waits at the scheduler costs nothing.
+    # Workers may join later; what waits at the scheduler costs nothing.
     return Backend(opened, max(threads, 64), replaceable=False)
 
 
 def _address_in(file: Path) -> str:
-    held = parse_json(file.read_bytes())
+    held = read_json(file)
     if not isinstance(held, dict) or not isinstance(held.get("address"), str):
         raise ValueError("the file is not what `dask scheduler --scheduler-file` writes")
     return held["address"]
+
+
+def _tell_waiting(scheduler: str, workers: Callable[[], Any], over: threading.Event) -> None:
+    """Say on standard error that a cluster has no workers, at once and every 30 seconds, until `over` is set."""
+    try:
+        while not over.is_set():
+            if not workers():
+                tell(f"waiting for workers of {scheduler} ...")
+            over.wait(30)
+    except Exception:  # the client is closed, or the scheduler gone, which the run says
+        return
 
 
 def given(executor: Executor, slots: int = 1) -> Backend:

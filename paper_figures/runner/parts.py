@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paper_figures.runner.units import Unit
-from rws_decode.common.files import parse_json, write_bytes
+from rws_decode.common.files import parse_json, regular_file, write_bytes
 
 __all__ = ["UNIT_FIELDS", "ResultsPart", "part_name", "read_part", "read_parts", "write_part"]
 
@@ -79,15 +79,13 @@ def read_part(path: Path) -> ResultsPart:
     Parts are kept in memory: every stage of a study reads those of the stages before. A changed file is read again.
     """
     state = path.stat()
-    if not path.is_file():
-        raise ValueError(f"{path}: no regular file; remove it")
     return _read_part(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=1024)
 def _read_part(path: Path, *_state: int) -> ResultsPart:
     try:
-        source = pa.BufferReader(path.read_bytes())
+        source = pa.BufferReader(regular_file(path).read_bytes())
         # A part is small: threads and a data set's scanner would cost more than they save.
         table = pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
     except (pa.ArrowException, OSError) as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.parts import UNIT_FIELDS, read_parts
-from rws_decode.common.files import parse_json
+from rws_decode.common.files import read_json
 
 if TYPE_CHECKING:
     import pandas
@@ -205,9 +205,7 @@ def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str,
         for path in sorted(origin_folder.glob("*.failed.json")):
             if path.name.removesuffix(".failed.json") not in finished:
                 try:
-                    if not path.is_file():
-                        raise ValueError("no regular file")
-                    failures.append(_failure(parse_json(path.read_text(encoding="utf-8"))))
+                    failures.append(_failure(read_json(path)))
                 except ValueError as error:
                     raise ValueError(f"{path}: not the record of a failed unit ({error}); remove it") from error
     return failures

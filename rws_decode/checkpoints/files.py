@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.common.files import parse_json, write_json
+from rws_decode.common.files import parse_json, regular_file, write_json
 
 if TYPE_CHECKING:
     import torch
@@ -107,6 +107,10 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
     if name and directory.is_dir():
         if not (directory / "config.json").is_file():
             raise ValueError(f"{argument} is {name}: the directory holds no config.json")
+        try:
+            list(map(regular_file, sorted(directory.iterdir())))
+        except ValueError as error:
+            raise ValueError(f"{argument} is {name}: {error}") from None
         return Checkpoint(directory.resolve().name, directory)
     if _HUB_ID.fullmatch(name):
         return Checkpoint(name, None)

@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_trace_file", "parse_json", "write_bytes", "write_changed", "write_json", "write_text"]
+__all__ = ["check_trace_file", "parse_json", "read_json", "regular_file", "write_bytes", "write_changed", "write_json"]
+__all__ += ["write_text"]
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -23,6 +24,24 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def regular_file(path: Path) -> Path:
+    """Return the path; ValueError for a pipe or a device, whose reading may never end. What is missing passes.
+
+    >>> regular_file(Path("/dev/null"))
+    Traceback (most recent call last):
+    ...
+    ValueError: /dev/null is no regular file
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} is no regular file")
+    return path
+
+
+def read_json(path: Path) -> Any:
+    """Return the value of a file of JSON; OSError, or ValueError as of `regular_file` and `parse_json`."""
+    return parse_json(regular_file(path).read_text(encoding="utf-8"))
 
 
 def check_trace_file(path: str | os.PathLike[str]) -> None:

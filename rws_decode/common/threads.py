@@ -9,7 +9,7 @@ from contextvars import ContextVar
 __all__ = ["MOST_THREADS", "THREADS", "hold_threads", "torch_threads"]
 
 THREADS = 1
-MOST_THREADS = 1024  # far more than cores: beyond, a library that starts them may end the process
+MOST_THREADS = 512  # far more than cores: beyond, a library that starts them may end the process
 
 _HELD: ContextVar[int | None] = ContextVar("torch_threads", default=None)
 
@@ -58,7 +58,7 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
 
 
 def hold_threads(count: int) -> None:
-    """Let `torch_threads()` mean `count` from here on, in this thread alone; ValueError for a count below 1."""
+    """Let `torch_threads()` mean `count` from here on, in this thread alone; ValueError as there."""
     _HELD.set(_checked(count))
 
 

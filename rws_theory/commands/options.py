@@ -43,13 +43,13 @@ class _Option:
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
     least: float | None = None
+    most: float | None = None
     positional: bool = False
     flags: tuple[str, ...] = ()
     may_be_empty: bool = False
     instead_of: str = ""
     repeated: bool = False
     writes: Literal["", "file", "directory"] = ""
-    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ def option(
     metavar: str | None = None,
     choices: tuple[str, ...] | None = None,
     least: float | None = None,
+    most: float | None = None,
     positional: bool = False,
     flags: tuple[str, ...] = (),
     may_be_empty: bool = False,
     instead_of: str = "",
     repeated: bool = False,
     writes: Literal["", "file", "directory"] = "",
-    most: float | None = None,
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
@@ -84,7 +84,7 @@ def option(
     the command writes at this path, which is tried before its work begins.
     """
     declared = _Option(
-        help, metavar, choices, least, positional, flags, may_be_empty, instead_of, repeated, writes, most
+        help, metavar, choices, least, most, positional, flags, may_be_empty, instead_of, repeated, writes
     )
     return field(default=default, kw_only=True, metadata={"as": declared})
 
@@ -191,12 +191,12 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
             continue
         value = getattr(args, name)
         value = tuple(value) if isinstance(value, list) else value
-        least = declared.least
+        least, most = declared.least, declared.most
         for number in value if isinstance(value, tuple) else (value,):
             if least is not None and number is not None and not number >= least:
                 raise ValueError(f"{_flag(name, declared)} is {number}: at least {least} is needed")
-            if declared.most is not None and number is not None and number > declared.most:
-                raise ValueError(f"{_flag(name, declared)} is {number}: at most {declared.most} is possible")
+            if most is not None and number is not None and not number <= most:
+                raise ValueError(f"{_flag(name, declared)} is {number}: at most {most} is possible")
             if isinstance(number, str | Path) and "\0" in str(number):
                 raise ValueError(f"{_flag(name, declared)} is {str(number)!r}: it holds a null character")
         if declared.writes and value is not None:

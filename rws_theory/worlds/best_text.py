@@ -14,6 +14,8 @@ __all__ = ["BestTexts", "best_texts"]
 
 MASK = -1
 _FIRST_RANKS = 16
+# A search takes minutes for so many words of the shipped world, and a gigabyte for so many choices.
+_WORDS, _CHOICES = 2**12, 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +61,15 @@ class BestTexts:
 
 
 def best_texts(chain: Backoff, tilt: Tilt, canvas: Ints) -> BestTexts:
-    """Return the texts of largest weight among those that a canvas allows, one for each state before it."""
+    """Return the texts of largest weight among those that a canvas allows, one for each state before it.
+
+    ValueError for a canvas that is too long to search: see `_WORDS` and `_CHOICES`.
+    """
     following, rewards = tilt.words.following, tilt.words.reward
     states = len(following)
+    most = min(_WORDS, _CHOICES // ((chain.root + 1) * states))
+    if canvas.size > most:
+        raise ValueError(f"n is {canvas.size}: the best text of at most {most} words can be searched for here")
     arcs = _arcs_of(chain)
     each = np.arange(chain.root)
     value = np.zeros((chain.root, states))  # of what follows, by the chain's and the automaton's state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def frontier(
     Between two texts the next weight to try is the one at which both are equally good (Eisner and Severance 1976).
     Either a better text turns up there, or there is none between them. n: a length, or a canvas with -1 where masked;
     log p is then that given its revealed words. searches: the largest number of them; where it runs out, `complete` is
-    False. ValueError unless beta > 0 and searches >= 2.
+    False. ValueError unless beta > 0 and searches >= 2, and for a length that `NGram.best` refuses.
 
     >>> world = NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2)
     >>> curve = frontier(world, [0.0, 1.0], 3, beta=4.0)
@@ -98,11 +99,11 @@ def frontier(
         raise ValueError(f"beta is {beta}: a positive number is needed, the largest weight of the reward")
     if searches < 2:
         raise ValueError(f"searches is {searches}: at least 2 are needed, for weight 0 and for beta")
-    fixed = world.revealed_log_prob(n, context)
+    fixed = cache(lambda: world.revealed_log_prob(n, context))  # asked once a search has found the length possible
 
     def best(weight: float) -> FrontierPoint:
         tokens = world.tilt(reward, weight).best(n, context)
-        log_prob = world.log_prob(tokens, context) - fixed
+        log_prob = world.log_prob(tokens, context) - fixed()
         return FrontierPoint(weight, log_prob, score(reward, tokens, context), tokens)
 
     first, last = best(0.0), best(beta)

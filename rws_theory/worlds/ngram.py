@@ -21,6 +21,7 @@ from rws_theory.worlds.tilts import AdditiveReward, Tilt, additive, no_tilt
 __all__ = ["NGram"]
 
 _NO_CONTEXT: tuple[int, ...] = ()
+_LONGEST = 2**20  # words of a text
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +270,8 @@ class NGram:
     def best(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> Ints:
         """Return the most probable text, int64 [n], among those that a canvas allows (Viterbi, 1967).
 
-        Its log-probability is within about n 2^-52 (1 + |log p|) of the largest.
+        Its log-probability is within about n 2^-52 (1 + |log p|) of the largest. ValueError for more than 4096 words,
+        or fewer where the world is large: the choices at all positions and states are kept.
         """
         return self.bests(n, [context])[0]
 
@@ -285,8 +287,8 @@ class NGram:
 
     def _canvas(self, n: int | Sequence[int] | Ints) -> Ints:
         if isinstance(n, (int, np.integer)):
-            if n < 1:
-                raise ValueError(f"n is {n}: at least 1 is needed")
+            if not 1 <= n <= _LONGEST:
+                raise ValueError(f"n is {n}: a number of words from 1 to {_LONGEST} is needed")
             return np.full(int(n), MASK)
         return check_canvas(n, self)
 

@@ -204,7 +204,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "copies beyond memory": (lambda: steered("best-of:1000000000"), "^length is 4, steps is 2, copies is 1000000000: "),
     "copies beyond floats": (lambda: steered("svdd", n=10**400), "^length is 4, steps is 2, copies is 1000000"),
     "hypotheses beyond memory": (
-        lambda: decode(tiny(), ["a"], "lookum", hypotheses=10**12),
+        lambda: decode(tiny(), ["a"], "lookum", Shape(4), hypotheses=10**12),
         "hypotheses is 1000000000000: a decode needs",
     ),
     # Decoding: prompts.
@@ -455,6 +455,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.symlink(folder / "folder", folder / "linked.npy")
     tiny_checkpoint("bert", folder / "predictor")
     tiny_checkpoint("classifier", folder / "reward")
+    # As a pipe would be, but that ends where it is read.
+    os.symlink("/dev/null", folder / "null.npy")
+    os.symlink("/dev/null", tiny_checkpoint("bert", folder / "piped") / "vocab.txt")
     before = Path.cwd()
     os.chdir(folder)
     yield folder
@@ -547,6 +550,8 @@ COMMANDS: dict[str, str] = {
     f"{GENERATE} --model reward": "model reward",
     f"{GENERATE} --model mini --revision main": "revision is 'main'",
     f"{GENERATE} --chat": "chat is True",
+    f"{GENERATE} --model piped": "model is piped: piped/vocab.txt is no regular file",
+    "rws_theory path null.npy --k 1 --scale-min 1 --scale-max 2": "'null.npy': no regular file",
     f"{GENERATE} --trace good.npy": "--trace is good.npy: a file",
     f"{GENERATE} --trace good.npy/below": "good.npy",
     f"{GENERATE} --trace /dev/null/x": "Not a directory",
@@ -597,6 +602,10 @@ COMMANDS: dict[str, str] = {
     "rws_decode check mini --against /dev/zero": "no digest at /dev/zero",
     "rws_decode check mini --against good.npy --prompt cat": "--prompt is 'cat': --against takes the prompts of its",
     "rws_decode check mini --settings threads=0": "threads is 0: at least 1 is needed",
+    "rws_decode check mini --settings threads=99999": "threads is 99999: at most 512 is possible",
+    "rws_decode check mini --threads 513": "--threads is 513: at most 512 is possible",
+    "rws_decode generate --prompt cat --threads 99999999999": "--threads is 99999999999: at most 512 is possible",
+    f"{STUDY} --workers 99999": "--workers is 99999: at most 512 is possible",
     "rws_decode check mini --settings speed=3": "setting is 'speed=3': name=value is needed, of device, dtype",
     "rws_decode check mini --settings batch=x": "setting is 'batch=x': batch is a whole number",
     "rws_decode check mini --settings cpu=z80": "cpu is 'z80': default or avx2 is needed",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pandas as pd
 import pytest
 
 from paper_figures.runner.parts import write_part
-from paper_figures.runner.results import read_results, read_unit_rows
+from paper_figures.runner.results import ResultsWarning, read_failures, read_results, read_unit_rows
 from paper_figures.runner.units import Unit
 
 BASE = Unit(experiment="study", prompt="why?", strategy={"name": "default"})
@@ -25,6 +27,16 @@ def stored(folder: Path, *units: tuple[Unit, list[dict[str, Any]]]) -> Path:
 
 def unit(strategy: dict[str, Any], **labels: Any) -> Unit:
     return replace(BASE, strategy=strategy, labels=labels)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.failed.json"])
+def test_a_file_that_may_never_end_is_named_and_not_read(tmp_path: Path, name: str) -> None:
+    folder = stored(tmp_path, (BASE, [{"text": "so"}])) / "study" / "units-abc"
+    os.symlink("/dev/null", folder / name)  # as a pipe would be, but that ends where it is read
+    with pytest.raises((ResultsWarning, ValueError), match=f"{name}.* no regular file"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_unit_rows(tmp_path)
+        read_failures(tmp_path)
 
 
 @pytest.mark.parametrize("label", ["reward_scale", "number", "at"])

@@ -109,17 +109,19 @@ def test_scheduler_file_that_holds_none_is_one_line(tmp_path: Path) -> None:
         on_cluster(str(tmp_path / "scheduler.json"))
 
 
-def test_waiting_for_workers_is_told_and_ends_when_asked(tmp_path: Path) -> None:
-    words = ["experiment", "controls", "--prompts", "1", "--reward-scale", "8", "--out", str(tmp_path)]
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as empty:
-        words = [sys.executable, "-m", "paper_figures", *words, "--scheduler", empty.scheduler_address]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as waiting:
-            assert waiting.stderr is not None
-            line = next(line for line in waiting.stderr if "waiting" in line)
-            waiting.terminate()
-            assert waiting.wait(timeout=60) == 143
-    assert line == f"waiting for the first worker of the scheduler {empty.scheduler_address} ...\n"
+def test_a_cluster_without_workers_is_waited_for_in_words_and_until_a_signal(tmp_path: Path) -> None:
+    words = "experiment controls --prompts 1 --length 4 --steps 2 --block 4 --scheduler".split()
+    with LocalCluster(n_workers=0, dashboard_address=None, scheduler_port=0) as cluster:
+        command = [sys.executable, "-m", "paper_figures", *words, cluster.scheduler_address, "--out", str(tmp_path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            killer = threading.Timer(300, process.kill)
+            killer.start()
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, "")
+            waiting = any(line == f"waiting for workers of {cluster.scheduler_address} ...\n" for line in lines)
+            process.terminate()
+            assert process.wait() == 143 and waiting
+            killer.cancel()
 
 
 def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_worlds import Case, cases
 
-from rws_theory.worlds import NGram, frontier, frontiers
+from rws_theory.worlds import NGram, frontier, frontiers, keywords
 from rws_theory.worlds.tilts import score
 
 
@@ -74,7 +76,17 @@ def test_weights_of_many_frontiers_rise(betas: list[float]) -> None:
         frontiers(NGram.fit([[0, 1]], vocabulary=2), [0.0, 1.0], 2, [[]], betas)
 
 
-@pytest.mark.parametrize(("change", "message"), [({"beta": 0.0}, "beta is 0.0"), ({"searches": 1}, "searches is 1")])
-def test_misuse_is_refused(change: dict[str, float], message: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": 0.0}, "beta is 0.0"),
+        ({"searches": 1}, "searches is 1"),
+        ({"n": 10**5}, "n is 100000: the best text of at most 4096 words can be searched for here"),
+        ({"n": 10**9}, "n is 1000000000: a number of words from 1 to 1048576 is needed"),
+        ({"reward": keywords([[i] for i in range(9)], 99)}, "n is 2000: the best text of at most 325 words"),
+    ],
+)
+def test_misuse_is_refused(change: dict[str, Any], message: str) -> None:
+    given = {"world": NGram.fit([range(99)], order=4, vocabulary=99), "n": 2000, "reward": [0.0] * 99}
     with pytest.raises(ValueError, match=message):
-        frontier(NGram.fit([[0, 1]], vocabulary=2), [0.0, 1.0], 2, **change)  # type: ignore[arg-type]
+        frontier(**(given | change))  # type: ignore[arg-type]
