@@ -61,8 +61,6 @@ class CheckOptions:
         for text in self.input_ids or ():
             parse_token_ids(text)
         self.settings_asked()
-        if self.out is not None and self.out.is_dir():
-            raise ValueError(f"--out is {self.out}: a folder, name a file in it, such as {self.out / 'digest.json'}")
         prompts = self.prompt or self.input_ids
         if self.against is not None and prompts:
             name = "--prompt" if self.prompt else "--input-ids"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = ["LAYOUT", "check_outcome", "check_settings", "check_steps", "checked_array"]
+__all__ = ["LAYOUT", "check_outcome", "check_settings", "check_steps", "checked_array", "spelled"]
 
 # Array fields of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
 LAYOUT: dict[str, tuple[str, str]] = {
@@ -35,6 +36,8 @@ LAYOUT: dict[str, tuple[str, str]] = {
     "tokens": ("int64", "n"),
     "commit_step": ("int64", "n"),
 }
+_COUNTS = {"forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
+_COUNTS |= {"mask_id", "offset", "width"}
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),
@@ -55,9 +58,45 @@ def check_settings(trace: Trace) -> None:
         kinds = _TYPES[type(trace).__annotations__[name]]
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
+        if name in _COUNTS and not 0 <= value < 2**36:
+            raise ValueError(f"{name} is {value}: at least 0 and below 2**36 is needed")
+    names = {"predictor": trace.predictor, "reward_model": trace.reward_model or "", "strategy": trace.strategy}
+    for name, value in names.items():
+        if not all(map(str.isprintable, _texts(value))):
+            raise ValueError(f"{name} is {value!r}: printable characters are needed")
     block_plan(trace.length, trace.steps, trace.block)
     if not 1 <= trace.steps_run <= trace.steps:
         raise ValueError(f"steps_run is {trace.steps_run}: 1 to steps, {trace.steps}, is needed")
+
+
+def _texts(value: Any) -> list[str]:
+    """Return all texts of JSON-ready data, names of fields too."""
+    if isinstance(value, dict):
+        return [text for pair in value.items() for part in pair for text in _texts(part)]
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in _texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
+def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> bool:
+    """Return whether a text is what tokens from the first one on spell piece by piece, blanks and special names aside.
+
+    Not every tokenizer's texts are: a character may be made of several tokens.
+
+    >>> pieces = {"1": "the", "2": " cat", "3": "[SEP]"}
+    >>> spelled("the cat", pieces, [1, 2, 3, 1]), spelled("the dog", pieces, [1, 2, 3, 1])
+    (True, False)
+    """
+    rest = None if text is None else "".join(text.split())
+    for token in tokens:
+        if not rest:
+            break
+        piece = "".join(str(pieces.get(str(token), "")).split())
+        if rest.startswith(piece):
+            rest = rest[len(piece) :]
+        elif not (piece[0] in "[<" and piece[-1] in "]>"):
+            return False
+    return rest == ""
 
 
 def checked_array(trace: Trace, name: str) -> NDArray[Any]:
@@ -74,6 +113,10 @@ def check_steps(trace: Trace) -> None:
     """Raise ValueError where arrays contradict each other."""
     if (masks := int((trace.prompt == trace.mask_id).sum())) not in (0, trace.length):
         raise ValueError(f"prompt holds {masks} masks: none, or length, {trace.length}, is needed")
+    if trace.width < trace.offset + (trace.length if masks == 0 else 1) or trace.width < trace.prompt.size:
+        raise ValueError(
+            f"width is {trace.width}: columns of the prompt and the answer, from {trace.offset} on, are needed"
+        )
     committed = trace.commit_step >= 0
     if (trace.provisional & _too_late(trace)).any():
         raise ValueError("provisional must be false from the step before the last commit of a position on")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rws_decode.trace.checks import spelled
 from rws_decode.trace.revisions import last_commits
 from rws_decode.trace.thinning import changed_candidates
 
@@ -99,6 +100,7 @@ def trace_bytes(trace: Trace) -> bytes:
         "prompt": trace.prompt.tolist(),
         "uncommitted_token": int(never[0]) if never.size else -1,
         "whole_candidates": trace.whole_candidates,
+        "spelled": spelled(trace.text, trace.pieces, trace.tokens.tolist()),
     }
     text = json.dumps(header, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     sink, table = pa.BufferOutputStream(), trace_table(trace)
@@ -108,8 +110,8 @@ def trace_bytes(trace: Trace) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
-    """Return the fields of a trace from the bytes of its file; ValueError where they are not that.
+def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
+    """Return a trace's fields from the bytes of its file, and whether its text is spelled; ValueError for other bytes.
 
     settings: the names of the fields that the metadata must hold, neither fewer nor more.
     """
@@ -153,7 +155,8 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     if type(uncommitted) is not int or type(whole) is not bool:
         raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
     columns_of_file = _arrays(columns, steps, length, uncommitted, whole)
-    return unknown | fields | columns_of_file | {"prompt": np.array(prompt, dtype=np.int64)}
+    given = unknown | fields | columns_of_file | {"prompt": np.array(prompt, dtype=np.int64)}
+    return given, version == VERSION and header.get("spelled") is True
 
 
 def _arrays(

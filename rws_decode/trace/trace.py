@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Page
 from rws_decode.text.gaps import filled, row_of
-from rws_decode.trace.checks import LAYOUT, check_outcome, check_settings, check_steps, checked_array
+from rws_decode.trace.checks import LAYOUT, check_outcome, check_settings, check_steps, checked_array, spelled
 from rws_decode.trace.face import trace_html, trace_line
 from rws_decode.trace.record import REUSED, SCORED
 from rws_decode.trace.revisions import standing
@@ -312,7 +312,11 @@ def load(path: str | os.PathLike[str]) -> Trace:
     check_trace_file(path)
     settings = {field.name for field in fields(Trace)} - set(LAYOUT)
     try:
-        return Trace(**read_trace(Path(path).read_bytes(), settings))
+        given, spells = read_trace(Path(path).read_bytes(), settings)
+        trace = Trace(**given)
+        if spells and not spelled(trace.text, trace.pieces, trace.tokens.tolist()):
+            raise ValueError(f"text is {trace.text!r}: it is not what its tokens spell")
+        return trace
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
 

@@ -207,7 +207,7 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
 
 def _flag(name: str, declared: _Option) -> str:
     if declared.flags:
-        return declared.flags[0]
+        return declared.flags[-1]
     return name if declared.positional else f"--{name.replace('_', '-')}"
 
 

@@ -228,7 +228,9 @@ def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> No
         section = page.split("## Columns")[1].split("## Metadata")[0]
         described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
         assert described == list(names["frame"].columns)
-        assert set(names["metadata"]) == set("schema version prompt uncommitted_token whole_candidates trace".split())
+        assert set(names["metadata"]) == set(
+            "schema version prompt uncommitted_token whole_candidates spelled trace".split()
+        )
         for name in trace.metadata():
             assert f"`{name}`" in page
 
@@ -351,6 +353,7 @@ def test_a_step_without_rows_is_refused(tmp_path: Path, step: int) -> None:
 
 
 UNKNOWN_PARTS = "lacks parts of a trace, or holds others"
+SPELLED = "it is not what its tokens spell"
 KINDS = "uncommitted_token must be a whole number and whole_candidates true or false"
 
 
@@ -385,6 +388,22 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
         ({"trace": TRACE.metadata() | {"seed": False}}, "seed is False: a trace needs int"),
         ({"trace": TRACE.metadata() | {"text": 3}}, "text is 3: a trace needs str or NoneType"),
         ({"trace": TRACE.metadata() | {"end_ids": {}}}, "end_ids is {}: a trace needs list"),
+        ({"trace": TRACE.metadata() | {"text": f"{TRACE.text} dog"}}, f"text is '{TRACE.text} dog': {SPELLED}"),
+        ({"trace": TRACE.metadata() | {"text": None}}, f"text is None: {SPELLED}"),
+        ({"trace": TRACE.metadata() | {"forwards": -5}}, "forwards is -5: at least 0 and below 2**36 is needed"),
+        ({"trace": TRACE.metadata() | {"width": 10**12}}, f"width is {10**12}: at least 0 and below 2**36 is needed"),
+        (
+            {"trace": TRACE.metadata() | {"width": TRACE.offset + 11}},
+            f"width is {TRACE.offset + 11}: columns of the prompt and the answer, from {TRACE.offset} on, are needed",
+        ),
+        (
+            {"trace": TRACE.metadata() | {"predictor": "mini\nreward 9"}},
+            r"predictor is 'mini\nreward 9': printable characters are needed",
+        ),
+        (
+            {"trace": TRACE.metadata() | {"strategy": {"name": "rws", "more": ["\x1b[2J"]}}},
+            r"strategy is {'name': 'rws', 'more': ['\x1b[2J']}: printable characters are needed",
+        ),
     ],
 )
 def test_metadata_that_do_not_fit_are_refused(tmp_path: Path, header: dict[str, object], message: str) -> None:
@@ -444,7 +463,9 @@ def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_th
     assert not any(column.is_stats_set for column in columns.values())
     text = footer.metadata[SCHEMA.encode()].decode("utf-8")
     assert list(footer.metadata) == [SCHEMA.encode()]
-    assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","trace":{"block":12,"cfg":0.0,')
+    assert text.startswith(
+        '{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","spelled":false,"trace":{"block":12,"cfg":0.0,'
+    )
     assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":5,"whole_candidates":true}')
     assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
 
