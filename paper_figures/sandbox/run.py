@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paper_figures.sandbox import worker
-from paper_figures.sandbox.bubblewrap import ENVIRONMENT, SCRATCH, Limits, check_bubblewrap, confined, interpreter
+from paper_figures.sandbox.bubblewrap import (
+    ENVIRONMENT,
+    SCRATCH,
+    Limits,
+    check_bubblewrap,
+    confined,
+    in_memory,
+    interpreter,
+    rules,
+)
 
 __all__ = ["STATUSES", "Execution", "Status", "execute"]
 
@@ -148,18 +157,16 @@ def _starter(stack: contextlib.ExitStack, limits: Limits) -> Callable[[dict[str,
     source = Path(worker.__file__).read_text(encoding="utf-8")
     # -P -s -S: neither the working directory nor any installed package can be imported. -u: what a program writes is
     # there before it answers.
-    words = confined([interpreter(), "-P", "-s", "-S", "-B", "-u", "-X", "utf8", "-c", source], limits)
+    words = [interpreter(), "-P", "-s", "-S", "-B", "-u", "-X", "utf8", "-c", source]
 
     def start(job: dict[str, Any], descriptors: tuple[int, ...], output: int) -> _Worker:
-        with os.fdopen(os.memfd_create("job"), "wb+") as paper:
-            paper.write(json.dumps(job).encode())
-            paper.seek(0)
+        with in_memory(json.dumps(job).encode()) as paper, rules() as refused:
             process = subprocess.Popen(
-                words,
+                confined(words, limits, refused.fileno()),
                 stdin=paper,
                 stdout=output,
                 stderr=output,
-                pass_fds=descriptors,
+                pass_fds=(*descriptors, refused.fileno()),
                 env=ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,

@@ -99,7 +99,10 @@ def _confine(job: dict[str, Any]) -> None:
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+        # Bubblewrap's init too. Before bubblewrap starts, NPROC would count all of the user's processes, so that no
+        # namespace could be made.
+        for process in (1, os.getpid()):
+            resource.prlimit(process, kind, (most, most))
     sys.set_int_max_str_digits(0)
     os.chdir(job["scratch"])
 

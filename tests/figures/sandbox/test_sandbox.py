@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -131,6 +133,35 @@ HOSTILE: dict[str, tuple[str, set[str]]] = {
         + "    return frame.f_globals['test']\n",
         {"error"},
     ),
+    "calls as another architecture": (  # getpid by i386's int 0x80
+        in_f("import ctypes, mmap, os", "if os.uname().machine != 'x86_64': return 0")
+        + "    page = mmap.mmap(-1, 4096, prot=7)\n    page.write(bytes.fromhex('b814000000cd80c3'))\n"
+        "    call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
+        "    return x + (call() == os.getpid())\n",
+        {"wrong", "ended"},
+    ),
+}
+
+# Calls that the kernel grants without a filter, or refuses for another reason: numbers on x86_64, aarch64; arguments.
+REFUSED = {
+    "ptrace(ATTACH, init)": (101, 117, 16, 1, 0, 0),
+    "process_vm_readv": (310, 270, 1, 0, 0, 0, 0, 0),
+    "process_vm_writev": (311, 271, 1, 0, 0, 0, 0, 0),
+    "keyctl": (250, 219, 0, -3, 1),
+    "add_key": (248, 217, 0, 0, 0, 0, 0),
+    "request_key": (249, 218, 0, 0, 0, 0),
+    "userfaultfd": (323, 282, 1),
+    "bpf": (321, 280, 0, 0, 0),
+    "perf_event_open": (298, 241, 0, 0, 0, 0, 0),
+    "io_uring_setup": (425, 425, 1, 0),
+    "unshare(NEWUSER)": (272, 97, 0x10000000),
+    "shmget": (29, 194, 0, 4096, 0o1600),
+    "msgget": (68, 186, 0, 0o1600),
+    "memfd_create": (319, 279, 0, 0),
+    "socket(VSOCK)": (41, 198, 40, 1, 0),
+    "socket(NETLINK)": (41, 198, 16, 3, 0),
+    "socket(INET), with bits that the kernel ignores": (41, 198, 2**32 + 2, 1, 0),
+    "x32": (0x40000027, 0x40000027),
 }
 
 
@@ -248,6 +279,29 @@ def test_limits_are_those_that_were_asked_for() -> None:
 
 
 @needs_bubblewrap
+@pytest.mark.parametrize("name", REFUSED)
+def test_calls_that_lead_around_the_sandbox_are_refused(name: str) -> None:
+    x86_64, aarch64, *arguments = REFUSED[name]
+    call = in_f(
+        "import ctypes",
+        "libc = ctypes.CDLL(None, use_errno=True)",
+        "return libc.syscall(*map(ctypes.c_long, x)), ctypes.get_errno()",
+    )
+    words = [{"x86_64": x86_64, "aarch64": aarch64}[os.uname().machine], *arguments]
+    execution = ran(call, f"def check(f): assert f({words}) == (-1, {errno.EPERM}), f({words})")
+    assert execution.passed, execution
+
+
+@needs_bubblewrap
+def test_the_first_process_inside_has_the_limits_too() -> None:
+    program = in_f("import resource", "return [resource.prlimit(1, getattr(resource, 'RLIMIT_' + name)) for name in x]")
+    names = {"AS": 2**28, "CPU": 4, "FSIZE": 2**20, "NPROC": 8, "NOFILE": 64, "CORE": 0}
+    check = f"def check(f): assert f({list(names)}) == {[(most, most) for most in names.values()]}, f({list(names)})"
+    execution = ran(program, check, limits=replace(AMPLE, memory=2**28, file_bytes=2**20, processes=8))
+    assert execution.passed, execution
+
+
+@needs_bubblewrap
 def test_processes_are_counted_and_alone() -> None:
     forks = in_f(
         "import os, time",
@@ -334,11 +388,16 @@ def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     assert not (tmp_path / "out").exists()
 
 
-def test_programs_are_refused_on_systems_without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap.sys, "platform", "darwin")
-    check_bubblewrap.cache_clear()
-    with pytest.raises(ValueError, match=r"the system is darwin: .*needs Linux"):
-        ran("")
+def test_programs_are_refused_on_systems_without_bubblewrap_or_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    for platform, machines, message in (
+        ("darwin", bubblewrap.MACHINES, r"the system is darwin: .*needs Linux"),
+        ("linux", {}, r"the machine is \w+: .* a filter of system calls"),
+    ):
+        monkeypatch.setattr(bubblewrap.sys, "platform", platform)
+        monkeypatch.setattr(bubblewrap, "MACHINES", machines)
+        check_bubblewrap.cache_clear()
+        with pytest.raises(ValueError, match=message):
+            ran("")
 
 
 NUMBERS = st.integers() | st.floats(allow_nan=False) | st.fractions()
