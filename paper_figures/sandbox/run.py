@@ -80,6 +80,10 @@ def execute(
     kernel lets a wrong program pass. A value other than plain data fails. Where the program changes an argument in
     place, the checks do not see it.
 
+    An exception that the function lets out fails the program, unless the check expects it in a `try` of its own.
+    StopIteration and StopAsyncIteration, which end a `zip(map(candidate, ...))` in silence, reach the check as
+    RuntimeError, as PEP 479 does it for generators. No check of HumanEval expects an exception.
+
     ValueError unless allow_code_execution is True, where bubblewrap does not work, and for a test that is broken by
     itself; OSError where the confined processes do not start.
 

@@ -187,8 +187,10 @@ class _Candidate:
             name, text = (str(part) for part in reply["raised"])
             self.last = f"{name}: {text}"
             standard = getattr(builtins, name, None)
-            # Of the standard exceptions, as a check may expect one; SystemExit and its like must not pass for ours.
+            # Of the standard exceptions, as a check may expect one; SystemExit and its like must not pass for ours. An
+            # iteration in the check would take these two for its own end: they become RuntimeError, as in PEP 479.
             kind = standard if isinstance(standard, type) and issubclass(standard, Exception) else RuntimeError
+            kind = RuntimeError if kind in (StopIteration, StopAsyncIteration) else kind
             try:
                 raised = kind(text)
             except TypeError:  # UnicodeDecodeError and a few more want other arguments

@@ -256,6 +256,13 @@ def test_the_verdict_is_that_of_the_checks() -> None:
     expects = "def check(f):\n    try: f(0)\n    except ValueError: return\n    assert False, 'no error'\n"
     assert ran(in_f("raise ValueError('x')"), expects).passed
     assert ran(in_f("return 0"), expects).detail == "no error"
+    # Iterations in a check swallow these, which a try may not expect by their own name either.
+    for name in ("StopIteration", "StopAsyncIteration", "GeneratorExit"):
+        raises = in_f(f"raise {name}('x')")
+        iterates = "def check(f):\n    assert all(a == b for a, b in zip(map(f, [1, 2]), [2, 3]))\n"
+        assert (outcome := ran(raises, iterates)).status == "error"
+        assert outcome.detail == f"{name}: x"
+        assert ran(raises, expects.replace("ValueError", "RuntimeError")).passed
     lenient = "def check(f):\n    try: f(0)\n    except BaseException: pass\n"
     assert ran(in_f("import os", "os._exit(0)"), lenient).status == "ended"
 
