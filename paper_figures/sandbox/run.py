@@ -39,6 +39,7 @@ STATUSES: dict[Status, str] = {
     "refused": "it handed back something other than plain data",
 }
 _START_SECONDS = 60.0
+_ENDING_SECONDS = 0.5
 _KEPT = 4096
 
 
@@ -147,7 +148,7 @@ class _Worker:
     def ending(self) -> str:
         """Return how the process ended, giving it a moment to; empty where it lives."""
         try:
-            code = self.process.wait(0.5)
+            code = self.process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             return ""
         if code < 0 or code > 128:  # bubblewrap reports signal n as status 128 + n

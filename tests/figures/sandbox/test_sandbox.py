@@ -30,8 +30,9 @@ from paper_figures.sandbox.humaneval import check_canonical, check_completion, m
 from paper_figures.sandbox.worker import decode, encode
 from paper_figures.statistics.pass_at_k import pass_at_k
 
-AMPLE = Limits(seconds=20.0, cpu_seconds=4)
-QUICK = Limits(seconds=1.0, cpu_seconds=4)  # for what ends by the clock
+# Each has one limit that a busy machine does not reach first.
+AMPLE = Limits(seconds=600.0, cpu_seconds=4)
+QUICK = Limits(seconds=1.0, cpu_seconds=600)  # for what ends by the clock
 ADDS_ONE = "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(41) == 42\n"
 
 
@@ -176,13 +177,11 @@ def port() -> int:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_program_is_stopped_and_counted_as_failed(name: str, port: int) -> None:
     program, endings = HOSTILE[name]
-    start = time.perf_counter()
     limits = QUICK if "time" in endings else AMPLE
     execution = ran(program.replace("PORT", str(port)), limits=limits)
     assert execution.status in endings, execution
     assert not execution.passed
     assert len(execution.output) <= 4096
-    assert time.perf_counter() - start < 30  # 5 on a core that is not busy
 
 
 @needs_bubblewrap
@@ -242,7 +241,7 @@ def test_an_honest_program_passes() -> None:
     program = "import math, re, collections\nprint('hello')\n" + in_f("open('note', 'w').write('x')", "return x + 1")
     execution = ran(program)
     assert (execution.status, execution.detail, execution.output) == ("passed", "", "hello\n")
-    assert 0 < execution.seconds < AMPLE.seconds
+    assert execution.seconds > 0
 
 
 @needs_bubblewrap
@@ -268,21 +267,21 @@ def test_the_verdict_is_that_of_the_checks() -> None:
 
 
 @needs_bubblewrap
-def test_limits_are_those_that_were_asked_for() -> None:
-    busy = ran(in_f("while True: pass"), limits=Limits(seconds=20, cpu_seconds=1))
+def test_limits_are_those_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_ENDING_SECONDS", 600)
+    busy = ran(in_f("while True: pass"), limits=replace(AMPLE, cpu_seconds=1))
     assert busy.status == "ended"
     assert "SIGKILL" in busy.detail
-    assert 0.5 < busy.seconds < 20
     keeps = in_f("return len([0] * (x * 2**17))")  # x MiB
     holds = "def check(f):\n    assert f(MIB) == MIB * 2**17\n"
     for mebibytes, status in ((32, "passed"), (256, "error")):
         test = holds.replace("MIB", str(mebibytes))
-        assert ran(keeps, test, limits=Limits(memory=128 * 2**20)).status == status
+        assert ran(keeps, test, limits=replace(AMPLE, memory=128 * 2**20)).status == status
     text = in_f("return 'x' * x")
     long = "def check(f):\n    assert len(f(LENGTH)) == LENGTH\n"
     for length, status in ((900, "passed"), (1100, "refused")):
         test = long.replace("LENGTH", str(length))
-        assert ran(text, test, limits=Limits(reply_bytes=1000)).status == status
+        assert ran(text, test, limits=replace(AMPLE, reply_bytes=1000)).status == status
 
 
 @needs_bubblewrap
@@ -319,7 +318,7 @@ def test_processes_are_counted_and_alone() -> None:
     )
     # The program and the namespace's first process are among the eight.
     few = "def check(f):\n    assert 4 <= f(0) < 8, f(0)\n"
-    execution = ran(forks, few, limits=Limits(seconds=20, processes=8))
+    execution = ran(forks, few, limits=replace(AMPLE, processes=8))
     assert execution.passed, execution
     alone = "import os\ndef f(x):\n    for pid in range(2, 70000):\n        if pid != os.getpid():\n"
     alone += (
@@ -467,7 +466,7 @@ def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
     assert len(problems) == 164
     # 32, 38 and 50: the checks use helpers of the prompt. 162: hashes. 148: tuples. 137: numbers and texts.
     sample = [problems[index] for index in (0, 32, 38, 50, 137, 148, 162, 163)]
-    results = check_canonical(sample, allow_code_execution=True)
+    results = check_canonical(sample, allow_code_execution=True, limits=AMPLE)
     assert [(problem.id, run.status) for problem, run in results] == [(problem.id, "passed") for problem in sample]
     for completion in ("    return None\n", "", "    raise SystemExit(0)\n"):
         assert not check_completion(sample[0], completion, allow_code_execution=True).passed
@@ -487,29 +486,30 @@ def test_the_command_reports_what_does_not_pass(tmp_path: Path, capsys: pytest.C
 @needs_bubblewrap
 def test_a_killed_harness_leaves_no_program_behind() -> None:
     source = (
-        "from paper_figures.sandbox import execute\n"
-        "print('up', flush=True)\n"
-        "execute('def f(x):\\n while True: pass', 'def check(f): f(1)', 'f', allow_code_execution=True)\n"
+        "from paper_figures.sandbox import Limits, execute\n"
+        "execute('def f(x):\\n while True: pass', 'def check(f): f(1)', 'f', allow_code_execution=True,\n"
+        "    limits=Limits(seconds=600, cpu_seconds=600))\n"
     )
-    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as harness:
-        assert harness.stdout is not None
-        assert harness.stdout.readline() == b"up\n"
-        time.sleep(1.0)
-        processes = _descendants(harness.pid)
-        assert processes
+    with subprocess.Popen([sys.executable, "-c", source]) as harness:
+        processes: list[int] = []
+        while not any(_lives(pid, 1.0) for pid in processes):  # only the loop takes a second
+            assert harness.poll() is None
+            time.sleep(0.05)
+            processes = _descendants(harness.pid)
         harness.kill()
-        harness.wait()
-    end = time.monotonic() + 6  # below the limit of processor time
+    end = time.monotonic() + 300  # half of what the limits grant
     while time.monotonic() < end and any(map(_lives, processes)):
         time.sleep(0.05)
     assert not [pid for pid in processes if _lives(pid)]
 
 
-def _lives(pid: int) -> bool:
+def _lives(pid: int, seconds: float = 0.0) -> bool:
+    """Return whether the process is there and has used this much processor time."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return False
+    return fields[0] != "Z" and int(fields[11]) >= seconds * os.sysconf("SC_CLK_TCK")
 
 
 def _descendants(parent: int) -> list[int]:
