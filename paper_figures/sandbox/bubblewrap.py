@@ -1,7 +1,10 @@
 """Bubblewrap confines generated programs: the command line that starts one, and the refusal where it does not work.
 
 A program under bubblewrap has no network and sees no other process. It can read the interpreter and the system's
-libraries, and nothing else (no home directory). It can write to a scratch file system in memory, of bounded size.
+libraries, and nothing else (no home directory). It can write to a scratch file system in memory, of bounded size. A
+seccomp filter refuses the system calls that lead around this. Nothing here guards against a hole in the kernel that the
+remaining calls can reach, or keeps a program from measuring how busy the machine is. Memory and processor time are
+bounded per process, not for all of them together.
 """
 
 from __future__ import annotations
@@ -14,8 +17,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["ENVIRONMENT", "SCRATCH", "Limits", "check_bubblewrap", "confined", "interpreter"]
+from paper_figures.sandbox.seccomp import MACHINES, seccomp_filter
+
+__all__ = ["ENVIRONMENT", "SCRATCH", "Limits", "check_bubblewrap", "confined", "in_memory", "interpreter", "rules"]
 
 SCRATCH = "/scratch"
 # All the environment that a program sees. The hash seed is fixed, so that its sets iterate alike.
@@ -66,11 +72,28 @@ def interpreter() -> str:
     return os.path.realpath(sys.executable)
 
 
-def confined(words: Sequence[str], limits: Limits) -> list[str]:
-    """Return the command line that runs `words` under bubblewrap, with `limits.disk_bytes` of scratch memory."""
+def in_memory(content: bytes) -> BinaryIO:
+    """Return an unnamed file that holds `content`, open at its start."""
+    file = os.fdopen(os.memfd_create("sandbox"), "wb+")
+    file.write(content)
+    file.seek(0)
+    return file
+
+
+def rules() -> BinaryIO:
+    """Return the seccomp filter of this machine as a file, for one call of bubblewrap, which reads it to its end."""
+    return in_memory(seccomp_filter(os.uname().machine))
+
+
+def confined(words: Sequence[str], limits: Limits, seccomp: int) -> list[str]:
+    """Return the command line that runs `words` under bubblewrap, with `limits.disk_bytes` of scratch memory.
+
+    seccomp: a descriptor of the filter, which the process must inherit.
+    """
     bwrap = shutil.which("bwrap") or "bwrap"
     view = _view()
     namespaces = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"]
+    namespaces += ["--seccomp", str(seccomp)]
     scratch = ["--size", str(limits.disk_bytes), "--tmpfs", SCRATCH, "--symlink", SCRATCH, "/tmp"]
     command = [bwrap, *namespaces, *view, *scratch, "--remount-ro", "/", "--chdir", SCRATCH, "--", *words]
     if os.geteuid() != 0:
@@ -108,13 +131,24 @@ def check_bubblewrap() -> None:
     """
     if not sys.platform.startswith("linux"):
         raise ValueError(f"the system is {sys.platform}: {_ONLY}, which needs Linux")
+    if os.uname().machine not in MACHINES:
+        raise ValueError(
+            f"the machine is {os.uname().machine}: {_ONLY} with a filter of system calls, which is there for "
+            f"{' and '.join(MACHINES)}"
+        )
     if shutil.which("bwrap") is None:
         raise ValueError(f"bwrap is not installed: {_ONLY} (apt install bubblewrap, or dnf install bubblewrap)")
-    words = confined([interpreter(), "-I", "-S", "-c", "print('up')"], Limits())
     try:
-        done = subprocess.run(
-            words, capture_output=True, timeout=20, env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=False
-        )
+        with rules() as file:
+            done = subprocess.run(
+                confined([interpreter(), "-I", "-S", "-c", "print('up')"], Limits(), file.fileno()),
+                capture_output=True,
+                timeout=20,
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=(file.fileno(),),
+                check=False,
+            )
         reason = "up" if done.stdout == b"up\n" else " ".join(done.stderr.decode(errors="replace").split())
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = " ".join(str(error).split())

@@ -23,8 +23,9 @@ def check_completion(
     """Run prompt + completion against the problem's checks; arguments and errors as in `execute`.
 
     The completion is what follows the prompt, as in the benchmark: cut off what a chat model says around it before.
-    This runner is stricter than the benchmark's own in two ways, which no canonical solution meets. Results must be
-    plain data. The helpers that the checks use are those of the prompt, whatever the completion makes of them.
+    This runner is stricter than the benchmark's own in three ways, which no canonical solution meets. Results must be
+    plain data. The helpers that the checks use are those of the prompt, whatever the completion makes of them. A
+    StopIteration fails also where the check iterates over its calls.
     """
     return execute(
         problem.prompt + completion,

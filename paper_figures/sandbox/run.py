@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paper_figures.sandbox import worker
-from paper_figures.sandbox.bubblewrap import ENVIRONMENT, SCRATCH, Limits, check_bubblewrap, confined, interpreter
+from paper_figures.sandbox.bubblewrap import (
+    ENVIRONMENT,
+    SCRATCH,
+    Limits,
+    check_bubblewrap,
+    confined,
+    in_memory,
+    interpreter,
+    rules,
+)
 
 __all__ = ["STATUSES", "Execution", "Status", "execute"]
 
@@ -30,6 +39,7 @@ STATUSES: dict[Status, str] = {
     "refused": "it handed back something other than plain data",
 }
 _START_SECONDS = 60.0
+_ENDING_SECONDS = 0.5
 _KEPT = 4096
 
 
@@ -70,6 +80,10 @@ def execute(
     by its exit status, printed text, patched modules or stack frames, and it cannot read the checks. Only a hole in the
     kernel lets a wrong program pass. A value other than plain data fails. Where the program changes an argument in
     place, the checks do not see it.
+
+    An exception that the function lets out fails the program, unless the check expects it in a `try` of its own.
+    StopIteration and StopAsyncIteration, which end a `zip(map(candidate, ...))` in silence, reach the check as
+    RuntimeError, as PEP 479 does it for generators. No check of HumanEval expects an exception.
 
     ValueError unless allow_code_execution is True, where bubblewrap does not work, and for a test that is broken by
     itself; OSError where the confined processes do not start.
@@ -134,7 +148,7 @@ class _Worker:
     def ending(self) -> str:
         """Return how the process ended, giving it a moment to; empty where it lives."""
         try:
-            code = self.process.wait(0.5)
+            code = self.process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             return ""
         if code < 0 or code > 128:  # bubblewrap reports signal n as status 128 + n
@@ -148,18 +162,16 @@ def _starter(stack: contextlib.ExitStack, limits: Limits) -> Callable[[dict[str,
     source = Path(worker.__file__).read_text(encoding="utf-8")
     # -P -s -S: neither the working directory nor any installed package can be imported. -u: what a program writes is
     # there before it answers.
-    words = confined([interpreter(), "-P", "-s", "-S", "-B", "-u", "-X", "utf8", "-c", source], limits)
+    words = [interpreter(), "-P", "-s", "-S", "-B", "-u", "-X", "utf8", "-c", source]
 
     def start(job: dict[str, Any], descriptors: tuple[int, ...], output: int) -> _Worker:
-        with os.fdopen(os.memfd_create("job"), "wb+") as paper:
-            paper.write(json.dumps(job).encode())
-            paper.seek(0)
+        with in_memory(json.dumps(job).encode()) as paper, rules() as refused:
             process = subprocess.Popen(
-                words,
+                confined(words, limits, refused.fileno()),
                 stdin=paper,
                 stdout=output,
                 stderr=output,
-                pass_fds=descriptors,
+                pass_fds=(*descriptors, refused.fileno()),
                 env=ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,

@@ -99,7 +99,10 @@ def _confine(job: dict[str, Any]) -> None:
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+        # Bubblewrap's init too. Before bubblewrap starts, NPROC would count all of the user's processes, so that no
+        # namespace could be made.
+        for process in (1, os.getpid()):
+            resource.prlimit(process, kind, (most, most))
     sys.set_int_max_str_digits(0)
     os.chdir(job["scratch"])
 
@@ -184,8 +187,10 @@ class _Candidate:
             name, text = (str(part) for part in reply["raised"])
             self.last = f"{name}: {text}"
             standard = getattr(builtins, name, None)
-            # Of the standard exceptions, as a check may expect one; SystemExit and its like must not pass for ours.
+            # Of the standard exceptions, as a check may expect one; SystemExit and its like must not pass for ours. An
+            # iteration in the check would take these two for its own end: they become RuntimeError, as in PEP 479.
             kind = standard if isinstance(standard, type) and issubclass(standard, Exception) else RuntimeError
+            kind = RuntimeError if kind in (StopIteration, StopAsyncIteration) else kind
             try:
                 raised = kind(text)
             except TypeError:  # UnicodeDecodeError and a few more want other arguments

@@ -160,7 +160,7 @@ def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
         problem.test,
         problem.entry_point,
         setup=problem.prompt,
-        limits=Limits(seconds=20),
+        limits=Limits(seconds=600),
         allow_code_execution=True,
     )
     return program.how, execution.status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,8 +30,9 @@ from paper_figures.sandbox.humaneval import check_canonical, check_completion, m
 from paper_figures.sandbox.worker import decode, encode
 from paper_figures.statistics.pass_at_k import pass_at_k
 
-AMPLE = Limits(seconds=20.0, cpu_seconds=4)
-QUICK = Limits(seconds=1.0, cpu_seconds=4)  # for what ends by the clock
+# Each has one limit that a busy machine does not reach first.
+AMPLE = Limits(seconds=600.0, cpu_seconds=4)
+QUICK = Limits(seconds=1.0, cpu_seconds=600)  # for what ends by the clock
 ADDS_ONE = "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(41) == 42\n"
 
 
@@ -131,6 +134,35 @@ HOSTILE: dict[str, tuple[str, set[str]]] = {
         + "    return frame.f_globals['test']\n",
         {"error"},
     ),
+    "calls as another architecture": (  # getpid by i386's int 0x80
+        in_f("import ctypes, mmap, os", "if os.uname().machine != 'x86_64': return 0")
+        + "    page = mmap.mmap(-1, 4096, prot=7)\n    page.write(bytes.fromhex('b814000000cd80c3'))\n"
+        "    call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
+        "    return x + (call() == os.getpid())\n",
+        {"wrong", "ended"},
+    ),
+}
+
+# Calls that the kernel grants without a filter, or refuses for another reason: numbers on x86_64, aarch64; arguments.
+REFUSED = {
+    "ptrace(ATTACH, init)": (101, 117, 16, 1, 0, 0),
+    "process_vm_readv": (310, 270, 1, 0, 0, 0, 0, 0),
+    "process_vm_writev": (311, 271, 1, 0, 0, 0, 0, 0),
+    "keyctl": (250, 219, 0, -3, 1),
+    "add_key": (248, 217, 0, 0, 0, 0, 0),
+    "request_key": (249, 218, 0, 0, 0, 0),
+    "userfaultfd": (323, 282, 1),
+    "bpf": (321, 280, 0, 0, 0),
+    "perf_event_open": (298, 241, 0, 0, 0, 0, 0),
+    "io_uring_setup": (425, 425, 1, 0),
+    "unshare(NEWUSER)": (272, 97, 0x10000000),
+    "shmget": (29, 194, 0, 4096, 0o1600),
+    "msgget": (68, 186, 0, 0o1600),
+    "memfd_create": (319, 279, 0, 0),
+    "socket(VSOCK)": (41, 198, 40, 1, 0),
+    "socket(NETLINK)": (41, 198, 16, 3, 0),
+    "socket(INET), with bits that the kernel ignores": (41, 198, 2**32 + 2, 1, 0),
+    "x32": (0x40000027, 0x40000027),
 }
 
 
@@ -145,13 +177,11 @@ def port() -> int:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_program_is_stopped_and_counted_as_failed(name: str, port: int) -> None:
     program, endings = HOSTILE[name]
-    start = time.perf_counter()
     limits = QUICK if "time" in endings else AMPLE
     execution = ran(program.replace("PORT", str(port)), limits=limits)
     assert execution.status in endings, execution
     assert not execution.passed
     assert len(execution.output) <= 4096
-    assert time.perf_counter() - start < 30  # 5 on a core that is not busy
 
 
 @needs_bubblewrap
@@ -211,7 +241,7 @@ def test_an_honest_program_passes() -> None:
     program = "import math, re, collections\nprint('hello')\n" + in_f("open('note', 'w').write('x')", "return x + 1")
     execution = ran(program)
     assert (execution.status, execution.detail, execution.output) == ("passed", "", "hello\n")
-    assert 0 < execution.seconds < AMPLE.seconds
+    assert execution.seconds > 0
 
 
 @needs_bubblewrap
@@ -225,26 +255,56 @@ def test_the_verdict_is_that_of_the_checks() -> None:
     expects = "def check(f):\n    try: f(0)\n    except ValueError: return\n    assert False, 'no error'\n"
     assert ran(in_f("raise ValueError('x')"), expects).passed
     assert ran(in_f("return 0"), expects).detail == "no error"
+    # Iterations in a check swallow these, which a try may not expect by their own name either.
+    for name in ("StopIteration", "StopAsyncIteration", "GeneratorExit"):
+        raises = in_f(f"raise {name}('x')")
+        iterates = "def check(f):\n    assert all(a == b for a, b in zip(map(f, [1, 2]), [2, 3]))\n"
+        assert (outcome := ran(raises, iterates)).status == "error"
+        assert outcome.detail == f"{name}: x"
+        assert ran(raises, expects.replace("ValueError", "RuntimeError")).passed
     lenient = "def check(f):\n    try: f(0)\n    except BaseException: pass\n"
     assert ran(in_f("import os", "os._exit(0)"), lenient).status == "ended"
 
 
 @needs_bubblewrap
-def test_limits_are_those_that_were_asked_for() -> None:
-    busy = ran(in_f("while True: pass"), limits=Limits(seconds=20, cpu_seconds=1))
+def test_limits_are_those_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_ENDING_SECONDS", 600)
+    busy = ran(in_f("while True: pass"), limits=replace(AMPLE, cpu_seconds=1))
     assert busy.status == "ended"
     assert "SIGKILL" in busy.detail
-    assert 0.5 < busy.seconds < 20
     keeps = in_f("return len([0] * (x * 2**17))")  # x MiB
     holds = "def check(f):\n    assert f(MIB) == MIB * 2**17\n"
     for mebibytes, status in ((32, "passed"), (256, "error")):
         test = holds.replace("MIB", str(mebibytes))
-        assert ran(keeps, test, limits=Limits(memory=128 * 2**20)).status == status
+        assert ran(keeps, test, limits=replace(AMPLE, memory=128 * 2**20)).status == status
     text = in_f("return 'x' * x")
     long = "def check(f):\n    assert len(f(LENGTH)) == LENGTH\n"
     for length, status in ((900, "passed"), (1100, "refused")):
         test = long.replace("LENGTH", str(length))
-        assert ran(text, test, limits=Limits(reply_bytes=1000)).status == status
+        assert ran(text, test, limits=replace(AMPLE, reply_bytes=1000)).status == status
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("name", REFUSED)
+def test_calls_that_lead_around_the_sandbox_are_refused(name: str) -> None:
+    x86_64, aarch64, *arguments = REFUSED[name]
+    call = in_f(
+        "import ctypes",
+        "libc = ctypes.CDLL(None, use_errno=True)",
+        "return libc.syscall(*map(ctypes.c_long, x)), ctypes.get_errno()",
+    )
+    words = [{"x86_64": x86_64, "aarch64": aarch64}[os.uname().machine], *arguments]
+    execution = ran(call, f"def check(f): assert f({words}) == (-1, {errno.EPERM}), f({words})")
+    assert execution.passed, execution
+
+
+@needs_bubblewrap
+def test_the_first_process_inside_has_the_limits_too() -> None:
+    program = in_f("import resource", "return [resource.prlimit(1, getattr(resource, 'RLIMIT_' + name)) for name in x]")
+    names = {"AS": 2**28, "CPU": 4, "FSIZE": 2**20, "NPROC": 8, "NOFILE": 64, "CORE": 0}
+    check = f"def check(f): assert f({list(names)}) == {[(most, most) for most in names.values()]}, f({list(names)})"
+    execution = ran(program, check, limits=replace(AMPLE, memory=2**28, file_bytes=2**20, processes=8))
+    assert execution.passed, execution
 
 
 @needs_bubblewrap
@@ -258,7 +318,7 @@ def test_processes_are_counted_and_alone() -> None:
     )
     # The program and the namespace's first process are among the eight.
     few = "def check(f):\n    assert 4 <= f(0) < 8, f(0)\n"
-    execution = ran(forks, few, limits=Limits(seconds=20, processes=8))
+    execution = ran(forks, few, limits=replace(AMPLE, processes=8))
     assert execution.passed, execution
     alone = "import os\ndef f(x):\n    for pid in range(2, 70000):\n        if pid != os.getpid():\n"
     alone += (
@@ -334,11 +394,16 @@ def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     assert not (tmp_path / "out").exists()
 
 
-def test_programs_are_refused_on_systems_without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap.sys, "platform", "darwin")
-    check_bubblewrap.cache_clear()
-    with pytest.raises(ValueError, match=r"the system is darwin: .*needs Linux"):
-        ran("")
+def test_programs_are_refused_on_systems_without_bubblewrap_or_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    for platform, machines, message in (
+        ("darwin", bubblewrap.MACHINES, r"the system is darwin: .*needs Linux"),
+        ("linux", {}, r"the machine is \w+: .* a filter of system calls"),
+    ):
+        monkeypatch.setattr(bubblewrap.sys, "platform", platform)
+        monkeypatch.setattr(bubblewrap, "MACHINES", machines)
+        check_bubblewrap.cache_clear()
+        with pytest.raises(ValueError, match=message):
+            ran("")
 
 
 NUMBERS = st.integers() | st.floats(allow_nan=False) | st.fractions()
@@ -401,7 +466,7 @@ def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
     assert len(problems) == 164
     # 32, 38 and 50: the checks use helpers of the prompt. 162: hashes. 148: tuples. 137: numbers and texts.
     sample = [problems[index] for index in (0, 32, 38, 50, 137, 148, 162, 163)]
-    results = check_canonical(sample, allow_code_execution=True)
+    results = check_canonical(sample, allow_code_execution=True, limits=AMPLE)
     assert [(problem.id, run.status) for problem, run in results] == [(problem.id, "passed") for problem in sample]
     for completion in ("    return None\n", "", "    raise SystemExit(0)\n"):
         assert not check_completion(sample[0], completion, allow_code_execution=True).passed
@@ -421,29 +486,30 @@ def test_the_command_reports_what_does_not_pass(tmp_path: Path, capsys: pytest.C
 @needs_bubblewrap
 def test_a_killed_harness_leaves_no_program_behind() -> None:
     source = (
-        "from paper_figures.sandbox import execute\n"
-        "print('up', flush=True)\n"
-        "execute('def f(x):\\n while True: pass', 'def check(f): f(1)', 'f', allow_code_execution=True)\n"
+        "from paper_figures.sandbox import Limits, execute\n"
+        "execute('def f(x):\\n while True: pass', 'def check(f): f(1)', 'f', allow_code_execution=True,\n"
+        "    limits=Limits(seconds=600, cpu_seconds=600))\n"
     )
-    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as harness:
-        assert harness.stdout is not None
-        assert harness.stdout.readline() == b"up\n"
-        time.sleep(1.0)
-        processes = _descendants(harness.pid)
-        assert processes
+    with subprocess.Popen([sys.executable, "-c", source]) as harness:
+        processes: list[int] = []
+        while not any(_lives(pid, 1.0) for pid in processes):  # only the loop takes a second
+            assert harness.poll() is None
+            time.sleep(0.05)
+            processes = _descendants(harness.pid)
         harness.kill()
-        harness.wait()
-    end = time.monotonic() + 6  # below the limit of processor time
+    end = time.monotonic() + 300  # half of what the limits grant
     while time.monotonic() < end and any(map(_lives, processes)):
         time.sleep(0.05)
     assert not [pid for pid in processes if _lives(pid)]
 
 
-def _lives(pid: int) -> bool:
+def _lives(pid: int, seconds: float = 0.0) -> bool:
+    """Return whether the process is there and has used this much processor time."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return False
+    return fields[0] != "Z" and int(fields[11]) >= seconds * os.sysconf("SC_CLK_TCK")
 
 
 def _descendants(parent: int) -> list[int]:
