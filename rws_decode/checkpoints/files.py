@@ -6,10 +6,12 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.checkpoints.trial import tried
 from rws_decode.common.files import parse_json, regular_file
 
 if TYPE_CHECKING:
@@ -174,12 +176,24 @@ def has_tokenizer(checkpoint: Checkpoint) -> bool:
 
 
 def checked_tokenizer(tokenizer: Any) -> Any:
-    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind."""
+    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind.
+
+    One of transformers, and its chat template, are first tried elsewhere.
+    """
     limit = tokenizer.model_max_length
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
         raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
+    if hasattr(tokenizer, "apply_chat_template"):
+        tried(partial(_use, tokenizer))
     tokenizer("a b", split_special_tokens=True)
     return tokenizer
+
+
+def _use(tokenizer: Any) -> None:
+    tokenizer("a b", split_special_tokens=True)
+    said = [{"role": role, "content": "message"} for role in ("user", "assistant", "user")]
+    for turns in (1, 3, 2) if tokenizer.chat_template else ():
+        tokenizer.apply_chat_template(said[:turns], tokenize=False, add_generation_prompt=turns != 2)
 
 
 @contextmanager
