@@ -103,10 +103,8 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
     if name and directory.is_dir():
         if not (directory / "config.json").is_file():
             raise ValueError(f"{argument} is {name}: the directory holds no config.json")
-        try:
-            list(map(regular_file, sorted(directory.iterdir())))
-        except ValueError as error:
-            raise ValueError(f"{argument} is {name}: {error}") from None
+        for path in directory.iterdir():
+            regular_file(path, f"{argument} is {name}: ")
         return Checkpoint(directory.resolve().name, directory)
     if _HUB_ID.fullmatch(name):
         return Checkpoint(name, None)

@@ -64,8 +64,6 @@ def hold_threads(count: int) -> None:
 
 
 def _checked(count: int | None) -> int | None:
-    if count is not None and (type(count) is not int or count < 1):
-        raise ValueError(f"count is {count!r}: at least one thread is needed")
-    if count is not None and count > MOST_THREADS:
-        raise ValueError(f"count is {count}: at most {MOST_THREADS} threads are possible")
+    if count is not None and (type(count) is not int or not 1 <= count <= MOST_THREADS):
+        raise ValueError(f"count is {count!r}: 1 to {MOST_THREADS} threads are possible")
     return count
