@@ -18,15 +18,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.protocol import (
-    FactorStrategy,
-    LookingStrategy,
-    OrderStrategy,
-    OwnCount,
-    RevisingStrategy,
-    Strategy,
-    describe,
-)
+from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import masks_in, row_of
@@ -35,10 +27,6 @@ __all__ = ["Job", "Prompts", "as_prompts", "check_places", "check_size", "prepar
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
-
-# Bytes of a position: in each step, of the record and of the path of a copy; for a hypothesis, of its draws and ranks.
-_STEP_BYTES, _HYPOTHESIS_BYTES = 28, 40
-_LARGE = 2**40  # bytes, where the machine does not tell what is free
 
 
 class Job(NamedTuple):
@@ -117,7 +105,7 @@ def prepare(
             f"{strategy.name} does not commit by, use 'defer'"
         )
     encoded = encode_prompts(predictor, prompts, shape.length)
-    check_size(predictor, shape, copies, strategy.hypotheses if isinstance(strategy, LookingStrategy) else 1)
+    check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
     asked = reward if strategy.needs_reward else None
     settings = asdict(shape) | {
@@ -177,16 +165,15 @@ def _masks_of(row: Any, mask_id: int) -> int:
 def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypotheses: int = 1) -> None:
     """Raise ValueError where what the decode of one prompt keeps does not fit in this machine's memory.
 
-    That is the record of each copy, the draws of hypotheses, and on a CPU the logits; models may take more.
+    That is the record and path of each copy, the draws of hypotheses, and on a CPU the logits; models may take more.
     """
-    cpu, sizes = torch.device("cpu"), {"length": shape.length, "steps": shape.steps}
-    sizes |= {name: size for name, size in (("copies", copies), ("hypotheses", hypotheses)) if size > 1}
-    needed = shape.length * (_STEP_BYTES * shape.steps * copies + _HYPOTHESIS_BYTES * hypotheses)
+    cpu, numbers = torch.device("cpu"), {"copies": copies, "hypotheses": hypotheses}
+    needed = shape.length * (28 * shape.steps * copies + 40 * hypotheses)  # bytes of a position, as arrays have it
     if predictor.vocab_size is not None and predictor.device == cpu:
         needed += copies * logit_bytes(shape.length, predictor.vocab_size)
-    what = ", ".join(f"{name} is {size}" for name, size in sizes.items())
-    free = free_memory(cpu)
-    check_memory(f"{what}: a decode", min(needed, 2**200), cpu, _LARGE if free is None else free)
+    more = "".join(f", {name} is {str(number)[:60]}" for name, number in numbers.items() if number > 1)
+    what, free = f"length is {shape.length}, steps is {shape.steps}{more}: a decode", free_memory(cpu)
+    check_memory(what, min(needed, 2**200), cpu, 2**40 if free is None else free)
 
 
 def check_places(numbers: dict[str, Any]) -> None:

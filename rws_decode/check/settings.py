@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.common.threads import MOST_THREADS
-
 if TYPE_CHECKING:
     from rws_decode.check.digest import Digest
 
@@ -48,8 +46,6 @@ class Setting:
         for name in ("threads", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: at least 1 is needed")
-        if self.threads > MOST_THREADS:
-            raise ValueError(f"threads is {self.threads}: at most {MOST_THREADS} is possible")
 
 
 def setting_named(text: str, base: Setting) -> Setting:

@@ -6,11 +6,13 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.checkpoints.trial import tried
 from rws_decode.common.files import parse_json, regular_file, write_json
 
 if TYPE_CHECKING:
@@ -107,10 +109,8 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
     if name and directory.is_dir():
         if not (directory / "config.json").is_file():
             raise ValueError(f"{argument} is {name}: the directory holds no config.json")
-        try:
-            list(map(regular_file, sorted(directory.iterdir())))
-        except ValueError as error:
-            raise ValueError(f"{argument} is {name}: {error}") from None
+        for path in directory.iterdir():
+            regular_file(path, f"{argument} is {name}: ")
         return Checkpoint(directory.resolve().name, directory)
     if _HUB_ID.fullmatch(name):
         return Checkpoint(name, None)
@@ -203,12 +203,24 @@ def has_tokenizer(checkpoint: Checkpoint) -> bool:
 
 
 def checked_tokenizer(tokenizer: Any) -> Any:
-    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind."""
+    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind.
+
+    One of transformers, and its chat template, are first tried elsewhere.
+    """
     limit = tokenizer.model_max_length
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
         raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
+    if hasattr(tokenizer, "apply_chat_template"):
+        tried(partial(_use, tokenizer))
     tokenizer("a b", split_special_tokens=True)
     return tokenizer
+
+
+def _use(tokenizer: Any) -> None:
+    tokenizer("a b", split_special_tokens=True)
+    said = [{"role": role, "content": "message"} for role in ("user", "assistant", "user")]
+    for turns in (1, 3, 2) if tokenizer.chat_template else ():
+        tokenizer.apply_chat_template(said[:turns], tokenize=False, add_generation_prompt=turns != 2)
 
 
 @contextmanager

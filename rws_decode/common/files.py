@@ -26,8 +26,8 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("nested too deep") from None
 
 
-def regular_file(path: Path) -> Path:
-    """Return the path; ValueError for a pipe or a device, whose reading may never end. What is missing passes.
+def regular_file(path: Path, where: str = "") -> Path:
+    """Return the path; ValueError, beginning with `where`, for a pipe or device, whose reading may never end.
 
     >>> regular_file(Path("/dev/null"))
     Traceback (most recent call last):
@@ -35,7 +35,7 @@ def regular_file(path: Path) -> Path:
     ValueError: /dev/null is no regular file
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise ValueError(f"{path} is no regular file")
+        raise ValueError(f"{where}{path} is no regular file")
     return path
 
 

@@ -64,5 +64,5 @@ def hold_threads(count: int) -> None:
 
 def _checked(count: int | None) -> int | None:
     if count is not None and (type(count) is not int or not 1 <= count <= MOST_THREADS):
-        raise ValueError(f"count is {count!r}: from 1 to {MOST_THREADS} threads are needed")
+        raise ValueError(f"count is {count!r}: 1 to {MOST_THREADS} threads are possible")
     return count

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 
-from rws_decode.checkpoints.files import Checkpoint, without_panics
+from rws_decode.checkpoints.files import Checkpoint, models_directory, without_panics
+from rws_decode.checkpoints.trial import tried
 
 __all__ = ["Encoded", "FileTokenizer", "file_tokenizer"]
 
@@ -97,6 +99,8 @@ def file_tokenizer(checkpoint: Checkpoint) -> FileTokenizer | None:
     try:
         with without_panics():
             backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            if models_directory() not in folder.parents:
+                tried(partial(backend.encode, "a b"))
             backend.encode("a b")  # a vocabulary without its unknown token fails here
     except Exception:  # whatever is amiss, transformers says it; tokenizers raises it plain
         return None

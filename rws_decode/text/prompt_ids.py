@@ -7,6 +7,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
+from rws_decode.checkpoints.trial import tried
 from rws_decode.text.dialogue import Dialogue
 
 __all__ = [
@@ -92,7 +93,13 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any] = _N
     They are those of the rendered template, except that a special token's name in a message is text there. options:
     variables of the template.
     """
-    return _one_bos(tokenizer, woven_ids(tokenizer, *laid_out(_rendered(tokenizer, options), dialogue.turns, _CHAT)))
+
+    def read() -> list[int]:
+        layout, said = laid_out(_rendered(tokenizer, options), dialogue.turns, _CHAT)
+        return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
+
+    tried(read)  # a template may do otherwise with these messages than with those that it was loaded with
+    return read()
 
 
 def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> list[int]:

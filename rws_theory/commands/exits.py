@@ -58,6 +58,10 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
         return _report(f"{program}: terminated{note}", TERMINATED)
     except KeyboardInterrupt:
         return _report(f"{program}: interrupted{note}", INTERRUPTED)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return _report(f"{program}: {' '.join(str(error).split())}", 2)  # tokenizers raises it for text, too
 
 
 def _report(line: str, status: int) -> int:
