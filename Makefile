@@ -55,9 +55,10 @@ THEORY := rws_theory tests/theory
 coverage: $(READY)
 	$(BIN)/python -m pytest --cov=rws_theory --cov-branch --cov-fail-under=95 --cov-report=term-missing:skip-covered $(THEORY)
 
-# New Hypothesis inputs, many of them.
+# Every property, as often as SEEDS says, each time from a new seed of Hypothesis.
+SEEDS ?= 20
 explore: $(READY)
-	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests
+	HYPOTHESIS_PROFILE=dev $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m hypothesis --seeds $(SEEDS) tests
 
 # Files changed at random, for every reader, for an hour. SECONDS: another time; SEED: repeat the rounds from a seed on.
 SECONDS ?= 3600

@@ -1,4 +1,4 @@
-"""Hypothesis profiles: dev, ci (derandomised) and explore (many new examples)."""
+"""Hypothesis profiles, dev and ci (derandomised), and how often properties are tried (`make explore`)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from figure_runs import figure_runs as figure_runs
 from hypothesis import HealthCheck, settings
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
-# Fewer than Hypothesis' own 100 at each run; `make explore` tries 5,000.
+# Fewer than Hypothesis' own 100 at each run; `make explore` makes 20 runs.
 settings.register_profile("dev", deadline=None, suppress_health_check=_SLOW_OK, max_examples=15)
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
-settings.register_profile("explore", settings.get_profile("dev"), max_examples=5000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 # Workers share the cores, and thread counts must not change a test's outcome.
 torch.set_num_threads(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --seeds to pytest's options."""
+    parser.addoption("--seeds", type=int, default=1, help="try each test so often, each time from a seed of its own")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests that share the figures' runs, and then the notebooks, first.
 
     Workers begin with halves of the list and then take over the ends of each other's (`--dist worksteal`): so one of
@@ -38,6 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 1 if "test_notebooks.py" in item.nodeid else 2
 
     items.sort(key=turn)
+    items *= config.getoption("--seeds")  # all once, then all again: what is interrupted has tried each as often
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
