@@ -10,6 +10,7 @@ from importlib import import_module
 from paper_figures.studies import STUDIES
 from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, read_options
+from rws_theory.commands.progress import tell
 
 __all__ = ["add_arguments", "run"]
 
@@ -28,9 +29,20 @@ def _fill(module: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the experiment named and print its summary; ValueError for input that cannot be used."""
+    """Run the experiment named and print its summary; return 1 if no unit has a result, as all failed, else 0.
+
+    ValueError for input that cannot be used.
+    """
     study = import_module(STUDIES[args.experiment].module)
     result = study.run(read_options(study.Options, args))
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)
-    return 0
+    units = result["units"]
+    if units["failed"] < units["asked"]:
+        return 0
+
+    from paper_figures.runner.results import read_failures
+
+    why = [failure["error"]["message"] for failure in read_failures(result["folder"])]
+    tell(f"experiment {args.experiment}: all {units['failed']} units failed, the first by: {why[0] if why else '?'}")
+    return 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import zlib
 from collections.abc import Mapping
@@ -58,6 +59,12 @@ def local_rows(path: str | os.PathLike[str], argument: str = "file") -> tuple[li
         rows = (_lines if ".jsonl" in file.suffixes[-2:] else _list)(where, decoded(where, data))
     if not rows:
         raise ValueError(f"{where}: it holds no row")
+    for number, row in enumerate(rows, start=1):
+        try:
+            json.dumps(row, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])
+            raise ValueError(f"{where}: row {number} holds {half}, half of a character, which is no text") from error
     return rows, origin
 
 

@@ -253,6 +253,6 @@ if __name__ == "__main__":
     try:
         harness = required("lm_eval", "python -m rws_decode.adapters.lm_eval")
     except ValueError as error:
-        tell(error)
+        tell(str(error))
         sys.exit(2)
     import_module(f"{harness.__name__}.__main__").cli_evaluate()

@@ -190,6 +190,7 @@ def test_rows_that_are_wrong_are_named(
         ("a.jsonl", b'{"a": 1}\n\n{', "line 3 is not JSON"),
         ("a.jsonl", b"[1]\n", "line 1 is no object"),
         ("a.jsonl", b"\n", "it holds no row"),
+        ("a.jsonl", b'{"a": 1}\n{"a": ["\\ud800"]}', "row 2 holds '\\\\ud800', half of a character"),
         ("a.json", b'{"a": 1}', "a list of objects is needed"),
         ("a.json", b'{"a": 1}\n{"a": 2}', "one object a line wants the ending .jsonl"),
         ("a.json", b"\xff\xfe", "not UTF-8"),

@@ -260,3 +260,13 @@ def test_shipped_judges_of_another_model_are_told_of(
         f"note: --judges mini-judge: made for the language of the shipped models, not of {named(options, 'model')}"
     )
     assert warning in capsys.readouterr().err
+
+
+def test_a_study_whose_units_all_fail_says_why_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = [{"kind": "keywords", "prompt": "the cat sat " * 30, "keywords": ["cat"]}]
+    tiny_checkpoint("bert", tmp_path / "model", files={"examples.json": long})
+    tiny_checkpoint("classifier", tmp_path / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    words = ["experiment", "controls", "--prompts", "1", "--reward-scale", "8", "--methods", "constant", "--judges"]
+    words += ["exact", "--model", str(tmp_path / "model"), "--rewards", str(tmp_path / "reward")]
+    assert main([*words, "--length", "8", "--steps", "4", "--block", "8", "--out", str(tmp_path / "out")]) == 1
+    assert "units failed, the first by: length is 8: beside the" in capsys.readouterr().err.splitlines()[-1]
