@@ -6,6 +6,7 @@ import argparse
 import json
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 from paper_figures.studies import STUDIES
 from rws_theory.commands.line import Parser
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
 
     from paper_figures.runner.results import read_failures
 
-    why = [failure["error"]["message"] for failure in read_failures(result["folder"])]
+    folder = Path(result["folder"])
+    failures = read_failures(folder.parent, folder.name.removeprefix("units-"))
+    why = [failure["error"]["message"] for failure in failures]
     tell(f"experiment {args.experiment}: all {units['failed']} units failed, the first by: {why[0] if why else '?'}")
     return 1

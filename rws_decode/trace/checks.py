@@ -60,22 +60,9 @@ def check_settings(trace: Trace) -> None:
             raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
         if name in _COUNTS and not 0 <= value < 2**36:
             raise ValueError(f"{name} is {value}: at least 0 and below 2**36 is needed")
-    names = {"predictor": trace.predictor, "reward_model": trace.reward_model or "", "strategy": trace.strategy}
-    for name, value in names.items():
-        if not all(map(str.isprintable, _texts(value))):
-            raise ValueError(f"{name} is {value!r}: printable characters are needed")
     block_plan(trace.length, trace.steps, trace.block)
     if not 1 <= trace.steps_run <= trace.steps:
         raise ValueError(f"steps_run is {trace.steps_run}: 1 to steps, {trace.steps}, is needed")
-
-
-def _texts(value: Any) -> list[str]:
-    """Return all texts of JSON-ready data, names of fields too."""
-    if isinstance(value, dict):
-        return [text for pair in value.items() for part in pair for text in _texts(part)]
-    if isinstance(value, list | tuple):
-        return [text for part in value for text in _texts(part)]
-    return [value] if isinstance(value, str) else []
 
 
 def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> bool:

@@ -396,14 +396,6 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
             {"trace": TRACE.metadata() | {"width": TRACE.offset + 11}},
             f"width is {TRACE.offset + 11}: columns of the prompt and the answer, from {TRACE.offset} on, are needed",
         ),
-        (
-            {"trace": TRACE.metadata() | {"predictor": "mini\nreward 9"}},
-            r"predictor is 'mini\nreward 9': printable characters are needed",
-        ),
-        (
-            {"trace": TRACE.metadata() | {"strategy": {"name": "rws", "more": ["\x1b[2J"]}}},
-            r"strategy is {'name': 'rws', 'more': ['\x1b[2J']}: printable characters are needed",
-        ),
     ],
 )
 def test_metadata_that_do_not_fit_are_refused(tmp_path: Path, header: dict[str, object], message: str) -> None:
