@@ -25,7 +25,8 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # what the final text is worth.
 BESIDE = {
     *("rws_decode/canvas/batches.py", "rws_decode/text/dialogue.py", "rws_decode/canvas/end_of_text.py"),
-    *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
+    *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/checkpoints/weights.py"),
+    "rws_decode/settings.py",
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
     *("rws_decode/step/counting.py", "rws_decode/step/revising.py"),
     "rws_decode/trace/revisions.py",

@@ -18,7 +18,7 @@ SMALL = EnglishRecipe(
     vocabulary=20, order=3, minimum=(1, 1), held_from=1, held_every=3, openings=3, gaps=1, samples=1, words=4
 )
 TEXT = "we ask the congress for peace and for the good of the people. the people ask for peace, and we hope for it. "
-FILES = ("config.json", "examples.json", "openings.json", "rewards.json", "words.json", "world.npz")
+FILES = ("config.json", "digests.json", "examples.json", "openings.json", "rewards.json", "words.json", "world.npz")
 
 
 def archive(path: Path, members: dict[str, bytes], link: str | None = None) -> Path:
