@@ -134,7 +134,7 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
 def _address_in(file: Path) -> str:
     held = read_json(file)
     if not isinstance(held, dict) or not isinstance(held.get("address"), str):
-        raise ValueError("the file is not what `dask scheduler --scheduler-file` writes")
+        raise ValueError("the file is not one that a Dask scheduler writes")
     return held["address"]
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "at_step",
@@ -73,6 +74,8 @@ def check_table(name: str, table: tuple[Any, ...], *, positive: bool) -> None:
 
 def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
     """Return one value per row, [rows], of one value for all or a tuple of `rows`; ValueError for another length."""
+    import numpy as np  # here, since options of the commands need the checks above before any number
+
     if isinstance(values, tuple) and len(values) != rows:
         raise ValueError(f"{name} has {len(values)} rows: the batch has {rows}")
     return np.broadcast_to(np.asarray(values), (rows,)).copy()
@@ -80,6 +83,8 @@ def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
 
 def at_step(name: str, table: tuple[Any, ...], step: int, rows: int) -> NDArray[np.float64]:
     """Return a table's values at one step, [rows]; ValueError beyond its steps."""
+    import numpy as np
+
     grid = np.asarray(table, dtype=np.float64)
     if not 0 <= step < grid.shape[-1]:
         raise ValueError(f"{name} has {grid.shape[-1]} steps: step {step} (from 0) was asked for")
