@@ -71,7 +71,8 @@ def test_a_long_table_names_the_columns_that_it_leaves_out() -> None:
 def test_a_text_is_one_line_and_is_cut() -> None:
     rows = [{"prompt": "why ?", "text": "word " * 40}, {"prompt": "how ?", "text": "so\n\x1b[2J"}]
     head, first, second = fitted(rows, 50).splitlines()
-    assert first.endswith("...") and len(first) == 50 and second.split() == ["how", "?", "so", "\\x1b[2J"] and "text" in head
+    assert first.endswith("...") and len(first) == 50 and "text" in head
+    assert second.split() == ["how", "?", "so", "\\x1b[2J"]
 
 
 def test_the_files_of_a_study_s_own_tables_are_named() -> None:

@@ -252,7 +252,7 @@ NOT_HERE: dict[str, str] = {
     r"dask (scheduler|worker) .*|python -m paper_figures experiment NAME .* --scheduler .*": "are run together below",
     r"python -m paper_figures experiment reward-bench --out /\S+ --scheduler .*": "needs a cluster; one is made below",
     r"dask cuda worker .*": "needs the package dask-cuda and a GPU",
-    r"make \w+": "is what `make -n` says it runs: each of these commands is classified here, too",
+    r"make \w+( [A-Z]+=\S+)*": "is what `make -n` says it runs: each of these commands is classified here, too",
 }
 
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.

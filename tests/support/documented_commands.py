@@ -101,7 +101,8 @@ def documented() -> dict[str, tuple[str, ...]]:
                 for command in re.sub(COMMENT, "", line).split(" && "):
                     if re.match(PROGRAM, command) and str(path) not in commands.setdefault(command, []):
                         commands[command].append(str(path))
-    for target in sorted({command.split()[1] for command in commands if command.startswith("make ")}):
+    # `make machines` runs other targets, which are here themselves.
+    for target in sorted({command.split()[1] for command in commands if command.startswith("make ")} - {"machines"}):
         for command in targets(target):
             commands.setdefault(command, []).append(f"make {target}")
     return {command: tuple(places) for command, places in sorted(commands.items())}
