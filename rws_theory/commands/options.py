@@ -199,7 +199,7 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
                 raise ValueError(f"{_flag(name, declared)} is {number}: at most {most} is possible")
             if isinstance(number, str | Path) and "\0" in str(number):
                 raise ValueError(f"{_flag(name, declared)} is {str(number)!r}: it holds a null character")
-        if declared.writes and value is not None:
+        if declared.writes and isinstance(value, Path):
             check_writable(_flag(name, declared), value, declared.writes)
         values[name] = value
     return kind(**values)
