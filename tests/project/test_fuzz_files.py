@@ -15,7 +15,7 @@ from fuzz_files import TARGETS, bounded, check, fuzz
 
 # Seconds go to loading models, of which a few are enough here.
 FEW = {"llada": 4, "dream": 4, "predictor": 6, "reward": 6, "skywork": 4, "intern": 4, "eurus": 4, "qrm": 4}
-FEW |= {"measured": 12}
+FEW |= {"measured": 12, "world": 12}
 
 
 @pytest.fixture(scope="module")
