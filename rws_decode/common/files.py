@@ -54,27 +54,33 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     """Write `data` to `path` atomically and return the path.
 
     Readers see the old file or the new one, never a part: POSIX rename(2) replaces the target in one step, and
-    the data reaches the disk before the name does. Missing parent directories are made. Raises OSError where the
-    file system refuses; no temporary file is left behind then.
+    the data reaches the disk before the name does. Missing parent directories are made. Raises OSError, which names
+    the target, where the file system refuses, and no temporary file is left behind then; ValueError where a pipe or
+    device stands there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_bytes(Path(folder) / "new" / "a.bin", b"abc").read_bytes()
     b'abc'
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    target = regular_file(Path(path))
+    place = Path(os.path.realpath(target))  # what a link leads to, and not the link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = None
     try:
+        handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         # mkstemp makes files that only their owner can read; results are meant to be shared.
         os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
+        os.replace(temporary, place)
+    except BaseException as error:
+        if temporary is not None:
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
     return target
 

@@ -146,8 +146,9 @@ def read_options(kind: type[T], args: argparse.Namespace) -> T:
 
 def check_writable(name: str, path: Path, kind: Literal["file", "directory"]) -> None:
     """Raise ValueError unless a file or a directory can be written at a path; missing directories are no obstacle."""
-    if path.exists() and path.is_dir() != (kind == "directory"):
-        raise ValueError(f"{name} is {path}: a {'directory' if kind == 'file' else 'file'}; a {kind} is needed")
+    there = "directory" if path.is_dir() else "file" if path.is_file() else "device or pipe"
+    if path.exists() and there != kind:
+        raise ValueError(f"{name} is {path}: a {there}; a {kind} is needed")
     place = path if kind == "directory" else path.parent
     while not place.exists() and place != place.parent:
         place = place.parent

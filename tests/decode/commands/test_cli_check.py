@@ -100,6 +100,7 @@ def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.Ca
         ("--against", "d.json", "--steps", "8"): "--steps is 8: --against takes the shape of its digest, leave",
         ("--against", "d.json", "--prompt", "a"): "--prompt is 'a': --against takes the prompts of its digest",
         ("-o", "model"): f"--out is {folder / 'model'}: a directory; a file is needed",
+        ("-o", "/dev/null"): "--out is /dev/null: a device or pipe; a file is needed",
     }.items():
         at = [str(folder / word) if word in ("d.json", "model") else word for word in words]
         capsys.readouterr()

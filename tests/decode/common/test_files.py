@@ -23,10 +23,10 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch:
     target = write_bytes(tmp_path / "a.bin", b"old")
 
     def full(_: int) -> None:
-        raise OSError("no space left on device")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"no space"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*/a\.bin'$"):
         write_bytes(target, b"new")
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
@@ -38,3 +38,13 @@ def test_json_that_is_not_json_touches_nothing(tmp_path: Path) -> None:
         with pytest.raises(error):
             write_json(target, value)
     assert json.loads(target.read_text(encoding="utf-8")) == {"é": 1}
+
+
+def test_a_pipe_stays_what_it_is_and_a_link_leads_to_its_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"pipe is no regular file$"):
+        write_bytes(tmp_path / "pipe", b"new")
+    (tmp_path / "link").symlink_to(write_bytes(tmp_path / "a.bin", b"old"))
+    write_bytes(tmp_path / "link", b"new")
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a.bin").read_bytes() == b"new"
