@@ -97,8 +97,9 @@ def differences(kept: NotebookNode, made: NotebookNode) -> list[str]:
     """Say which cells' outputs differ, and where first: those of a notebook kept from those of the same cells executed.
 
     Texts must be equal but for their numbers, which may differ by `TOLERANCE` relatively where one has a decimal point
-    or an exponent: whole numbers must be equal. Numbers of an interactive page may also differ by `DRAWN`. Of a picture
-    only its being there counts, and what a notebook does not show, since it shows HTML, does not count.
+    or an exponent: whole numbers must be equal. Numbers of an interactive page may also differ by `DRAWN`, and whole ones
+    by 1, as where they count what rounding does. Of a picture only its being there counts, and what a notebook does not
+    show, since it shows HTML, does not count.
     """
     changes = []
     for place, (old, new) in enumerate(zip(kept.cells, made.cells, strict=True)):
@@ -150,7 +151,7 @@ def _same(one: str, other: str, drawn: float) -> bool:
     if one == other:
         return True
     if not any(mark in text for text in (one, other) for mark in ".eE"):
-        return False
+        return drawn > 0 and abs(int(one.replace("\u2212", "-")) - int(other.replace("\u2212", "-"))) <= 1
     numbers = (float(text.replace("\u2212", "-")) for text in (one, other))
     return math.isclose(*numbers, rel_tol=TOLERANCE, abs_tol=drawn)
 

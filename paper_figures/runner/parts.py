@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ __all__ = ["UNIT_FIELDS", "ResultsPart", "part_name", "read_part", "read_parts",
 _KEY, _SCHEMA = b"rws_decode.units", b"rws_decode.schema"
 _VERSION = b"unit-rows 1"
 UNIT_FIELDS = "unit_fields"  # a digest of the unit without its models' files
+# What every row has of its unit; settings and labels stand under their own names.
+_COLUMNS = {UNIT_FIELDS, "scale", *(each.name for each in fields(Unit))} - {"settings", "labels"}
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,8 @@ def _read_part(path: Path, *_state: int) -> ResultsPart:
         raise ValueError(f"{path}: a Parquet file, but not a part of unit results")
     try:
         units = tuple(parse_json(metadata[_KEY]))
-        if not all(isinstance(name, str) for name in units) or (len(table) and UNIT_FIELDS not in table.column_names):
-            raise ValueError("names of units, and a digest of each row's, are needed")
+        if not all(isinstance(name, str) for name in units) or (len(table) and not _COLUMNS <= {*table.column_names}):
+            raise ValueError("names of units, and the columns of each row's, are needed")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: it does not say which units it holds") from error
     if part_name(units) != path.name or not set(table["unit"].to_pylist()) <= set(units):

@@ -17,7 +17,7 @@ from rws_decode.predictors.base import before_end
 from rws_decode.predictors.face import predictor_html
 from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
-from rws_theory.show import clipped, quoted
+from rws_theory.show import clipped, printable, quoted
 from rws_theory.worlds.joint_table import MASK
 from rws_theory.worlds.part_memory import PartMemory
 
@@ -178,4 +178,4 @@ def load_world(checkpoint: Checkpoint, examples: Sequence[dict[str, Any]] = ()) 
             world = world_of(stored)
         return WorldPredictor(world, Words(words), name=checkpoint.name, examples=examples)
     except _DAMAGED as error:
-        raise ValueError(f"model {checkpoint.name} cannot be loaded: {' '.join(str(error).split())}") from error
+        raise ValueError(f"model {checkpoint.name} cannot be loaded: {printable(str(error), 200)}") from error

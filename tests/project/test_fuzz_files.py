@@ -33,7 +33,7 @@ def changed(file: str, **fields: Any) -> Callable[[Path], None]:
     """Return what sets fields of a JSON file."""
 
     def change(folder: Path) -> None:
-        content = json.loads((folder / file).read_text())
+        content = json.loads((folder / file).read_text("utf-8"))
         (folder / file).write_text(json.dumps({**content, **fields}))
 
     return change

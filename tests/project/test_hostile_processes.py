@@ -30,7 +30,9 @@ GENERATE = ["generate", "--model", "mini", "--prompt", "a cat", "--length", "8",
 def environment(**more: str) -> dict[str, str]:
     # Buffered, as users have it: what is left in a buffer is written, or fails, at the end.
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return inherited | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | more
+    # What is typed is UTF-8 whatever the locale, as Python has it even in that of C.
+    inherited |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONUTF8": "1"}
+    return inherited | more
 
 
 def started(words: Sequence[Any], **options: Any) -> subprocess.Popen[bytes]:
@@ -85,7 +87,7 @@ def test_arguments_of_other_bytes_are_told_in_a_line(tmp_path: Path) -> None:
 def test_text_that_a_terminal_cannot_show_is_told_or_escaped(encoding: str) -> None:
     words = ["-m", "rws_theory", "crossings", "\u05e9🐈.npy", "[1,2]"]
     process = subprocess.run(
-        [sys.executable, *words], env=environment(PYTHONIOENCODING=encoding), capture_output=True, timeout=120
+        [os.fsencode(sys.executable), *map(str.encode, words)], env=environment(PYTHONIOENCODING=encoding), capture_output=True, timeout=120
     )
     assert process.returncode == 2 and process.stderr.count(b"\n") == 1 and b"\\U0001f408" in process.stderr
 
@@ -98,7 +100,7 @@ def test_text_that_a_terminal_cannot_show_is_told_or_escaped(encoding: str) -> N
 def test_the_answer_is_printed_whatever_standard_error_takes(redirection: str, more: dict[str, str]) -> None:
     words = ["-m", "rws_decode", *GENERATE, "--prompt", "a caf\u00e9 \U0001f408"]  # noted as unknown words
     line = f"exec {shlex.join([sys.executable, *words])} {redirection}"
-    done = subprocess.run(["/bin/sh", "-c", line], env=environment(**more), capture_output=True, timeout=120)
+    done = subprocess.run(["/bin/sh", "-c", line.encode()], env=environment(**more), capture_output=True, timeout=120)
     assert done.returncode == 0 and b"\nanswer: " in done.stdout and b"Traceback" not in done.stderr
     assert rb"caf\xe9 \U0001f408" in done.stdout or "caf\u00e9 \U0001f408".encode() in done.stdout
 

@@ -113,7 +113,8 @@ def targets(target: str) -> tuple[str, ...]:
     """Return the commands that a target of the Makefile would run in an environment that is there."""
     words = ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", target]
     # The tests may themselves run below make, whose options are not meant here.
-    plainly = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    apart = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "OUT", "SAMPLE", "TESTS"}
+    plainly = {name: value for name, value in os.environ.items() if name not in apart}
     output = subprocess.run(words, cwd=ROOT, env=plainly, capture_output=True, text=True, check=True).stdout
     lines = re.sub(r" *\\\n\s*", " ", output).splitlines()
     plain = (re.sub(r"^(?:\w+=\S+ +)*", "", line).replace(".venv/bin/", "") for line in lines)

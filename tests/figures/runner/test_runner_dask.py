@@ -105,7 +105,7 @@ def test_scheduler_that_is_not_there_is_one_line() -> None:
 
 def test_scheduler_file_that_holds_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "scheduler.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"scheduler.json: no Dask scheduler answers there \(the file is not what"):
+    with pytest.raises(ValueError, match=r"scheduler.json: no Dask scheduler answers there \(the file is not one that"):
         on_cluster(str(tmp_path / "scheduler.json"))
 
 

@@ -91,7 +91,7 @@ def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
     _, out, _ = said_by([*words, "--data", str(tmp_path / "own.csv")], capsys)
     report = json.loads(out)
     assert (report["units"]["found"], report["units"]["computed"]) == (3, 3)
-    settings = json.loads((tmp_path / "commit-order" / "results.json").read_text())["settings"]
+    settings = json.loads((tmp_path / "commit-order" / "results.json").read_text("utf-8"))["settings"]
     assert (settings["data"], settings["prompts"]) == (str(tmp_path / "own.csv"), 2)
 
 
