@@ -87,7 +87,10 @@ def test_arguments_of_other_bytes_are_told_in_a_line(tmp_path: Path) -> None:
 def test_text_that_a_terminal_cannot_show_is_told_or_escaped(encoding: str) -> None:
     words = ["-m", "rws_theory", "crossings", "\u05e9🐈.npy", "[1,2]"]
     process = subprocess.run(
-        [os.fsencode(sys.executable), *map(str.encode, words)], env=environment(PYTHONIOENCODING=encoding), capture_output=True, timeout=120
+        [os.fsencode(sys.executable), *map(str.encode, words)],
+        env=environment(PYTHONIOENCODING=encoding),
+        capture_output=True,
+        timeout=120,
     )
     assert process.returncode == 2 and process.stderr.count(b"\n") == 1 and b"\\U0001f408" in process.stderr
 
