@@ -96,9 +96,9 @@ def differences(kept: NotebookNode, made: NotebookNode) -> list[str]:
     """Say which cells' outputs differ, and where first: those of a notebook kept from those of the same cells executed.
 
     Texts must be equal but for their numbers, which may differ by `TOLERANCE` relatively where one has a decimal point
-    or an exponent: whole numbers must be equal. Of an interactive page the words count, and how many numbers stand between
-    them: it draws what rounding does on the machine. Of a picture only its being there counts, and what a notebook does
-    not show, since it shows HTML, does not count.
+    or an exponent: whole numbers must be equal. Of an interactive page the words count, and how many numbers stand
+    between them: it draws what rounding does on the machine. Of a picture only its being there counts, and what a
+    notebook does not show, since it shows HTML, does not count.
     """
     changes = []
     for place, (old, new) in enumerate(zip(kept.cells, made.cells, strict=True)):
@@ -110,7 +110,7 @@ def differences(kept: NotebookNode, made: NotebookNode) -> list[str]:
             continue
         for (_, one), (_, other) in zip(ours, theirs, strict=True):
             if one.startswith("<iframe"):
-                one, other = (_DRAWN.sub("#", text) for text in (one, other))  # noqa: PLW2901
+                one, other = (_DRAWN.sub("#", text) for text in (one, other))
             if (parting := _parting(one, other)) is not None:
                 old_text, new_text = (_around(text, at) for text, at in zip((one, other), parting, strict=True))
                 changes.append(f"cell {place}: kept {old_text!r}, executed {new_text!r}")

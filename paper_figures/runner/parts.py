@@ -97,7 +97,7 @@ def _read_part(path: Path, *_state: int) -> ResultsPart:
         raise ValueError(f"{path}: a Parquet file, but not a part of unit results")
     try:
         units = tuple(parse_json(metadata[_KEY]))
-        if not all(isinstance(name, str) for name in units) or (len(table) and not _COLUMNS <= {*table.column_names}):
+        if not all(isinstance(name, str) for name in units) or (len(table) and not {*table.column_names} >= _COLUMNS):
             raise ValueError("names of units, and the columns of each row's, are needed")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: it does not say which units it holds") from error
