@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from paper_figures.runner.parts import write_part
+from paper_figures.runner.parts import part_name, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_results, read_unit_rows
 from paper_figures.runner.units import Unit
 
@@ -37,6 +38,16 @@ def test_a_file_that_may_never_end_is_named_and_not_read(tmp_path: Path, name: s
         warnings.simplefilter("error")
         read_unit_rows(tmp_path)
         read_failures(tmp_path)
+
+
+@pytest.mark.parametrize("column", ["strategy", "history", "judges", "unit_fields"])
+def test_a_part_without_a_column_of_its_units_is_named_and_left_out(tmp_path: Path, column: str) -> None:
+    whole, cut = [unit({"name": "temperature", "scale": c}) for c in (2.0, 3.0)]
+    folder = stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}])) / "study" / "units-abc"
+    path = folder / part_name(["study1"])
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns([column]), path)
+    with pytest.warns(ResultsWarning, match=rf"{path.name}: it does not say which units it holds$"):
+        assert read_results(tmp_path).answers["text"].tolist() == ["so"]
 
 
 @pytest.mark.parametrize("label", ["reward_scale", "number", "at"])
