@@ -111,7 +111,7 @@ def _cut(columns: Cells, width: int) -> Cells:
     """Return the columns with texts cut short, the longest first, as far as they must and may be."""
     columns = dict(columns)
     while (over := _width(columns) - width) > 0:
-        texts = {name: max(map(len, cells)) for name, cells in columns.items() if _is_text(cells)}
+        texts = {name: max(map(len, cells)) for name, cells in columns.items() if _is_text(cells, width)}
         name = max(texts, key=lambda name: texts[name], default="")
         if texts.get(name, 0) <= _LEAST:
             break
@@ -121,9 +121,10 @@ def _cut(columns: Cells, width: int) -> Cells:
     return columns
 
 
-def _is_text(cells: Sequence[str]) -> bool:
-    """Return whether cells are words rather than numbers with their intervals."""
-    return sum(map(str.isalpha, "".join(cells))) > sum(map(len, cells)) / 2
+def _is_text(cells: Sequence[str], width: int) -> bool:
+    """Return whether cells are words, or wider than half a line, rather than numbers with their intervals."""
+    letters = sum(map(str.isalpha, "".join(cells)))
+    return letters > sum(map(len, cells)) / 2 or max(map(len, cells)) > width // 2
 
 
 def _keys(columns: Cells, width: int) -> list[str]:

@@ -26,6 +26,11 @@ def test_no_line_is_longer_than_the_width(data: st.DataObject, width: int) -> No
     assert all(len(line) <= width for line in lines), lines
 
 
+def test_signs_that_are_escaped_are_cut_as_words_are() -> None:
+    lines = fitted([{"aa": "0000" + 7 * "\x1b", "aaa a a": 0}], 40).splitlines()
+    assert max(map(len, lines)) <= 40 and "\x1b" not in "".join(lines)
+
+
 def test_headers_are_broken_again_where_their_cells_were_cut() -> None:
     names = ("a aaaaaa aaaaaa aaaaaaa", "aaaaaa_aaaaaaaaa")
     lines = fitted([dict.fromkeys(names, "word " * 30), dict.fromkeys(names, "other " * 30)], 40).splitlines()
