@@ -44,7 +44,6 @@ PLAN: dict[str, str] = {
     "examples": f"--prompts 4 --validation 4 {_SMALL}",
     "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws constant",
     "scale-path": "--prompts 2",
-    "regimes": "--prompts 8 --pairs-per-step 2 --random-pairs 500",
     "locality": "--prompts 8 --localities 1 0.5 0",
     "frequency": f"--prompts 6 --timing-prompts 2 --repetitions 2 {_TIMED_SMALL}",
     "overhead": f"--prompts 2 --repetitions 2 {_TIMED_SMALL}",

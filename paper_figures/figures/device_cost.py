@@ -1,16 +1,13 @@
-"""What guidance costs on the hardware: the printed seconds beside an A100's limits, and what was measured on devices.
+"""What guidance costs on the hardware: the printed seconds beside the least that an A100 needs for the same work.
 
-Shows: the printed seconds, divided into the least time of their operations and bytes and the rest; the increase over
-the default by how often the reward is asked, as printed, at the least times, and on each device; operations and bytes
-by part of a step; Tables 11 and 12, goals, ways and kernels of every measurement.
-Inputs: measurements in paper_figures/measured/ and below RUNS/bench, made by `python -m rws_decode bench --shape NAME
---out FILE`. Without any, arithmetic alone is shown. Run time: five seconds, mostly imports.
+Shows: the printed seconds, divided into the least time of their operations and bytes and the rest; the operations and
+bytes by part of a step. All of it is arithmetic.
+Inputs: none. Run time: five seconds, mostly imports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +16,16 @@ from matplotlib.patches import Patch
 
 from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.figures.parts.device_cost_arithmetic import arithmetic_tables, assumed, of_8b
-from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, PROMPTS, Least, least
-from paper_figures.figures.parts.device_cost_measured import called, measured_tables
-from paper_figures.figures.parts.device_cost_sentences import arithmetic_lines, headline, measured_lines
-from paper_figures.measured import FOLDER, Measurement, read_measured
+from paper_figures.exhibits.style import LINES, figure, panel_title
+from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, PROMPTS, Least, least, weights_mib
 from paper_figures.table import Table
-from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY, VERMILION
+from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
 
-__all__ = ["DeviceCost", "compute", "draw_every", "draw_seconds", "exhibit", "tables"]
+__all__ = ["COMMAND", "conclusions", "draw", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ()
-_HERE = "bench"  # below the runs
+COMMAND = "python -m rws_decode bench --shape llada-8b --device cuda --out FILE"
 
 # What a printed time is made of: its words, colour and hatch.
 _PARTS = {
@@ -44,52 +37,30 @@ _PARTS = {
 }
 
 
-@dataclass(frozen=True)
-class DeviceCost:
-    """least: the paper's setting by tokens of prompt (`PROMPTS`); measured: every file; inputs: those below RUNS."""
+def of_8b() -> list[str]:
+    """Return the reward models whose shape the arithmetic uses: Llama 3 and 3.1 of 8B.
 
-    least: Mapping[int, Least]
-    measured: Sequence[Measurement]
-    inputs: tuple[str, ...]
-
-    @property
-    def assumed(self) -> Least:
-        """Return the least after a prompt as long as the bench's."""
-        return self.least[ASSUMED_PROMPT]
-
-
-def compute(runs: Path, folder: Path = FOLDER) -> DeviceCost:
-    """Do the arithmetic, and read the measurements in `folder` and below `runs`.
-
-    ValueError, in one line that names the file, for one that is no measurement.
+    >>> of_8b()
+    ['Skywork', 'LlamaOB', 'QRM']
     """
-    of_runs = read_measured(runs / _HERE, _HERE)
-    return DeviceCost(
-        {prompt: least(prompt) for prompt in PROMPTS},
-        (*read_measured(folder), *of_runs),
-        tuple(measurement.name for measurement in of_runs),
-    )
+    return [row["model"] for row in printed_in("table9_reward_models")["rows"] if row["size"] == "8B"]
 
 
-def printed_parts(data: DeviceCost) -> dict[str, dict[str, float]]:
-    """Return "default" and each reward model -> what its printed seconds are made of, as `_PARTS` calls the parts.
-
-    The reward's least time is known for those of 8B, which are built as Llama-3.1-8B is.
-    """
-    table, floor = printed_in("table11_overhead"), data.assumed
+def printed_parts(floor: Least) -> dict[str, dict[str, float]]:
+    """Return "default" and each reward model -> what its printed seconds are made of, as `_PARTS` calls the parts."""
+    table, known = printed_in("table11_overhead"), of_8b()
     base = {"default": floor.default_seconds, "default_rest": table["default_seconds"] - floor.default_seconds}
     rows = {"default": base}
     for row in table["rows"]:
         extra = row["seconds"] - table["default_seconds"]
-        computed = row["model"] in of_8b()
         added = {"reward": floor.reward_seconds, "reward_rest": extra - floor.reward_seconds}
-        rows[row["model"]] = base | (added if computed else {"extra": extra})
+        rows[row["model"]] = base | (added if row["model"] in known else {"extra": extra})
     return rows
 
 
-def draw_seconds(data: DeviceCost) -> Figure:
+def draw(floor: Least) -> Figure:
     """Draw the printed seconds as bars, parted into least time and the rest."""
-    bars = printed_parts(data)
+    bars = printed_parts(floor)
     picture = figure(6.6, 1.0 + height_of(list(bars), 1))
     axes = picture.subplots()
     for row, parts in enumerate(bars.values()):
@@ -114,107 +85,127 @@ def draw_seconds(data: DeviceCost) -> Figure:
     return picture
 
 
-def draw_every(data: DeviceCost) -> Figure:
-    """Draw the increase over the default by how often the reward is asked: printed, at least times, on each device."""
-    series = _increases(data)
-    distances = sorted({every for values in series.values() for every in values})
-    picture = figure(6.6, 3.6)
-    axes = picture.subplots()
-    for name, values in series.items():
-        x = [distances.index(every) for every in values]
-        axes.plot(x, list(values.values()), label=name, **_look(name, list(series)))
-    axes.axhline(0, color=GREY, linewidth=1.0)
-    axes.set_xticks(
-        range(len(distances)), ["every\nstep" if every == 1 else f"every {every}\nsteps" for every in distances]
-    )
-    axes.set_xlim(-0.4, len(distances) - 0.6)
-    axes.set_xlabel("when the reward is asked")
-    axes.set_ylabel("increase over the default  [%]")
-    panel_title(axes, "Time over the default's")
-    joint_legend(picture, 2)
-    return picture
+def tables(floor: Least) -> tuple[Table, ...]:
+    """Return the printed seconds beside the least ones, and the parts of a step."""
+    return (_printed(floor), _steps(floor))
 
 
-_AS_PRINTED, _AT_LEAST = "as printed", f"both at an {A100.name}'s least time"
-_DEVICES = (VERMILION, GREEN, PURPLE, SKY, AMBER)
-
-
-def _increases(data: DeviceCost) -> dict[str, dict[int, float]]:
-    """Return series -> steps from one call of the reward to the next -> increase in percent."""
-    printed = {row["every"]: row["increase"] for row in printed_in("table12_frequency")["rows"]}
-    at_least = {every: data.assumed.increase(every) for every in data.assumed.rws_seconds}
-    series = {_AS_PRINTED: printed, _AT_LEAST: at_least}
-    for name, measurement in called(data.measured).items():
-        ours = {row["every"]: row["increase"] for row in measurement.rows("frequency") if row["every"] is not None}
-        ours = {every: ours[every] for every in sorted(ours) if ours[every] is not None}
-        naive = [row for row in measurement.rows("overhead") if row["of"] == "naive"]
-        series |= {f"{name}: ours": ours} if ours else {}
-        series |= {f"{name}: naive loop": {1: naive[0]["increase"]}} if naive else {}
-    return series
-
-
-def _look(name: str, names: Sequence[str]) -> dict[str, Any]:
-    if name == _AS_PRINTED:
-        return {"color": PRINTED, "marker": "s", "markerfacecolor": "white", "linestyle": (0, (1, 1.5))}
-    if name == _AT_LEAST:
-        return {"color": BLUE, "marker": "D", "markersize": 4, "linestyle": (0, (5, 2)), "linewidth": 1.2}
-    devices = list(dict.fromkeys(label.rpartition(": ")[0] for label in names[2:]))
-    color = _DEVICES[devices.index(name.rpartition(": ")[0]) % len(_DEVICES)]
-    if name.endswith("naive loop"):
-        return {"color": color, "marker": "X", "markersize": 7, "linestyle": "none"}
-    return {"color": color, "marker": "o", "linestyle": "solid"}
-
-
-def tables(data: DeviceCost) -> tuple[Table, ...]:
-    """Return the arithmetic's tables, then those of what was measured."""
-    return (*arithmetic_tables(data.least), *measured_tables(data.measured))
-
-
-def exhibit(runs: Path, folder: Path = FOLDER) -> Exhibit:
-    """Return pictures and tables of the arithmetic, and of the measurements in `folder` and below `runs`."""
-    data = compute(runs, folder)
-    table, series = printed_in("table11_overhead"), _increases(data)
-    parted = (
-        f"Seconds per answer as printed in {table['where']}. Least time: that of the operations and bytes of the same "
-        f"decode at the limits of an {A100.name}; arithmetic, not a measurement. {assumed()}"
-    )
-    whole = [f"{name}: {sum(parts.values()):.1f} seconds." for name, parts in printed_parts(data).items()]
-    least_words = (
-        f"Of the default's, {data.assumed.default_seconds:.2f} seconds are its least time; of the reward's, for models "
-        f"of 8B, {data.assumed.reward_seconds:.2f}."
-    )
-    devices = "; ".join(called(data.measured)) or "no device was measured"
-    by_every = (
-        f"Increase in time over the default. Hollow: as printed in {printed_in('table12_frequency')['where']}, a "
-        "mean over the six reward models. Dashed: where the default and RWS both take their least time, for a reward "
-        f"of 8B (arithmetic). Measured: {devices}. Ours asks at each of these steps; the naive loop is compared with "
-        "the plain loop, its own default. Times of different hardware cannot be compared; these are ratios."
-    )
-    listed = [
-        f"{name}: {', '.join(f'{value:+.1f} at {every}' for every, value in values.items())}."
-        for name, values in series.items()
+def _printed(floor: Least) -> Table:
+    table = printed_in("table11_overhead")
+    base, known = table["default_seconds"], of_8b()
+    rows: list[dict[str, Any]] = [
+        {"method": "default", "paper: seconds": base, "least seconds": floor.default_seconds}
+        | {"over the least": base / floor.default_seconds, "paper: increase, %": None, "increase at its least, %": None}
     ]
+    for row in table["rows"]:
+        extra = row["seconds"] - base
+        added = floor.reward_seconds if row["model"] in known else None
+        rows.append(
+            {"method": f"RWS, {row['model']}", "paper: seconds": row["seconds"], "least seconds": added}
+            | {"over the least": None if added is None else extra / added}
+            | {"paper: increase, %": 100 * extra / base}
+            | {"increase at its least, %": 100 * extra / floor.default_seconds}
+        )
+    caption = (
+        f"Seconds: {table['where']}, {table['task']}. By arithmetic, not measured: the default's least time; for RWS, "
+        "the least that a reward read anew at every step adds to it; how many times that the printed (extra) seconds "
+        f"are; and the increase of the same extra seconds over a default at its least time. {_assumed()} The reward's "
+        "shape is known here for those of 8B alone."
+    )
+    return Table("device_cost_printed", rows, [{name: _text(name, row[name]) for name in row} for row in rows], caption)
+
+
+def _steps(floor: Least) -> Table:
+    numbers = {"Gflop": "gigaflop", "MB": "megabytes", "ms": "ms", "bound by": "bound"}
+    default = {part["part"]: part for part in floor.default}
+    rows: list[dict[str, Any]] = []
+    for part in floor.rws:
+        row: dict[str, Any] = {"part": part["part"]}
+        for name, of in (("default", default.get(part["part"])), ("RWS", part)):
+            row |= {f"{name}: {label}": None if of is None else of[key] for label, key in numbers.items()}
+        rows.append(row)
+    whole = [name for name in rows[0] if name != "part" and not name.endswith("bound by")]
+    total = {name: sum(row[name] or 0.0 for row in rows) if name in whole else None for name in rows[0]}
+    rows.append(total | {"part": "all"})
+    caption = (
+        f"The least work of a step, means over the steps, and its least time on an {A100.name}: each part takes the "
+        "longer of its operations and its bytes at the device's limits. RWS asks at every step, and the reward model "
+        "reads prompt and answer anew. Arithmetic, nothing measured."
+    )
+    return Table("device_cost_steps", rows, [{name: _text(name, row[name]) for name in row} for row in rows], caption)
+
+
+def _text(column: str, value: Any) -> str | None:
+    """Return a number to the digits that its column is known to, seconds as printed."""
+    if value is None or isinstance(value, str):
+        return value
+    if "%" in column:
+        return f"{value:+.1f}"
+    if column.endswith("seconds"):
+        return f"{value:.{printed_in('table11_overhead')['decimals']}f}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
+
+
+def _assumed() -> str:
+    setting = printed_in("setting")
+    return (
+        f"Assumed: the shapes of LLaDA-8B and Llama-3.1-8B, two bytes a weight, {ASSUMED_PROMPT} tokens of "
+        f"prompt, {setting['length']} tokens in {setting['steps']} steps, blocks of {setting['block']}, batch 1; "
+        f"{A100.rate / 1e12:g} TFLOP/s and {A100.bandwidth / 1e9:,g} GB/s ({A100.where}), which no program reaches."
+    )
+
+
+def conclusions(by_prompt: Mapping[int, Least]) -> tuple[str, ...]:
+    """Return what follows from operations, bytes and the printed seconds."""
+    floor, table = by_prompt[ASSUMED_PROMPT], printed_in("table11_overhead")
+    base = table["default_seconds"]
+    extra = {row["model"]: row["seconds"] - base for row in table["rows"]}
+    mib = {row["model"]: row["memory_mib"] for row in table["rows"]}
+    printed = [100 * seconds / base for seconds in extra.values()]
+    over = sorted(extra[name] / floor.reward_seconds for name in of_8b())
+    at_least = sorted(100 * seconds / floor.default_seconds for seconds in extra.values())
+    times = [base / each.default_seconds for each in by_prompt.values()]
+    asked = [row["every"] for row in printed_in("table12_frequency")["rows"] if row["every"] > 1]
+    less, most = min(extra, key=lambda name: mib[name]), max(of_8b(), key=lambda name: mib[name])
+    predictor, reward = weights_mib()
+    wide = (2 * predictor + mib[most]) * 2**20 / 1e9
+    return (
+        f"A reward of 8B, read anew at every step, costs {floor.increase(1):+.0f} % where all runs at an {A100.name}'s "
+        f"limits (arithmetic); the printed {min(printed):+.1f} to {max(printed):+.1f} % are of a default that takes "
+        f"{base / floor.default_seconds:.1f} times its least time. Here no decode of that scale is measured on a GPU.",
+        f"It has as many operations as the predictor: {floor.more_operations:+.0f} % in all. Asked more rarely it "
+        f"costs {', '.join(f'{floor.increase(every):.0f} % at every {every} steps' for every in asked)}.",
+        f"The seconds that a reward of 8B adds are {over[0]:.1f} to {over[-1]:.1f} times its least time. Over a "
+        f"default at its least time the same extra seconds would be {at_least[0]:+.0f} to {at_least[-1]:+.0f} %.",
+        f"The prompts' length is not printed: with {min(by_prompt)} to {max(by_prompt)} tokens the default takes "
+        f"{max(times):.1f} to {min(times):.1f} times its least time. Nothing in the paper says where the rest of the "
+        "time goes.",
+        f"The precision is not printed, and two bytes a weight assumed: the memory added by {most}, {mib[most]:,} MiB, "
+        f"fits two for the reward's ({reward:,.0f} MiB); with four for the predictor's, both would take {wide:.0f} GB "
+        f"of a card of {printed_in('setting')['hardware_gb']}. Fewer would make the least time no longer.",
+        f"The printed seconds do not go in step with the reward's size: {less} adds {mib[less] / mib[most]:.2f} of "
+        f"{most}'s memory and {extra[less] / extra[most]:.2f} of its seconds.",
+        f"This measures the compact decoder at that scale on a GPU: {COMMAND}.",
+    )
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the printed seconds, parted, and the tables of the arithmetic."""
+    by_prompt = {prompt: least(prompt) for prompt in PROMPTS}
+    floor = by_prompt[ASSUMED_PROMPT]
+    caption = (
+        f"Seconds per answer as printed in {printed_in('table11_overhead')['where']}. Least time: that of the "
+        f"operations and bytes of the same decode at the limits of an {A100.name}; arithmetic, not a measurement. "
+        f"{_assumed()}"
+    )
+    whole = " ".join(f"{name}: {sum(parts.values()):.1f} seconds." for name, parts in printed_parts(floor).items())
+    alt = (
+        f"Stacked bars of the printed seconds. {whole} Of the default's, {floor.default_seconds:.2f} seconds are its "
+        f"least time; of the reward's, for models of 8B, {floor.reward_seconds:.2f}."
+    )
     return Exhibit(
         "What guidance costs on the hardware",
-        (
-            Picture(
-                "device_cost",
-                draw_seconds(data),
-                parted,
-                f"Stacked bars of the printed seconds. {' '.join(whole)} {least_words}",
-            ),
-            Picture(
-                "device_cost_every",
-                draw_every(data),
-                by_every,
-                f"Lines of the increase in percent against the steps between calls. {' '.join(listed)}",
-            ),
-        ),
-        tables(data),
-        conclusions=(
-            headline(data.assumed, data.measured),
-            *arithmetic_lines(data.least, of_8b()),
-            *measured_lines(data.measured),
-        ),
-        inputs=data.inputs,
+        (Picture("device_cost", draw(floor), caption, alt),),
+        tables(floor),
+        conclusions=conclusions(by_prompt),
     )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from paper_figures.data.loaders import HumanEvalProblem
 from paper_figures.sandbox.bubblewrap import Limits
 from paper_figures.sandbox.run import Execution, execute
-from paper_figures.statistics.pass_at_k import pass_at_k
 
-__all__ = ["check_canonical", "check_completion", "mean_pass_at_k"]
+__all__ = ["check_canonical", "check_completion"]
 
 
 def check_completion(
@@ -62,16 +61,3 @@ def check_canonical(
             results.append((problem, run))
             advance(1)
     return results
-
-
-def mean_pass_at_k(passed: Sequence[Sequence[bool]], k: int) -> float:
-    """Return pass@k averaged over problems; passed: for each problem, whether each of its n >= k samples passed.
-
-    ValueError where there is no problem, or one with fewer than k samples.
-
-    >>> mean_pass_at_k([[True, False], [False, False]], 1)
-    0.25
-    """
-    if not passed:
-        raise ValueError("passed is empty: at least one problem is needed")
-    return sum(pass_at_k(len(samples), sum(map(bool, samples)), k) for samples in passed) / len(passed)

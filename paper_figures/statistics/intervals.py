@@ -1,12 +1,10 @@
 """Compute a mean or share with an interval around it.
 
-A mean gets a bootstrap interval. A share gets Wilson's interval, an exact one, or one for clusters.
+A mean gets a bootstrap interval. A share gets Wilson's interval or an exact one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import expm1, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +14,7 @@ from scipy import stats
 __all__ = [
     "Interval",
     "bootstrap_interval",
-    "clustered_share",
     "exact_share",
-    "none_of_n",
     "paired_bootstrap_interval",
     "percentile_interval",
     "share_interval",
@@ -106,48 +102,6 @@ def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
     """
     ends = stats.binomtest(successes, total).proportion_ci(level, method="exact")
     return Interval(successes / total, float(ends.low), float(ends.high))
-
-
-def none_of_n(n: int, level: float = 0.95) -> float:
-    """Return the largest share that is still plausible if none of n independent draws showed what was looked for.
-
-    It is the exact one-sided upper bound 1 - (1 - level)^(1/n). At level 0.95 it is about 3 / n, the rule of three
-    (Hanley and Lippman-Hand 1983), which is never less than it. ValueError is raised unless n >= 1 and 0 < level < 1.
-
-    >>> round(none_of_n(400), 4), 3 / 400
-    (0.0075, 0.0075)
-    """
-    if n < 1 or not 0 < level < 1:
-        raise ValueError(f"n is {n} and level {level}: n >= 1 draws and a level in (0, 1) are needed")
-    return -expm1(log1p(-level) / n)
-
-
-def clustered_share(
-    successes: Sequence[int],
-    totals: Sequence[int],
-    rng: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = 9999,
-) -> Interval:
-    """Return the pooled share of successes in clusters, with an interval that resamples whole clusters.
-
-    It is the percentile bootstrap interval. If the share is 0 or 1, that has no width, and the exact interval of as
-    many draws as clusters replaces it. With one cluster the interval is 0 to 1. `successes` and `totals` are those of
-    each cluster, totals >= 1. ValueError is raised for no clusters, and for other counts.
-
-    >>> [round(number, 3) for number in clustered_share([0, 0, 0], [8, 8, 8], np.random.default_rng(0))]
-    [0.0, 0.0, 0.708]
-    """
-    s, t = np.asarray(successes), np.asarray(totals)
-    if s.ndim != 1 or s.shape != t.shape or not s.size or not ((s >= 0) & (s <= t) & (t >= 1)).all():
-        raise ValueError(f"successes is {successes!r}, totals {totals!r}: counts of at least one cluster are needed")
-    share = float(s.sum() / t.sum())
-    if s.size == 1:
-        return Interval(share, 0.0, 1.0)
-    if share in (0.0, 1.0):
-        return exact_share(int(share) * s.size, s.size, level)
-    picked = rng.integers(s.size, size=(resamples, s.size))
-    return percentile_interval(share, s[picked].sum(axis=1) / t[picked].sum(axis=1), level)
 
 
 def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ def mean_interval(
       the range of the values.
     - "studentised" (bootstrap-t; Efron 1979) is mean - t s / sqrt(n), with t the quantiles of (m* - mean) sqrt(n) / s*
       over resamples with mean m* and standard deviation s*. It is wider, and covers skewed values better below about
-      100 draws (`paper_figures.statistics.coverage`). Where many resamples have s* = 0, an end can be infinite.
+      100 draws (`tests/support/interval_coverage.py`). Where many resamples have s* = 0, an end can be infinite.
 
     `values` are finite independent draws, shape (n,), n >= 1. If all are equal but for rounding, both are undefined and
     :func:`equal_values_interval` replaces them. That one uses `bounds`, the least and the greatest value that a draw

@@ -44,9 +44,6 @@ STUDIES: dict[str, Study] = {
     "scale-path": Study(
         "paper_figures.studies.scale_path", "every answer on the axes of c and s_R, scored, and where RWS walks"
     ),
-    "regimes": Study(
-        "paper_figures.studies.regimes", "Theorem 1's cases, and the true crossings, of random and real pairs"
-    ),
     "locality": Study(
         "paper_figures.studies.locality", "RWS in a world whose words stand from left to right, or at random positions"
     ),

@@ -1,4 +1,4 @@
-"""Tables 11 and 12 and the reward calls saved: counts and times are those of the results, beside the printed ones."""
+"""Tables 11 and 12: counts and times are those of the results, beside the printed ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pytest
 from handmade_runs import Row, assert_made_whole, assert_whole, summary_row, write_run
 
 from paper_figures.exhibits.style import styled
-from paper_figures.figures import calls_saved
 from paper_figures.tables import table11_overhead, table12_frequency
 from rws_theory.printed import printed_in
 
-MODULES = (table11_overhead, table12_frequency, calls_saved)
+MODULES = (table11_overhead, table12_frequency)
 
 
 @pytest.fixture(autouse=True)
@@ -46,54 +45,6 @@ def _overhead(runs: Path, **changed: Any) -> Path:
         ]
     memory = [{"guide": guide, "measured_on": "here", "reward_mib": 8.0, "added_mib": None} for guide in ("grm",)]
     return write_run(runs, "overhead", {"overhead": rows, "memory": memory})
-
-
-def test_calls_are_parted_by_what_leaves_them_out(tmp_path: Path) -> None:
-    data = calls_saved.compute(_overhead(tmp_path))
-    counts = {(count.name, count.savings): count for count in data.counts}
-    assert [count.savings for count in data.counts] == ["nothing", "usual", "everything"] * 2
-    for name in ("second", "GRM"):
-        nothing, usual, everything = (counts[name, savings] for savings in calls_saved.SAVINGS)
-        assert {count.naive for count in (nothing, usual, everything)} == {8.0}
-        assert (usual.asked, usual.reused, usual.needless, usual.ended) == (6.0, 2.0, 0.0, 0.0)
-        assert (everything.asked, everything.reused, everything.needless, everything.ended) == (2.0, 0.0, 5.0, 1.0)
-        assert (nothing.left_out, everything.left_out) == (0.0, 0.75)
-
-
-def test_bars_are_as_long_as_the_calls_and_say_the_interval(tmp_path: Path) -> None:
-    data = calls_saved.compute(_overhead(tmp_path))
-    (axes,) = calls_saved.draw(data).axes
-    ends = [max(count.naive, count.high or 0.0) for count in data.counts]
-    assert [text.xy[0] for text in axes.texts] == ends, "numbers stand beside the bars, on no hatch and no interval"
-    bars = sorted((bar.get_y(), bar.get_x(), bar.get_width()) for group in axes.containers[:] for bar in _bars(group))
-    totals: dict[float, float] = {}
-    for y, start, width in bars:
-        assert start == totals.get(y, 0.0)
-        totals[y] = start + width
-    assert list(totals.values()) == [8.0] * 6
-    spans = [count.lines[2][0].get_segments()[0][:, 0].tolist() for count in axes.containers if hasattr(count, "lines")]
-    assert spans[1] == [5.5, 6.5] and len(spans) == 6
-
-
-def _bars(group: Any) -> Any:
-    return getattr(group, "patches", ()) or ()
-
-
-def test_a_text_that_changes_is_told(tmp_path: Path) -> None:
-    lines = calls_saved.exhibit(_overhead(tmp_path)).conclusions
-    assert lines[0] == (
-        "Reward calls per answer with usual savings, and the share left out: second 6 of 8 (25%); GRM 6 of 8 (25%)."
-    )
-    assert lines[-1] == "The text is the same with each of them, on 2 prompts."
-    changed = calls_saved.exhibit(_overhead(tmp_path / "changed", same_text=0.5)).conclusions[-1]
-    assert changed.startswith("The text differs on some prompt with second, all savings; GRM, all savings")
-
-
-def test_results_without_an_interval_of_calls_are_drawn(tmp_path: Path) -> None:
-    row = _timed("second", "rws", "usual", 6.0, 2.0, 30.0)
-    rows = [{name: value for name, value in row.items() if not name.startswith("reward_calls_")}]
-    rows[0]["reward_calls_saved"] = 2.0
-    assert_whole(calls_saved.exhibit(write_run(tmp_path, "overhead", {"overhead": rows})))
 
 
 def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path) -> None:

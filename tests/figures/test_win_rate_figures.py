@@ -1,4 +1,4 @@
-"""Tables 1 and 5, Figure 5 and cross-judging: measured and printed numbers reach cells, marks and sentences."""
+"""Tables 1 and 5 and Figure 5: measured and printed numbers reach cells, marks and sentences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from paper_figures.exhibits.findings import shows_nothing, tally
 from paper_figures.exhibits.names import guide_names
 from paper_figures.exhibits.runs import read_run, setting
 from paper_figures.exhibits.style import styled
-from paper_figures.figures import cross_judging, fig5_mean_win_rate
+from paper_figures.figures import fig5_mean_win_rate
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.studies.reward_bench import tables
 from paper_figures.tables import table1_win_rate, table5_god_quintiles
@@ -31,7 +31,7 @@ from paper_figures.tables.parts.table5_fifths import fifths_tables
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
-MODULES = (table1_win_rate, fig5_mean_win_rate, table5_god_quintiles, cross_judging)
+MODULES = (table1_win_rate, fig5_mean_win_rate, table5_god_quintiles)
 GUIDES = {"grm": 2.0, "mini": 4.0}
 JUDGES = (*GUIDES, "third")
 METHODS = ("default", "rws", "constant", "shuffled")
@@ -335,54 +335,6 @@ def test_table_5_says_what_trend_and_equal_god_show(changed: Callable[[Change], 
     start = "At equal GOD, RWS minus a constant factor of equal mean, net"
     (line,) = (line for line in lines if line.startswith(start))
     assert line.endswith("higher for the one guide that can be compared (GRM: +30 [+10, +50], p 0.02).")
-
-
-def test_the_matrices_hold_every_guide_by_every_judge(results: dict[str, Any], runs: Path) -> None:
-    data = cross_judging.compute(runs)
-    assert list(data.judges) == [*GUIDES, "third"] and [*data.cells] == [*cross_judging.PANELS]
-    for (key, judge), cell in data.cells["rws"].items():
-        match = {"guide": key[0], "judge": judge, "measure": "net"}
-        row = _row(results, "cross_judging", method="rws", **match)
-        assert (cell.value, cell.low) == (100 * row["mean"], 100 * row["low"])
-        assert cell.p == _row(results, "cross_judging", method="default", **match)["p_holm"]
-        constant = _row(results, "cross_judging", method="constant", **match)
-        assert data.cells["rws-constant"][key, judge].value == pytest.approx(-100 * constant["difference"])
-        assert data.cells["constant"][key, judge].p is None
-    assert len(data.of("rws", by_guide=True)) == 2 and len(data.of("rws", by_guide=False)) == 4
-    panels = [axes for axes in cross_judging.draw(data).axes if axes.images]
-    for axes, (panel, cells) in zip(panels, data.cells.items(), strict=True):
-        texts = [text.get_text() for text in axes.texts]
-        assert texts == [cross_judging.cell_text(panel, cell) for cell in cells.values()]
-        assert [(patch.get_x(), patch.get_y()) for patch in axes.patches] == [(-0.48, -0.46), (0.52, 0.54)]
-    assert cross_judging.table(data).rows[0]["own"] is True
-
-
-def test_self_judging_is_seen_as_such(runs: Path) -> None:
-    first, second, *rest = cross_judging.exhibit(runs).conclusions
-    assert "by its own guide, above zero for 1 of 2 cells, below zero for 1" in first
-    assert "by other reward models, shown neither above nor below zero for any of 4 cells" in first
-    assert second.startswith("Who judges: RWS has a mean net of ") and "the constant of equal mean" in second
-    assert any("GRM by GRM: +" in line for line in rest)
-
-
-def test_a_run_without_the_constant_has_one_matrix(changed: Callable[[Change], Path]) -> None:
-    def without(tables: dict[str, list[dict[str, Any]]]) -> None:
-        for name, rows in tables.items():
-            rows[:] = [row for row in rows if "constant" not in (row.get("method"), row.get("control"))]
-            assert rows, name
-
-    folder = changed(without)
-    exhibit = cross_judging.exhibit(folder)
-    assert sum(bool(axes.images) for axes in exhibit.pictures[0].figure.axes) == 1
-    for module in MODULES:
-        assert not any("constant factor" in line for line in module.exhibit(folder).conclusions)
-
-
-def test_a_cell_marks_what_is_left_after_correction() -> None:
-    cell = Difference("a by b", 12.0, 5.0, 20.0, 0.01)
-    assert "*" in cross_judging.cell_text("rws", cell) and "*" not in cross_judging.cell_text("constant", cell)
-    assert "*" not in cross_judging.cell_text("rws", Difference("a by b", 12.0, 5.0, 20.0, 0.06))
-    assert cross_judging.cell_text("rws", Difference("a", -0.2, -4.6, 4.6, 1.0)) == "0\n[-5, +5]"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])

@@ -673,7 +673,6 @@ COMMANDS: dict[str, str] = {
     f"{REACH} --scale-min nan": "scale",
     f"{REACH} --budget 0": "budget",
     "paper_figures experiment scale-path --out out --prompts -1": "--prompts is -1: at least 0 is needed",
-    "paper_figures experiment regimes --out out --prompts -1": "--prompts is -1: at least 0 is needed",
     "paper_figures experiment commit-order --out out --examples -1": "examples",
 }
 

@@ -33,7 +33,6 @@ TINY = {
     "examples": _GIVEN,
     "precision": f"--prompts 2 --scales 1 8 {_SHAPE}",
     "scale-path": f"--prompts 1 --reward-scale 2 8 {_SHAPE}",
-    "regimes": f"--prompts 2 --pairs-per-step 2 --random-pairs 20 --dimensions 3 8 {_SHAPE}",
     "locality": f"--prompts 2 --localities 1 0 {_SHAPE}",
     "frequency": f"--prompts 2 --reward-scale 8 {_METHODS} --timing-prompts 1 --repetitions 1",
     "overhead": f"--prompts 2 --reward-scale 8 {_METHODS} --repetitions 1",

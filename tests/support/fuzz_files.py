@@ -422,29 +422,6 @@ def _read_results(folder: Path) -> None:
     run_facts(folder, "reward-bench")
 
 
-def _make_measured(folder: Path) -> None:
-    from device_files import as_on_gpu, measured_here
-
-    folder.mkdir()
-    (folder / "device.json").write_text(json.dumps(as_on_gpu(measured_here())))
-
-
-def _read_measured(folder: Path) -> None:
-    from matplotlib import pyplot
-
-    from paper_figures.figures import device_cost
-    from paper_figures.table import to_csv, to_latex, to_markdown
-
-    try:
-        exhibit = device_cost.exhibit(folder / "none", folder)
-        for table in exhibit.tables:
-            to_csv(table.rows), to_markdown(table.shown), to_latex(table)
-        for picture in exhibit.pictures:
-            picture.figure.draw_without_rendering()
-    finally:
-        pyplot.close("all")
-
-
 def _make_rows(folder: Path) -> None:
     folder.mkdir()
     rows = [{"question_id": number, "category": "c", "turns": [f"q {number}", "?"]} for number in range(4)]
@@ -528,7 +505,6 @@ TARGETS: dict[str, Target] = {
     },
     "units": Target(_make_units, ("study/last_run.json",), _read_units),
     "results": Target(_make_results, ("reward-bench/results.json",), _read_results),
-    "measured": Target(_make_measured, ("device.json",), _read_measured),
     "rows": Target(_make_rows, ("question.jsonl", "bench.json", "bench.parquet"), _read_rows, ("row ",)),
     "config": Target(_make_config, ("rws_generation_config.json",), _read_config),
     "array": Target(_make_array, ("logits.npy",), _read_array),

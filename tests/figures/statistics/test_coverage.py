@@ -7,8 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from examples import examples
-
-from paper_figures.statistics.coverage import DISTRIBUTIONS, METHODS, coverage, coverage_table
+from interval_coverage import DISTRIBUTIONS, METHODS, coverage, coverage_table
 
 BY_NAME = {distribution.name: distribution for distribution in DISTRIBUTIONS}
 SIMULATIONS = examples(8000)

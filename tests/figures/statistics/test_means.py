@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics.intervals import exact_share, none_of_n
+from paper_figures.statistics.intervals import exact_share
 from paper_figures.statistics.means import equal_values_interval, mean_interval, paired_mean_interval
 
 VALUES = st.lists(st.integers(-8, 40).map(lambda quarters: quarters / 4), min_size=2, max_size=20)
@@ -98,15 +98,6 @@ def test_rounding_is_no_difference() -> None:
     assert mean_interval(values, rng(), bounds=(0, 1)) == pytest.approx(equal_values_interval(0.3, 3, bounds=(0, 1)))
 
 
-@given(st.integers(1, 10**6), st.floats(0.5, 0.999))
-def test_none_of_n_is_the_share_that_shows_none_with_what_is_left_of_the_level(n: int, level: float) -> None:
-    bound = none_of_n(n, level)
-    assert stats.binom.pmf(0, n, bound) == pytest.approx(1 - level, rel=1e-6)
-    exact = stats.binomtest(0, n, alternative="less").proportion_ci(level, method="exact").high
-    assert bound == pytest.approx(exact, rel=1e-6)
-    assert none_of_n(n) <= 3 / n and (n < 50 or none_of_n(n) == pytest.approx(3 / n, rel=0.05))
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -118,10 +109,8 @@ def test_none_of_n_is_the_share_that_shows_none_with_what_is_left_of_the_level(n
         (lambda: mean_interval([1, 2], rng(), bounds=(0, 1)), r"bounds is \(0, 1\): the values reach from 1.0 to 2.0"),
         (lambda: mean_interval([2, 2], rng(), bounds=(0, 1)), r"bounds is \(0, 1\)"),
         (lambda: paired_mean_interval([1, 2], [1], rng()), "second has 1 values: first has 2"),
-        (lambda: none_of_n(0), "n is 0 and level 0.95"),
-        (lambda: none_of_n(5, 1.0), "level 1.0"),
     ],
-    ids=["empty", "nan", "level", "resamples", "method", "bounds", "equal", "pairs", "none", "certain"],
+    ids=["empty", "nan", "level", "resamples", "method", "bounds", "equal", "pairs"],
 )
 def test_misuse_is_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -102,7 +102,6 @@ MORE = {
     "commit-order": [],
     "reach": [],
     "rivals": ["--strategies", "threshold:0.9", "rws:8"],
-    "regimes": ["--random-pairs", "5", "--dimensions", "3"],
     "precision": ["--scales", "2"],
     "scale-path": ["--causal", "none"],
     "temperature": ["--scales", "2", "--causal", "none"],
@@ -119,7 +118,7 @@ REFUSED = {
 def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
     """Return the words that run a study on two prompts."""
     words = ["experiment", study, "--out", str(out), "--model", str(models / model), *SHAPE, *MORE.get(study, [])]
-    if study in ("commit-order", "reach", "rivals", "regimes", "precision", "scale-path", "locality"):
+    if study in ("commit-order", "reach", "rivals", "precision", "scale-path", "locality"):
         words += ["--reward", str(models / "guide")]
         return words + (["--judge", str(models / "other")] if study == "scale-path" else [])
     words += ["--rewards", str(models / "guide"), "--judges", str(models / "other")]
@@ -140,7 +139,7 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
         return
     assert status == 0 and read_failures(tmp_path / "out") == []
     assert err.startswith(f"{study}: loading {models / model}, ")
-    judged = study not in ("reach", "rivals", "regimes", "precision")
+    judged = study not in ("reach", "rivals", "precision")
     assert ("note: coherence is left out" in err) is judged
     tables, _, last = out.rpartition("\nresults: ")
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
