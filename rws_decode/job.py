@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import torch
@@ -177,12 +178,21 @@ def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypothes
 
 
 def check_places(numbers: dict[str, Any]) -> None:
-    """Raise ValueError for a number that belongs to the shape, the options or the savings."""
-    for argument, kind in (("shape", Shape), ("options", Options), ("savings", Savings)):
-        names = {field.name for field in fields(kind)}
-        for name, value in numbers.items():
-            if name in names:
-                raise ValueError(f"{name} is {value!r}: give it as {argument}={kind.__name__}({name}={value!r})")
+    """Raise ValueError for a number of the shape, the options or the savings, and for a name that is nearly one."""
+    kinds = {"shape": Shape, "options": Options, "savings": Savings}
+    places = {field.name: argument for argument, kind in kinds.items() for field in fields(kind)}
+    for name, value in numbers.items():
+        meant = get_close_matches(name, [*places, *kinds, "reward", "canvas", "callback", "finished"], 1, 0.8)
+        if not meant:
+            continue
+        near = "" if meant == [name] else f"is {meant[0]} meant? "
+        argument = places.get(meant[0])
+        call = (
+            f"{meant[0]}={value!r}"
+            if argument is None
+            else f"{argument}={kinds[argument].__name__}({meant[0]}={value!r})"
+        )
+        raise ValueError(f"{name} is {value!r}: {near}give it as {call}")
 
 
 def reward_settings(model: RewardModel) -> dict[str, Any]:

@@ -173,6 +173,8 @@ def test_what_names_no_strategy_is_refused_with_the_call_that_would_be_right(
         ({"steps": 2, "scale": 4.0}, "steps is 2: give it as shape=Shape(steps=2)"),
         ({"block": 4, "length": 8}, "block is 4: give it as shape=Shape(block=4)"),
         ({"seed": 3}, "seed is 3: give it as options=Options(seed=3)"),
+        ({"lenght": 8}, "lenght is 8: is length meant? give it as shape=Shape(length=8)"),
+        ({"option": 8}, "option is 8: is options meant? give it as options=8"),
         (
             {"sampling_temperature": 0.7},
             "sampling_temperature is 0.7: give it as options=Options(sampling_temperature=0.7)",
