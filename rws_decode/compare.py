@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rws_decode.decode import decode
 from rws_decode.job import Prompts
@@ -12,6 +12,8 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
+from rws_decode.steering.steer import drawing, steer
+from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
@@ -81,12 +83,13 @@ def compare(
     """Decode the same prompts by several strategies, and return all decodes as one object.
 
     strategies: names with a number, such as "rws:8", or strategies as `decode.decode` takes them; a mapping gives each
-    a label of its own. canvas: texts with gaps, in place of prompts. reward: of the strategies that need one, and of
-    every final text. The rest as in `decode.decode`. progress: called with the label, the prompt's number and its trace
-    as each is done.
+    a label of its own. A text such as "best-of:4" names a way of `steer`, which draws tokens at temperature 1 where the
+    options say 0. canvas: texts with gaps, in place of prompts. reward: of the strategies that need one, and of every
+    final text. The rest as in `decode.decode`. progress: called with the label, the prompt's number and its trace as
+    each is done.
 
-    Guarantee: each strategy's decode is the one that `decode.decode` gives alone. ValueError for no strategy, for two
-    of one label, and as there.
+    Guarantee: each strategy's decode is the one that `decode.decode`, or `steer`, gives alone. ValueError for no
+    strategy, for two of one label, and as there.
 
     >>> from rws_decode.predictors import load_predictor
     >>> runs = compare(load_predictor("english"), "my fellow citizens,", ["default", "temperature:4"], Shape(8, 4, 8))
@@ -100,9 +103,25 @@ def compare(
         raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
     reward = as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
-    made = {label: as_strategy(strategy, seed=seed) for label, strategy in named.items()}
-    decodings = {}
+    made = {label: _made(strategy, seed, reward) for label, strategy in named.items()}
+    decodings: dict[str, Decoding] = {}
     for label, strategy in made.items():
+        if isinstance(strategy, str):
+            asked = drawing(strategy, options)
+            decodings[label] = steer(
+                predictor,
+                prompts,
+                strategy,
+                shape,
+                canvas=canvas,
+                reward=cast("RewardModel", reward),
+                options=asked,
+                memory=savings.memory,
+            )
+            for row, trace in enumerate(decodings[label]):
+                if progress is not None:
+                    progress(label, row, trace)
+            continue
 
         def finished(row: int, trace: Trace, label: str = label) -> None:
             if progress is not None:
@@ -120,6 +139,16 @@ def compare(
             finished=finished,
         )
     return Comparison(decodings)
+
+
+def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: RewardModel | None) -> Strategy | str:
+    """Return the strategy that a text names; the text of a steering method stays, checked, since `steer` reads it."""
+    if not isinstance(strategy, str) or not is_method(strategy):
+        return as_strategy(strategy, seed=seed)
+    check_method(strategy, "strategies")
+    if reward is None:
+        raise ValueError(f"reward is None: {strategy} needs a reward model, such as load_reward('mini')")
+    return strategy
 
 
 def _labelled(strategies: Sequence[Strategy | str]) -> dict[str, Strategy | str]:

@@ -161,15 +161,13 @@ class Decodes:
 
     def _steered(self, method: str) -> Trace:
         from rws_decode.common.threads import torch_threads
-        from rws_decode.steering.steer import steer
-        from rws_decode.steering.table import as_method
+        from rws_decode.steering.steer import drawing, steer
 
         options = self.options
         if self._reward is None:
             self._reward = options.reward.load(options.predictor.loading.device)
-        decoding = self.decoding
-        if as_method(method).draws and decoding.sampling_temperature == 0:
-            decoding = replace(decoding, sampling_temperature=1.0)
+        decoding = drawing(method, self.decoding)
+        if decoding != self.decoding:
             tell(f"note: {method} draws tokens at --sampling-temperature 1")
         with torch_threads(options.threads):
             return steer(self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding)[0]

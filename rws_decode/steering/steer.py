@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from rws_decode.trace.face import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
-__all__ = ["Cost", "Steering", "steer"]
+__all__ = ["Cost", "Steering", "drawing", "steer"]
 
 
 class Cost(NamedTuple):
@@ -134,6 +134,16 @@ def steer(
     calls = sum(trace.reward_calls for trace in traces.values())
     cost = Cost(forwards, calls - gradients, gradients, time.perf_counter() - began)
     return Steering(tuple(traces[row] for row in sorted(traces)), forwards, cost, partitions)
+
+
+def drawing(method: str, options: Options) -> Options:
+    """Return the options, with tokens drawn at temperature 1 where the method draws and the temperature is 0.
+
+    >>> [drawing(method, Options()).sampling_temperature for method in ("best-of:4", "reward-lookahead:4")]
+    [1.0, 0.0]
+    """
+    draws = as_method(method).draws and options.sampling_temperature == 0
+    return replace(options, sampling_temperature=1.0) if draws else options
 
 
 def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Options) -> None:

@@ -17,6 +17,7 @@ from rws_decode.job import as_prompts
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Shape
+from rws_decode.steering.steer import steer
 from rws_decode.step.final_text import final_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
@@ -306,6 +307,23 @@ def test_what_is_no_reward_is_refused(reward: Any, message: str) -> None:
         final_reward(BERT, reward, "the cat", [6, 7])
     with refused(message):
         compare(BERT, "the cat", ["default", "temperature:4"], SHAPE, reward=reward)
+
+
+def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
+    def reward(answer: str) -> float:
+        return float(len(answer))
+
+    seen: list[tuple[str, int]] = []
+    told = {"reward": reward, "progress": lambda label, row, _: seen.append((label, row))}
+    runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of:4"], SHAPE, **told)
+    steered = steer(BERT, ["the cat", "a dog"], "best-of:4", SHAPE, reward=reward)
+    assert list(runs["best-of:4"]) == list(steered)
+    assert seen == [("default", 0), ("default", 1), ("best-of:4", 0), ("best-of:4", 1)]
+    assert set(runs.to_frame()["strategy"]) == {"default", "best-of:4"} and "best-of:4" in runs._repr_html_()
+    with refused("reward is None: best-of:4 needs a reward model, such as load_reward('mini')"):
+        compare(BERT, "the cat", ["default", "best-of:4"], SHAPE)
+    with refused("strategies is 'best-of': a whole number is missing, as in best-of:8"):
+        compare(BERT, "the cat", ["best-of"], SHAPE, reward=reward)
 
 
 def test_a_reward_that_is_missing_is_asked_for() -> None:
