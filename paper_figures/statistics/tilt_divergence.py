@@ -129,8 +129,8 @@ def _of_method(
 
 def _within(name: str, budget: int, steps: int, beta: float) -> Any:
     """Return the method of a name with the most copies within a budget, at a weight beta where it has one."""
-    numbers: dict[str, float] = {"beta": beta} if "beta" in METHODS[name].others else {}
-    numbers |= {"sweeps": 2} if "sweeps" in METHODS[name].others else {}
+    numbers: dict[str, float] = {"beta": beta} if "beta" in METHODS[name].numbers else {}
+    numbers |= {"sweeps": 2} if "sweeps" in METHODS[name].numbers else {}
     return within(name, budget, steps, **numbers)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +25,12 @@ __all__ = ["GenerateOptions", "StrategyOptions", "add_arguments", "run"]
 
 
 @dataclass(frozen=True)
-class StrategyOptions:
+class _Strategy:
     """The strategy and what it reads."""
 
     strategy: str = option(
         "default", "how logits are scaled, or positions ordered; the command strategies explains each", choices=OFFERED
     )
-    scale: float | None = option(None, "constant factor of temperature, and of what counts", metavar="C")
-    reward_scale: float | None = option(None, "reward scale s_R of rws, and of what counts", metavar="S")
-    threshold: float | None = option(
-        None, "threshold, klass, wino: the least probability of what is committed", metavar="P"
-    )
-    parallel_factor: float | None = option(None, "parallel-factor: f of (n + 1)(1 - p_n) < f", metavar="F")
-    sigma: float | None = option(None, "certainty-prior: how far a known word is near", metavar="TOKENS")
-    gamma: float | None = option(None, "entropy-bound: nats of entropy that a step may leave open", metavar="NATS")
-    eta: float | None = option(None, "remdm, p2: how readily committed tokens are masked again", metavar="N")
-    hypotheses: int | None = option(None, "information-gain, lookum: commits looked at in a step", metavar="N")
-    every: int | None = option(None, "rws-every: ask the reward every N steps")
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
     )
@@ -59,11 +48,28 @@ class StrategyOptions:
         return strategy_named(self.strategy, run=run, seed=seed, **numbers)
 
 
+def _number_options() -> list[tuple[str, Any, Any]]:
+    """Return an option for each number that a strategy declares, as fields of a dataclass."""
+    readers: dict[str, list[str]] = {}
+    for name in OFFERED:
+        for number in STRATEGIES[name].numbers:
+            readers.setdefault(number, []).append(name)
+    options = []
+    for number, names in readers.items():
+        declared = STRATEGIES[names[0]].numbers[number]
+        words = f"{', '.join(names)}: {declared.help}"
+        options.append((number, type(declared.usual) | None, option(None, words, metavar=declared.metavar)))
+    return options
+
+
+StrategyOptions = make_dataclass("StrategyOptions", _number_options(), bases=(_Strategy,), frozen=True)
+
+
 @dataclass(frozen=True)
 class GenerateOptions(DecodeOptions):
     """What is decoded, and by which strategy."""
 
-    strategy: StrategyOptions = group(StrategyOptions, "the strategy")
+    strategy: _Strategy = group(StrategyOptions, "the strategy")
     steer: str | None = option(
         None,
         "use the reward in another way than --strategy rws, such as best-of:8 or particles:8+beta:2; the command "
@@ -79,7 +85,8 @@ class GenerateOptions(DecodeOptions):
         super().__post_init__()
         name = self.strategy.strategy
         entry, given = STRATEGIES[name], self._given
-        needs = [*entry.reads, *(["reward"] if entry.scalable and given["reward_scale"] is not None else [])]
+        asks = "reward" in entry.reads or (entry.scalable and given["reward_scale"] is not None)
+        needs = [*entry.needs, *(["reward"] if asks else [])]
         if missing := [_flag(option) for option in needs if given[option] is None]:
             several = len(missing) > 1
             raise ValueError(

@@ -31,33 +31,24 @@ def run(args: argparse.Namespace) -> int:
     if options.json:
         entries = [{"name": name, "reads": STRATEGIES[name].reads, "about": STRATEGIES[name].about} for name in OFFERED]
         entries += [
-            {"name": name, "reads": [entry.first, *entry.others, "reward"], "about": entry.about, "steers": True}
+            {"name": name, "reads": [*entry.numbers, "reward"], "about": entry.about, "steers": True}
             for name, entry in METHODS.items()
         ]
         print(json.dumps(entries))
         return 0
     width = max(map(len, OFFERED))
     for name in OFFERED:
-        flags = " ".join(f"--{option.replace('_', '-')} {_VALUES[option]}" for option in STRATEGIES[name].reads)
-        print(f"{name:{width}}  {STRATEGIES[name].about}{f' [{flags}]' if flags else ''}")
+        entry = STRATEGIES[name]
+        shown = {option: number.metavar for option, number in entry.numbers.items()} | _OTHERS
+        flags = " ".join(f"--{option.replace('_', '-')} {shown[option]}" for option in entry.reads)
+        print(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}")
     print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
     width = max(map(len, METHODS))
     for name, method in METHODS.items():
-        others = f" [{' '.join(f'+{option}:X' for option in method.others)}]" if method.others else ""
-        print(f"{name:{width}}  {method.about}{others}")
+        _, *others = method.numbers
+        more = " ".join(f"+{option}:X" for option in others)
+        print(f"{name:{width}}  {method.about}{f' [{more}]' if more else ''}")
     return 0
 
 
-_VALUES = {
-    "scale": "C",
-    "reward_scale": "S",
-    "reward": "NAME",
-    "every": "N",
-    "run": "FILE",
-    "threshold": "P",
-    "parallel_factor": "F",
-    "gamma": "NATS",
-    "sigma": "TOKENS",
-    "eta": "N",
-    "hypotheses": "N",
-}
+_OTHERS = {"reward": "NAME", "run": "FILE"}

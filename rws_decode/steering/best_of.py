@@ -11,6 +11,7 @@ from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, log_mean
+from rws_decode.strategies.numbers import number
 
 __all__ = ["BestOf", "SoftBestOf"]
 
@@ -40,7 +41,7 @@ class SoftBestOf(Copies):
     reward call. n: N, at least 1; beta: per unit of the raw reward, finite. ValueError for others.
     """
 
-    beta: float = 1.0
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     name = "soft-best-of"
 
     def __post_init__(self) -> None:

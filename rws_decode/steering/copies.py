@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rws_decode.common.arguments import check_count
+from rws_decode.strategies.numbers import number
 
 __all__ = ["Copies"]
 
@@ -13,7 +14,7 @@ __all__ = ["Copies"]
 class Copies:
     """N copies of each prompt that differ by sampling. ValueError unless n is a whole number, at least 1."""
 
-    n: int
+    n: int = number("copies, or draws", metavar="N", usual=8)
     draws = True
 
     def __post_init__(self) -> None:

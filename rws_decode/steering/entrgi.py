@@ -16,6 +16,7 @@ from rws_decode.common.arguments import check_count, check_weight
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.soft_answers import SoftAnswers
+from rws_decode.strategies.numbers import number
 
 __all__ = ["GradientGuidance", "Mix", "Update"]
 
@@ -51,10 +52,10 @@ class GradientGuidance:
     ValueError for others.
     """
 
-    gradients: int
-    step_size: float = 0.5
-    mix: Mix = "entropy"
-    update: Update = "adam"
+    gradients: int = number("gradients of a step", metavar="N", usual=3)
+    step_size: float = number("how far a gradient moves the logits", metavar="ETA", default=0.5)
+    mix: Mix = number("what the reward model reads: entropy, soft or hard", metavar="NAME", default="entropy")
+    update: Update = number("adam or plain", metavar="NAME", default="adam")
     name = "gradient-guidance"
     draws = True
     copies = 1

@@ -14,6 +14,7 @@ from rws_decode.steering.ensemble import Ensemble, Path
 from rws_decode.steering.particles import check_uneven, weigh_along
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw
+from rws_decode.strategies.numbers import number
 
 __all__ = ["ParticleGibbs"]
 
@@ -30,9 +31,9 @@ class ParticleGibbs(Copies):
     of effective copies below which a step resamples. ValueError for others.
     """
 
-    sweeps: int = 4
-    beta: float = 1.0
-    uneven: float = 0.5
+    sweeps: int = number("times that all copies are decoded", metavar="N", default=4)
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
+    uneven: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
     name = "particle-gibbs"
 
     def __post_init__(self) -> None:

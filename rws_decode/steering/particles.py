@@ -13,6 +13,7 @@ from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import EVEN, draw, effective_size, log_mean, systematic
+from rws_decode.strategies.numbers import number
 
 __all__ = ["Particles", "check_uneven", "weigh_along"]
 
@@ -35,8 +36,8 @@ class Particles(Copies):
     n: N, at least 1; beta: per unit of the raw reward, finite; uneven: from 0 to 1. ValueError for others.
     """
 
-    beta: float = 1.0
-    uneven: float = 0.5
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
+    uneven: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
     name = "particles"
 
     def __post_init__(self) -> None:

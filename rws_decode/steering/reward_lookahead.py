@@ -15,6 +15,7 @@ from rws_decode.steering.protocol import Choice
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.forward import Candidates, greedy
 from rws_decode.step.step import in_block
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 
 __all__ = ["RewardLookahead"]
@@ -32,8 +33,8 @@ class RewardLookahead:
     width: at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
-    width: int
-    beta: float = math.inf
+    width: int = number("commits tried in a step", metavar="N", usual=8)
+    beta: float = number("weight of the raw reward", metavar="B", default=math.inf)
     name = "reward-lookahead"
     draws = False
 

@@ -11,6 +11,7 @@ from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, tilting
+from rws_decode.strategies.numbers import number
 
 __all__ = ["SVDD"]
 
@@ -26,7 +27,7 @@ class SVDD(Copies):
     n: N, at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
-    beta: float = 1.0
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     name = "svdd"
 
     def __post_init__(self) -> None:

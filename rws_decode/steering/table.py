@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rws_decode.strategies.numbers import Number, numbers_of, parts_of, read_number
 from rws_decode.strategies.table import STRATEGIES, as_strategy, check_text
 
 if TYPE_CHECKING:
@@ -28,39 +29,35 @@ __all__ = [
 
 
 class Entry(NamedTuple):
-    """A method's line: MODULE.CLASS in this package, the name of its first number, others it has, what it does."""
+    """A method's line: MODULE.CLASS in this package, and what it does. The class says the rest."""
 
     rule: str
-    first: str
-    others: tuple[str, ...]
     about: str
 
+    @property
+    def kind(self) -> Any:
+        """The class, imported when it is asked for: the methods need PyTorch."""
+        module, _, attribute = self.rule.rpartition(".")
+        return getattr(import_module(f"{__package__}.{module}"), attribute)
 
-# Strings, not classes: --help must not wait for PyTorch.
+    @property
+    def numbers(self) -> dict[str, Number]:
+        """The numbers that the class declares; the first stands after the colon."""
+        return numbers_of(self.kind)
+
+
 METHODS: dict[str, Entry] = {
-    "best-of": Entry("best_of.BestOf", "n", (), "the answer of most reward among N draws"),
-    "soft-best-of": Entry(
-        "best_of.SoftBestOf", "n", ("beta",), "one of N draws, each with a probability proportional to exp(beta R)"
-    ),
-    "particles": Entry(
-        "particles.Particles", "n", ("beta", "uneven"), "N copies, weighed and resampled on the way (FK steering)"
-    ),
+    "best-of": Entry("best_of.BestOf", "the answer of most reward among N draws"),
+    "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),
+    "particles": Entry("particles.Particles", "N copies, weighed and resampled on the way (FK steering)"),
     "particle-gibbs": Entry(
-        "particle_gibbs.ParticleGibbs",
-        "n",
-        ("sweeps", "beta", "uneven"),
-        "particles again and again; one copy repeats the last answer",
+        "particle_gibbs.ParticleGibbs", "particles again and again; one copy repeats the last answer"
     ),
-    "svdd": Entry("svdd.SVDD", "n", ("beta",), "each step drawn N times, one draw taken by its value (SVDD)"),
+    "svdd": Entry("svdd.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
     "reward-lookahead": Entry(
-        "reward_lookahead.RewardLookahead", "width", ("beta",), "of N commits the one after which the text scores best"
+        "reward_lookahead.RewardLookahead", "of N commits the one after which the text scores best"
     ),
-    "gradient-guidance": Entry(
-        "entrgi.GradientGuidance",
-        "gradients",
-        ("step_size", "mix", "update"),
-        "logits moved by N gradients of the reward (EntRGi)",
-    ),
+    "gradient-guidance": Entry("entrgi.GradientGuidance", "logits moved by N gradients of the reward (EntRGi)"),
 }
 
 
@@ -68,7 +65,7 @@ class MethodText(NamedTuple):
     """What a text such as "particles:8+beta:2+rws:8" names: method, its numbers, and the strategy of each copy."""
 
     name: str
-    numbers: dict[str, float | str]
+    numbers: dict[str, float | int | str]
     base: str | None
 
 
@@ -94,41 +91,35 @@ def method_text(text: str, argument: str = "method") -> MethodText:
     ...
     ValueError: method is 'particles': a whole number is missing, as in particles:8
     """
-    head, *parts = text.split("+")
-    name, _, number = head.partition(":")
+    name, first, parts = parts_of(text)
     if name not in METHODS:
         meant = get_close_matches(name, METHODS, 1)
         advice = f" (is {meant[0]} meant?)" if meant else ""
         raise ValueError(
             f"{argument} is {text!r}: one of {', '.join(METHODS)} is needed{advice}, with a number as in best-of:8"
         )
-    entry = METHODS[name]
-    if not number.isdecimal():
+    if first is None or not first.isdecimal():
         raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")
-    numbers: dict[str, float | str] = {entry.first: int(number)}
+    (count, _), *others = METHODS[name].numbers.items()
+    declared = dict(others)
+    numbers: dict[str, float | int | str] = {count: int(first)}
     bases = []
-    for part in parts:
-        option, _, value = part.partition(":")
-        if option in entry.others:
-            numbers[option] = _number(value, option, text, argument)
+    for option, value in parts:
+        if option in declared:
+            try:
+                numbers[option] = read_number(value, declared[option])
+            except ValueError:
+                raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
         elif option in STRATEGIES:
-            bases.append(part)
+            bases.append(f"{option}:{value}" if value else option)
         else:
-            has = f", which has {', '.join(entry.others)}, as in {entry.others[0]}:2" if entry.others else ""
+            part = f"{option}:{value}" if value else option
+            has = f", which has {', '.join(declared)}, as in {next(iter(declared))}:2" if declared else ""
             raise ValueError(f"{argument} is {text!r}: {part!r} is no strategy and no number of {name}{has}")
     base = "+".join(bases) or None
     if base is not None:
         check_text(base, argument)
     return MethodText(name, numbers, base)
-
-
-def _number(value: str, option: str, text: str, argument: str) -> float | str:
-    if option in ("mix", "update"):
-        return value
-    try:
-        return int(value) if option == "sweeps" else float(value)
-    except ValueError:
-        raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
 
 
 def as_method(method: SteeringMethod | str, argument: str = "method", **numbers: Any) -> SteeringMethod:
@@ -145,8 +136,7 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
             raise ValueError(f"{name} is {value!r}: {argument} {method!r} has its numbers, leave it out")
         return method
     name, given, _ = method_text(_with_first(method, numbers), argument)
-    module, _, attribute = METHODS[name].rule.rpartition(".")
-    rule = getattr(import_module(f"{__package__}.{module}"), attribute)
+    rule = METHODS[name].kind
     known = [field.name for field in fields(rule)]
     for option, value in numbers.items():
         if option not in known:
@@ -159,9 +149,10 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
 def _with_first(text: str, numbers: dict[str, Any]) -> str:
     """Return a text with its first number, where it stands among the numbers: "particles" and n=8."""
     head, plus, rest = text.partition("+")
-    if ":" in head or head not in METHODS or METHODS[head].first not in numbers:
+    if ":" in head or head not in METHODS:
         return text
-    return f"{head}:{numbers[METHODS[head].first]}{plus}{rest}"
+    first = next(iter(METHODS[head].numbers))
+    return f"{head}:{numbers[first]}{plus}{rest}" if first in numbers else text
 
 
 def check_method(text: str, argument: str) -> None:
@@ -219,8 +210,8 @@ def fitted(text: str, budget: int, steps: int, argument: str = "method") -> str:
     if head not in METHODS:
         return text
     named = method_text(f"{head}:2{plus}{rest}", argument)
-    others = {name: value for name, value in named.numbers.items() if name != METHODS[head].first}
-    return f"{head}:{within(head, budget, steps, **others).copies}{plus}{rest}"
+    _, *others = named.numbers.items()
+    return f"{head}:{within(head, budget, steps, **dict(others)).copies}{plus}{rest}"
 
 
 def base_of(method: SteeringMethod | str, **numbers: Any) -> str | None:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import (
@@ -22,6 +17,14 @@ from rws_decode.strategies.protocol import (
     asks_reward,
 )
 from rws_theory.show import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+    from torch import Tensor
+else:
+    from rws_decode.common.later import np, torch
 
 __all__ = ["Counted", "RecordedChoice", "RecordedRevision", "entropies", "least_odds", "ranks_in_rows"]
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["CertaintyPrior"]
 
@@ -32,7 +37,7 @@ class CertaintyPrior(Counted):
     True
     """
 
-    sigma: float
+    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0)
     name = "certainty-prior"
     sensitivity = 0.5  # a probability moves by at most 1 / 4 of its log-odds, which move by 2
 

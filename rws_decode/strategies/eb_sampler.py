@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.strategies.counted import Counted, entropies, ranks_in_rows
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["EntropyBound"]
 
@@ -32,7 +37,7 @@ class EntropyBound(Counted):
     [[1], [3], [3]]
     """
 
-    gamma: float
+    gamma: float = number("nats of entropy that a step may leave open", metavar="NATS", usual=0.1)
     name = "entropy-bound"
 
     def __post_init__(self) -> None:

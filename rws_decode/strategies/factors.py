@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
-
+import rws_theory
 from rws_decode.common.arguments import check_positive, per_row
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.gain import factor_range, reward_factor
 from rws_theory.show import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    Floats = NDArray[np.float64]
+else:
+    from rws_decode.common.later import np
 
 __all__ = [
     "RWS",
@@ -21,8 +28,6 @@ __all__ = [
     "rws_factor",
     "tensor_factors",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Temperature:
     [2.0, 2.0]
     """
 
-    scale: float | tuple[float, ...]
+    scale: float | tuple[float, ...] = number("constant factor, also of what counts", metavar="C", usual=4.0)
     name = "temperature"
     needs_reward = False
 
@@ -77,7 +82,7 @@ class RWS:
     [5.657, 7.808]
     """
 
-    reward_scale: float
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
     eps: float = 1e-5
     name = "rws"
     needs_reward = True
@@ -107,7 +112,7 @@ def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float
     """
     if reward is None:
         raise ValueError(f"reward is None: {name} needs the normalised reward of every row")
-    return reward_factor(reward, reward_scale, eps)
+    return rws_theory.reward_factor(reward, reward_scale, eps)
 
 
 def tensor_factors(reward: Tensor, reward_scale: float, eps: float) -> Tensor:
@@ -126,7 +131,7 @@ def reward_factors(reward_scale: float, eps: float, low: float, high: float) -> 
     >>> [round(factor, 6) for factor in reward_factors(8.0, 1e-5, -np.inf, 0.0)]
     [0.025298, 5.656911]
     """
-    ends = factor_range(reward_scale, eps)
-    least, most = (float(reward_factor(reward, reward_scale, eps)) for reward in (low, high))
+    ends = rws_theory.factor_range(reward_scale, eps)
+    least, most = (float(rws_theory.reward_factor(reward, reward_scale, eps)) for reward in (low, high))
     # The factor is accurate to a few ulp.
     return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted, least_odds, ranks_in_rows
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["ParallelFactor", "Threshold"]
 
@@ -29,7 +34,7 @@ class Threshold(Counted):
     [2]
     """
 
-    threshold: float
+    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
     name = "threshold"
 
     def __post_init__(self) -> None:
@@ -57,7 +62,7 @@ class ParallelFactor(Counted):
     [2]
     """
 
-    parallel_factor: float
+    parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0)
     name = "parallel-factor"
 
     def __post_init__(self) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+import rws_theory
 from rws_decode.common.arguments import at_step, check_positive, check_table
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.gain import reward_factor
 from rws_theory.show import one_line
 
-__all__ = ["RewardReplay", "Schedule"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+    Floats = NDArray[np.float64]
+else:
+    from rws_decode.common.later import np
+
+__all__ = ["RewardReplay", "Schedule"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class RewardReplay:
     [7.808]
     """
 
-    reward_scale: float
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
     rewards: tuple[float, ...] | tuple[tuple[float, ...], ...]
     eps: float = 1e-5
     name = "reward-replay"
@@ -71,4 +76,4 @@ class RewardReplay:
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's given rewards, [rows]."""
         given = at_step("rewards", self.rewards, view.step, view.rows)
-        return reward_factor(given, self.reward_scale, self.eps)
+        return rws_theory.reward_factor(given, self.reward_scale, self.eps)

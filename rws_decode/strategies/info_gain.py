@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import entropies
 from rws_decode.strategies.lookahead import Lookahead, Tried, gumbel
 from rws_decode.strategies.protocol import MaskedPositions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["InformationGain"]
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted, least_odds
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["Klass"]
 
@@ -33,7 +38,7 @@ class Klass(Counted):
     (tensor([True, True]), tensor([ True, False]))
     """
 
-    threshold: float
+    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
     divergence: float = 0.01
     rest: int = 2
     name = "klass"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
-
-import numpy as np
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import np, torch
 
 __all__ = ["Lookahead", "Tried"]
 
@@ -44,7 +48,7 @@ class Lookahead(Counted, ABC):
     """
 
     name: ClassVar[str]
-    hypotheses: int
+    hypotheses: int = number("commits looked at in a step", metavar="N", usual=8)
     seed: int | tuple[int, ...] = 0
     # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
     sensitivity = 21.0

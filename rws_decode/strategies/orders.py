@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
 from rws_decode.common.arguments import check_positive, check_seeds, per_row
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.show import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+    from torch import Tensor
+else:
+    from rws_decode.common.later import np, torch
 
 __all__ = ["Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"]
 

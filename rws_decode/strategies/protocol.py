@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from rws_theory.show import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    Floats = NDArray[np.float64]
+else:
+    from rws_decode.common.later import np, torch
 
 __all__ = [
     "AsksAtSteps",
@@ -38,8 +43,7 @@ __all__ = [
     "sensitivity_of",
 ]
 
-Floats = NDArray[np.float64]
-_NONE, _NO_NUMBERS = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
+_NONE = cast("Tensor", None)  # what a strategy with a factor alone does not look at
 
 
 class Look(Protocol):
@@ -88,14 +92,14 @@ class MaskedPositions(NamedTuple):
     length: int = 0
     row: Tensor = _NONE
     position: Tensor = _NONE
-    logits: Tensor = torch.empty(0, 0)
+    logits: Tensor = _NONE
     candidate: Tensor = _NONE
     reward: NDArray[np.float64] | None = None
-    masked: Tensor = torch.empty(0, 0, dtype=torch.bool)
+    masked: Tensor = _NONE
     before: tuple[Tensor, ...] = ()
-    log_odds: Tensor = _NO_NUMBERS
-    scale: Tensor = _NO_NUMBERS
-    leeway: Tensor = _NO_NUMBERS
+    log_odds: Tensor = _NONE
+    scale: Tensor = _NONE
+    leeway: Tensor = _NONE
     look: Look | None = None
 
     def __repr__(self) -> str:

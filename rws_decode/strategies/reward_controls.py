@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.common.arguments import check_positive, check_seeds, per_row
 from rws_decode.strategies.factors import reward_factors, rws_factor, tensor_factors
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.show import one_line
 
-__all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
 
-Floats = NDArray[np.float64]
+    Floats = NDArray[np.float64]
+else:
+    from rws_decode.common.later import np
+
+__all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class RWSEvery:
     ([True, False, True], [1.0])
     """
 
-    reward_scale: float
-    every: int
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
+    every: int = number("ask the reward every N steps", metavar="N", usual=2)
     eps: float = 1e-5
     name = "rws-every"
     needs_reward = True
@@ -69,7 +74,7 @@ class FlippedReward:
     [7.808]
     """
 
-    reward_scale: float
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
     eps: float = 1e-5
     name = "rws-flipped"
     needs_reward = True
@@ -102,7 +107,7 @@ class RandomReward:
     [5.841, 5.841]
     """
 
-    reward_scale: float
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
     seed: int | tuple[int, ...] = 0
     eps: float = 1e-5
     name = "rws-random"

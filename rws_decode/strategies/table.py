@@ -7,9 +7,13 @@ A strategy of your own needs no line here: `decode` takes any object with the me
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of, read_number
 
 if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
@@ -18,110 +22,89 @@ if TYPE_CHECKING:
 __all__ = ["OFFERED", "STRATEGIES", "Entry", "as_strategy", "check_text", "strategy_from", "strategy_named"]
 
 
-class Entry(NamedTuple):
-    """A strategy's line: its class, the options that it reads, and what it does.
+@dataclass(frozen=True)
+class Entry:
+    """A strategy's line: its class, what it does in words, and how it is made from a run. The class says the rest.
 
     rule: MODULE.CLASS in this package, "" where it is only ever made from a run; run: MODULE.FUNCTION that makes it
-    from an rws run's trace, "" where it is not; scalable: whether the logits that it counts by can be scaled by another
-    strategy, temperature or rws.
+    from an rws run's trace, "" where it is not.
     """
 
     rule: str
-    reads: tuple[str, ...]
     about: str
     run: str = ""
-    scalable: bool = False
+
+    @cached_property
+    def kind(self) -> Any:
+        """The class of a line that has one."""
+        return _load(self.rule)
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """The numbers that the class declares, none of one that is made from a run."""
+        return {} if self.run else numbers_of(self.kind)
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """What can be given: numbers, tables of them, a run, a reward."""
+        asks = not self.run and getattr(self.kind, "needs_reward", False) is True
+        return tuple(dict.fromkeys([*self.numbers, *self.needs, *(["reward"] if asks else [])]))
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """What must be given besides a reward: the fields without a default, or a run."""
+        if self.run:
+            return ("run",)
+        return tuple(part.name for part in fields(self.kind) if part.default is part.default_factory is MISSING)
+
+    @property
+    def offered(self) -> bool:
+        """Whether a text can name it: tables of rewards, frequencies and truths are for Python."""
+        return set(self.reads) <= {*self.numbers, "run", "reward"}
+
+    @property
+    def scalable(self) -> bool:
+        """Whether the logits that it counts by can be scaled by another strategy, temperature or rws."""
+        return not self.run and self.offered and "scaled" in self.kind.__dataclass_fields__
 
 
-# Strings, not classes: --help must not wait for PyTorch.
+def _load(path: str) -> Any:
+    module, _, attribute = path.rpartition(".")
+    return getattr(import_module(f"{__package__}.{module}"), attribute)
+
+
 STRATEGIES: dict[str, Entry] = {
-    "default": Entry("factors.Confidence", (), "the most confident positions first (the paper's Default)"),
-    "temperature": Entry("factors.Temperature", ("scale",), "a constant factor --scale of all logits"),
-    "rws": Entry("factors.RWS", ("reward_scale", "reward"), "reward-weighted sampling at --reward-scale"),
-    "rws-every": Entry(
-        "reward_controls.RWSEvery",
-        ("reward_scale", "reward", "every"),
-        "rws that asks the reward at every --every-th step",
-    ),
-    "rws-flipped": Entry("reward_controls.FlippedReward", ("reward_scale", "reward"), "rws of minus the reward"),
-    "rws-random": Entry("reward_controls.RandomReward", ("reward_scale",), "rws of normal noise instead of a reward"),
-    "schedule": Entry("given.Schedule", ("run",), "the factors of an rws run (--run) again", "recorded.recorded"),
-    "constant": Entry("", ("run",), "the mean factor of an rws run (--run)", "recorded.constant_of"),
-    "shuffled": Entry("", ("run",), "the rewards of an rws run (--run) in another order", "recorded.shuffled"),
-    "reward-replay": Entry("given.RewardReplay", ("reward_scale", "rewards"), "rws of rewards that are given"),
-    "margin": Entry("orders.Margin", (), "the largest gap between the two best tokens first"),
-    "entropy": Entry("orders.Entropy", (), "the least entropy first"),
-    "threshold": Entry(
-        "fast_dllm.Threshold",
-        ("threshold",),
-        "all positions of probability --threshold or more (Fast-dLLM)",
-        scalable=True,
-    ),
-    "parallel-factor": Entry(
-        "fast_dllm.ParallelFactor",
-        ("parallel_factor",),
-        "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)",
-        scalable=True,
-    ),
-    "entropy-bound": Entry(
-        "eb_sampler.EntropyBound",
-        ("gamma",),
-        "as many as an entropy of --gamma nats allows (EB-Sampler)",
-        scalable=True,
-    ),
-    "klass": Entry(
-        "klass.Klass",
-        ("threshold",),
-        "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)",
-        scalable=True,
-    ),
-    "certainty-prior": Entry(
-        "d2cache.CertaintyPrior",
-        ("sigma",),
-        "confidence near known words, within --sigma tokens (d2Cache)",
-        scalable=True,
-    ),
-    "remdm": Entry(
-        "revising.remdm.ReMDM",
-        ("eta",),
-        "confidence; masks tokens again with probability --eta or less (ReMDM)",
-        scalable=True,
-    ),
-    "p2": Entry(
-        "revising.p2.P2",
-        ("eta",),
-        "the best of committed and masked stay, log p of the first times --eta (P2)",
-        scalable=True,
-    ),
-    "wino": Entry(
-        "revising.wino.Wino",
-        ("threshold",),
-        "all of probability --threshold or more; doubtful ones go again (WINO)",
-        scalable=True,
-    ),
+    "default": Entry("factors.Confidence", "the most confident positions first (the paper's Default)"),
+    "temperature": Entry("factors.Temperature", "a constant factor --scale of all logits"),
+    "rws": Entry("factors.RWS", "reward-weighted sampling at --reward-scale"),
+    "rws-every": Entry("reward_controls.RWSEvery", "rws that asks the reward at every --every-th step"),
+    "rws-flipped": Entry("reward_controls.FlippedReward", "rws of minus the reward"),
+    "rws-random": Entry("reward_controls.RandomReward", "rws of normal noise instead of a reward"),
+    "schedule": Entry("given.Schedule", "the factors of an rws run (--run) again", "recorded.recorded"),
+    "constant": Entry("", "the mean factor of an rws run (--run)", "recorded.constant_of"),
+    "shuffled": Entry("", "the rewards of an rws run (--run) in another order", "recorded.shuffled"),
+    "reward-replay": Entry("given.RewardReplay", "rws of rewards that are given"),
+    "margin": Entry("orders.Margin", "the largest gap between the two best tokens first"),
+    "entropy": Entry("orders.Entropy", "the least entropy first"),
+    "threshold": Entry("fast_dllm.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
+    "parallel-factor": Entry("fast_dllm.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"),
+    "entropy-bound": Entry("eb_sampler.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
+    "klass": Entry("klass.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"),
+    "certainty-prior": Entry("d2cache.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
+    "remdm": Entry("revising.remdm.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
+    "p2": Entry("revising.p2.P2", "the best of committed and masked stay, log p of the first times --eta (P2)"),
+    "wino": Entry("revising.wino.Wino", "all of probability --threshold or more; doubtful ones go again (WINO)"),
     "information-gain": Entry(
-        "info_gain.InformationGain",
-        ("hypotheses",),
-        "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)",
-        scalable=True,
+        "info_gain.InformationGain", "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)"
     ),
-    "lookum": Entry(
-        "lookum.LookUM",
-        ("hypotheses",),
-        "what leaves least uncertain, of --hypotheses commits looked at (LookUM)",
-        scalable=True,
-    ),
-    "calibrated": Entry(
-        "pc_sampler.Calibrated", ("frequency",), "confidence calibrated by word frequency (PC-Sampler)"
-    ),
-    "oracle-order": Entry("oracle.OracleOrder", ("truth",), "the positions whose candidate is the truth first"),
-    "random-order": Entry("orders.RandomOrder", (), "a random order within each block"),
-    "left-to-right": Entry("orders.LeftToRight", (), "the leftmost position first"),
+    "lookum": Entry("lookum.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)"),
+    "calibrated": Entry("pc_sampler.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
+    "oracle-order": Entry("oracle.OracleOrder", "the positions whose candidate is the truth first"),
+    "random-order": Entry("orders.RandomOrder", "a random order within each block"),
+    "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
 }
 
-# Those that the command line can make: rewards step by step, frequencies and truths are for Python.
-_TABLES = {"rewards", "frequency", "truth"}
-OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if not _TABLES & set(entry.reads))
+OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if entry.offered)
 
 
 def strategy_named(
@@ -144,22 +127,21 @@ def strategy_named(
     ValueError: scale is None: strategy temperature needs it
     """
     entry = _entry(name)
-    given = {**numbers, "run": run}
-    for option in entry.reads:
-        if option != "reward" and given.get(option) is None:
-            raise ValueError(f"{option} is None: strategy {name} needs it")
+    given = {option: value for option, value in {**numbers, "run": run}.items() if value is not None}
+    if missing := [option for option in entry.needs if option not in given]:
+        raise ValueError(f"{missing[0]} is None: strategy {name} needs it")
     if entry.run:
         import numpy as np
 
         rng = np.random.default_rng(seed[0] if isinstance(seed, tuple) else seed)
         return _load(entry.run)(run, *([rng] if name == "shuffled" else []))
-    rule = _load(entry.rule)
-    takes = rule.__dataclass_fields__
     if entry.scalable and (scaled := _scaled(name, given)) is not None:
         options = {"scale": given.get("scale"), "reward_scale": given.get("reward_scale"), "eps": eps}
         given["scaled"] = strategy_named(scaled, **options)
-    numbers = {option: given[option] for option in (*entry.reads, "scaled") if option in takes and option in given}
-    return rule(**numbers, **{option: value for option, value in (("seed", seed), ("eps", eps)) if option in takes})
+    takes = {part.name for part in fields(entry.kind)}
+    given |= {"seed": seed, "eps": eps}
+    known = takes & {*entry.reads, "scaled", "seed", "eps"}
+    return entry.kind(**{option: value for option, value in given.items() if option in known})
 
 
 def _scaled(name: str, given: Mapping[str, Any]) -> str | None:
@@ -191,21 +173,22 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
         return strategy
-    name, number, scaled = _parted(strategy, "strategy")
+    name, told = _parted(strategy, "strategy")
     entry = _entry(name)
-    reads = [option for option in entry.reads if option not in ("reward", "run")]
-    for option, value in (({reads[0]: number} if number is not None else {}) | scaled).items():
+    for option, value in told.items():
         if numbers.get(option) is not None:
             raise ValueError(f"{option} is {numbers[option]!r}: strategy {strategy} has its number, leave it out")
         numbers[option] = value
-    has_eps = bool(entry.rule) and "eps" in _load(entry.rule).__dataclass_fields__
-    known = {*entry.reads, *(["eps"] if has_eps else []), *(("scale", "reward_scale", "eps") if entry.scalable else [])}
+    numbers = {option: value for option, value in numbers.items() if value is not None}
+    known = {*entry.numbers, "run"} & {*entry.reads}
+    known |= {"scale", "reward_scale", "eps"} if entry.scalable else set()
+    known |= {"eps"} if entry.rule and "eps" in entry.kind.__dataclass_fields__ else set()
     for option, value in numbers.items():
-        if value is not None and (option not in known or option == "reward"):
-            raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name, reads)}")
-    if missing := [option for option in reads if numbers.get(option) is None]:
-        raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name, reads)}")
-    return strategy_named(name, seed=seed, **{option: value for option, value in numbers.items() if value is not None})
+        if option not in known:
+            raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name)}")
+    if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
+        raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
+    return strategy_named(name, seed=seed, **numbers)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
@@ -218,71 +201,70 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     ...
     ValueError: --compare is 'rws': a number is missing, as in rws:4
     """
-    name, number, scaled = _parted(text, argument)
-    reads = STRATEGIES[name].reads
-    if len(set(reads) - {"reward"}) > 1 or "run" in reads:
+    name, numbers = _parted(text, argument)
+    entry = STRATEGIES[name]
+    if "run" in entry.reads:
         raise ValueError(f"{argument} is {text!r}: {name} needs more than a number, use --strategy {name}")
-    if number is None and set(reads) - {"reward"}:
-        raise ValueError(f"{argument} is {text!r}: a number is missing, as in {_example(name)}")
-    return (*reads, *(("reward_scale", "reward") if "reward_scale" in scaled else scaled))
+    if missing := [option for option in entry.needs if option not in numbers]:
+        lacking = "a number" if len(missing) == len(entry.needs) else missing[0]
+        raise ValueError(f"{argument} is {text!r}: {lacking} is missing, as in {example_of(name, entry.numbers)}")
+    more = [option for option in ("scale", "reward_scale") if option in numbers and option not in entry.reads]
+    return (*entry.reads, *more, *(["reward"] if "reward_scale" in more else []))
 
 
-def _parted(text: str, argument: str) -> tuple[str, float | None, dict[str, float]]:
-    """Return the name and the number of a text such as "rws:8", and the number of what scales it, by its name."""
-    base, plus, scaled = text.partition("+")
-    name, colon, number = base.partition(":")
+def _parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a text such as "rws:8", and its numbers by name, those of what scales it too."""
+    name, first, parts = parts_of(text)
     if name not in OFFERED:
         meant = get_close_matches(name, OFFERED, 1)
         advice = f" (is {meant[0]} meant?)" if meant else ""
         raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{advice}")
-    if colon and not set(STRATEGIES[name].reads) & set(_USUAL):
-        raise ValueError(f"{argument} is {text!r}: {name} reads no number, leave :{number} out")
-    scales: dict[str, float] = {}
-    if plus:
-        scaling, _, by = scaled.partition(":")
-        if not STRATEGIES[name].scalable or scaling not in ("temperature", "rws") or not by:
+    declared, numbers = STRATEGIES[name].numbers, {}
+    if first is not None:
+        if not declared:
+            raise ValueError(f"{argument} is {text!r}: {name} reads no number, leave :{first} out")
+        option = next(iter(declared))
+        numbers[option] = _read(first, declared[option], text, argument, name)
+    for option, value in parts:
+        if option in declared and option not in numbers:
+            numbers[option] = _read(value, declared[option], text, argument, name)
+        elif STRATEGIES[name].scalable and option in _SCALES and value:
+            ((scale, number),) = STRATEGIES[option].numbers.items()
+            numbers[scale] = _read(value, number, text, argument, option)
+        else:
             raise ValueError(
                 f"{argument} is {text!r}: temperature or rws with its number scales a strategy of other papers, as in "
                 "threshold:0.9+rws:8"
             )
-        scales[STRATEGIES[scaling].reads[0]] = _number(by, text, argument, scaled)
-    return name, _number(number, text, argument, name) if colon else None, scales
+    return name, numbers
 
 
-def _number(number: str, text: str, argument: str, name: str) -> float:
+_SCALES = ("temperature", "rws")  # what may scale the logits that another counts by
+
+
+def _read(word: str, number: Number, text: str, argument: str, name: str) -> Any:
     try:
-        return float(number)
+        return read_number(word, number)
     except ValueError:
-        example = _example(name.partition(":")[0])
-        raise ValueError(f"{argument} is {text!r}: a number is needed after the colon, as in {example}") from None
+        example = example_of(name, STRATEGIES[name].numbers)
+        whole = "whole " if isinstance(number.usual, int) else ""
+        raise ValueError(
+            f"{argument} is {text!r}: a {whole}number is needed after the colon, as in {example}"
+        ) from None
 
 
-# What a number of each option may be, for messages.
-_USUAL = {"scale": "4", "reward_scale": "4", "threshold": "0.9", "parallel_factor": "1"}
-_USUAL |= {"gamma": "0.1", "sigma": "8", "eta": "0.5", "hypotheses": "8"}
-
-
-def _example(name: str) -> str:
-    """Return a text that names a strategy with a number.
-
-    >>> _example("rws"), _example("threshold")
-    ('rws:4', 'threshold:0.9')
-    """
-    return f"{name}:{_USUAL[STRATEGIES[name].reads[0]]}"
-
-
-def _call(name: str, reads: list[str]) -> str:
+def _call(name: str) -> str:
     """Return how numbers are given to a strategy.
 
-    >>> _call("temperature", ["scale"]), _call("rws-every", ["reward_scale", "every"])
-    ('scale, as in temperature:4 or scale=4.0', 'reward_scale and every, as in rws-every:4 and every=2')
+    >>> _call("temperature"), _call("rws-every")
+    ('scale, as in temperature:4 or scale=4.0', 'reward_scale and every, as in rws-every:4+every:2')
     """
-    if not reads:
+    numbers = STRATEGIES[name].numbers
+    if not numbers:
         return "no numbers"
-    first, *others = reads
-    if not others:
-        return f"{first}, as in {_example(name)} or {first}={float(_USUAL[first])}"
-    return f"{' and '.join(reads)}, as in {_example(name)} and {' and '.join(f'{option}=2' for option in others)}"
+    (first, number), *others = numbers.items()
+    call = "" if others else f" or {first}={number.usual!r}"
+    return f"{' and '.join(numbers)}, as in {example_of(name, numbers)}{call}"
 
 
 _MARKS = ("name", "counts", "chooses", "revises")  # of a description, no numbers of the strategy
@@ -303,7 +285,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
         described = [name for name, entry in STRATEGIES.items() if entry.rule]
         raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")
     try:
-        return _load(STRATEGIES[name].rule)(**numbers)
+        return STRATEGIES[name].kind(**numbers)
     except TypeError as error:
         raise ValueError(f"strategy {name} has numbers {sorted(numbers)}: {error}") from error
 
@@ -312,8 +294,3 @@ def _entry(name: str) -> Entry:
     if name not in OFFERED:
         raise ValueError(f"strategy is {name!r}: it must be one of {', '.join(OFFERED)}")
     return STRATEGIES[name]
-
-
-def _load(path: str) -> Any:
-    module, _, attribute = path.rpartition(".")
-    return getattr(import_module(f"{__package__}.{module}"), attribute)

@@ -30,8 +30,9 @@ __all__ = [
     "worth",
 ]
 
-# The numbers that a label shows.
-_NUMBERS = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
+# What stands after the colon of a text; others stand after plus signs, with their names.
+_FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
+_FIRST += ("n", "width", "gradients")
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"
@@ -50,24 +51,37 @@ def strategy_label(described: Mapping[str, Any]) -> str:
 
     >>> strategy_label({"name": "threshold", "threshold": 0.9, "scaled": {"name": "rws", "reward_scale": 8.0}})
     'threshold:0.9+rws:8'
-    >>> strategy_label({"name": "particles", "n": 8, "beta": 2.0, "base": {"name": "random-order"}})
+    >>> strategy_label({"base": {"name": "random-order"}, "beta": 2.0, "n": 8, "name": "particles"})  # as in a file
     'particles:8+beta:2'
     """
     if "base" in described:
         return _method_label(described)
-    numbers = [described[name] for name in _NUMBERS if isinstance(described.get(name), int | float)]
-    label = ":".join([described["name"], *(f"{number:g}" for number in numbers[:1])])
+    numbers = _told(described)
+    first = numbers[:1] if numbers and numbers[0][0] in _FIRST else []
+    label = _joined(described["name"], first or numbers)
     scaled = described.get("scaled", {"name": "default"})
     return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
 
 
 def _method_label(described: Mapping[str, Any]) -> str:
     """Return a steering method: its copies, its other numbers but for `uneven`, and what its copies follow."""
-    numbers = {name: value for name, value in described.items() if isinstance(value, int | float)}
-    first, *others = [name for name in numbers if name != "uneven"]
-    parts = [f"{described['name']}:{numbers[first]:g}", *(f"{name}:{numbers[name]:g}" for name in others)]
-    base = strategy_label(described["base"])
-    return "+".join(parts if base in ("default", "random-order", described["name"]) else [*parts, base])
+    label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
+    return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
+
+
+def _told(described: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return the numbers of a description, the one after the colon first: a file has them in the order of names."""
+    numbers = [
+        (name, value)
+        for name, value in described.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in ("seed", "eps", "uneven")
+    ]
+    return sorted(numbers, key=lambda item: item[0] not in _FIRST)
+
+
+def _joined(name: Any, numbers: Sequence[tuple[str, float]]) -> str:
+    parts = [f":{value:g}" if option in _FIRST else f"+{option}:{value:g}" for option, value in numbers]
+    return "".join([str(name), *parts])
 
 
 def worth(trace: Trace) -> list[str]:

@@ -111,7 +111,7 @@ def test_decode_takes_names_and_gives_the_strategy_the_seed_of_its_options() -> 
 
 
 OFFERS = ", ".join(OFFERED)
-EVERY = "reward_scale and every, as in rws-every:4 and every=2"
+EVERY = "reward_scale and every, as in rws-every:4+every:2"
 
 
 @pytest.mark.parametrize(

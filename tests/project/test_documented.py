@@ -222,7 +222,7 @@ THERE: dict[str, str] = {
     r"python -m rws_decode train english --package FILE\.tgz": (
         "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
-    "python -m rws_decode generate .* --strategy above-mean": (
+    "python -m rws_decode generate .* --strategy above-mean --decay 0.5": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),
     r"python alike\.py .*": "test_determinism.py::written",

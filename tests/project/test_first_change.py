@@ -25,7 +25,8 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # what the final text is worth.
 BESIDE = {
     *("rws_decode/canvas/batches.py", "rws_decode/text/dialogue.py", "rws_decode/canvas/end_of_text.py"),
-    *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/checkpoints/weights.py"),
+    *("rws_decode/common/arguments.py", "rws_decode/common/later.py", "rws_decode/common/threads.py"),
+    "rws_decode/checkpoints/weights.py",
     "rws_decode/settings.py",
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
     *("rws_decode/step/counting.py", "rws_decode/step/revising.py"),
@@ -37,13 +38,13 @@ BESIDE = {
 
 
 def overlaid(folder: Path) -> Path:
-    """Return a copy of the decoder in which the strategies are files of their own, and the rest is linked."""
+    """Return a copy of the decoder in which strategies and steering are files of their own, and the rest is linked."""
     for name in ("rws_theory", "paper_figures"):
         (folder / name).symlink_to(ROOT / name)
     package = folder / "rws_decode"
     package.mkdir()
     for path in (ROOT / "rws_decode").iterdir():
-        if path.name == "strategies":
+        if path.name in ("strategies", "steering"):
             shutil.copytree(path, package / path.name)
         elif path.name != "__pycache__":
             (package / path.name).symlink_to(path)
@@ -72,6 +73,64 @@ def test_a_strategy_is_one_file_and_one_line(tmp_path: Path) -> None:
     script = f"import test_above_mean\ntest_above_mean.{name}()\n"
     script += f"from rws_decode.__main__ import main\nraise SystemExit(main({words!r}))"
     assert '"commit_step"' in run(tmp_path, "-c", script)
+    help = run(tmp_path, "-m", "rws_decode", "generate", "--help")
+    assert "--decay LOGITS" in help and "above-mean: logits lost per position" in " ".join(help.split())
+
+
+# A way to steer with numbers of its own, one of them whole.
+METHOD = '''
+from dataclasses import dataclass
+
+from rws_decode.steering.best_of import BestOf
+from rws_decode.strategies.numbers import number
+
+
+@dataclass(frozen=True)
+class Patient(BestOf):
+    """The best of N draws."""
+
+    rounds: int = number("rounds", metavar="N", default=1)
+    name = "patient"
+'''
+USED = """
+from rws_decode import Shape, compare, load_predictor, load_reward
+from rws_decode.steering.table import as_method
+from rws_decode.strategies.table import as_strategy
+from rws_decode.trace.face import strategy_label
+
+assert as_method("patient:4+rounds:3").rounds == 3 and type(as_method("patient:4+rounds:3").rounds) is int
+assert as_strategy("above-mean").decay == 0.0 and as_strategy("above-mean:0.5") == as_strategy("above-mean", decay=0.5)
+told = compare(load_predictor("english"), "peace", ["above-mean:0.5", "patient:2"], Shape(4), reward=load_reward("era"))
+print(*(strategy_label(told[label][0].strategy) for label in told))
+for wrong in ("above-mean:much", "patient:2+rounds:x", "patient:2+round:3"):
+    try:
+        (as_method if "patient" in wrong else as_strategy)(wrong)
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_a_strategy_and_a_way_to_steer_declare_their_own_numbers(tmp_path: Path) -> None:
+    file, line, *_ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
+    package = overlaid(tmp_path)
+    for room, name, text, after, entry in (
+        ("strategies", "above_mean", file, '    "left-to-right": Entry', line),
+        ("steering", "patient", METHOD, '    "svdd": Entry', '    "patient": Entry("patient.Patient", "patience"),\n'),
+    ):
+        (package / room / f"{name}.py").write_text(text, encoding="utf-8")
+        table = package / room / "table.py"
+        written = table.read_text(encoding="utf-8")
+        table.write_text(written.replace(after, f"{entry}{after}"), encoding="utf-8")
+    labels, *refused = run(tmp_path, "-c", USED).splitlines()
+    assert labels == "above-mean+decay:0.5 patient:2+rounds:1"
+    assert refused == [
+        "strategy is 'above-mean:much': a number is needed after the colon, as in above-mean:0",
+        "method is 'patient:2+rounds:x': rounds is 'x', a number is needed",
+        "method is 'patient:2+round:3': 'round:3' is no strategy and no number of patient, which has rounds, as in "
+        "rounds:2",
+    ]
+    listed = run(tmp_path, "-m", "rws_decode", "strategies")
+    assert "above-mean" in listed and "[--decay LOGITS]" in listed and "patience [+rounds:X]" in listed
 
 
 def test_a_property_is_a_test_with_the_shared_inputs() -> None:

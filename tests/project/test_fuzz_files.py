@@ -47,17 +47,6 @@ def _replace(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def of_a_measurement(change: Callable[[Any], None]) -> Callable[[Path], None]:
-    """Return what changes what a measurement's file holds."""
-
-    def changed(folder: Path) -> None:
-        content = json.loads((folder / "device.json").read_text())
-        change(content)
-        (folder / "device.json").write_text(json.dumps(content))
-
-    return changed
-
-
 def of_a_trace(**fields: Any) -> Callable[[Path], None]:
     """Return what sets fields of a trace's metadata."""
 
@@ -137,21 +126,6 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "surrogate in a trace": ("trace", of_a_trace(strategy="\ud800"), "surrogates not allowed"),
     "nan in a trace": ("trace", of_a_trace(cfg=float("nan")), "not a whole Parquet file"),
-    "goal of a measurement": (
-        "measured",
-        of_a_measurement(lambda measurement: measurement["kernels"]["ways"][0].update(goal=[1, "a"])),
-        "kernels has [1, 'a'] as goal",
-    ),
-    "shape of a measurement": (
-        "measured",
-        of_a_measurement(lambda measurement: measurement["settings"].update(shape=[])),
-        "settings has [] as shape",
-    ),
-    "check of a measurement": (
-        "measured",
-        of_a_measurement(lambda measurement: measurement["checks"][0].update(name=None)),
-        "checks has None as name",
-    ),
     "cells of a trace": ("trace", of_a_trace(steps_run=2**40, length=2**40), "is more than"),
 }
 

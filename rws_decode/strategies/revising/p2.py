@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import get_args
-
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
+from typing import TYPE_CHECKING, get_args
 
 from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["P2"]
 
@@ -36,7 +39,7 @@ class P2(Counted):
     (0, True, 16)
     """
 
-    eta: float
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5)
     evidence: Evidence = "visible"
     name = "p2"
 
@@ -50,7 +53,7 @@ class P2(Counted):
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return the committed tokens that are not among the U + k of largest score of their row, bool [M]."""
         held = self.eta * view.log_p if self.eta else torch.zeros_like(view.log_p)
-        waiting = logsigmoid(view.masked.log_odds)
+        waiting = torch.nn.functional.logsigmoid(view.masked.log_odds)
         again = torch.zeros_like(view.row, dtype=torch.bool)
         stay = in_rows(~again, view.row, view.rows) + view.commits
         for row in view.row.unique().tolist():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
-
-import numpy as np
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import np, torch
 
 __all__ = ["Form", "ReMDM"]
 
@@ -40,7 +44,7 @@ class ReMDM(Counted):
     (0, True, 8)
     """
 
-    eta: float
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5)
     form: Form = "cap"
     seed: int | tuple[int, ...] = 0
     name = "remdm"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rws_decode.strategies.protocol import CommittedPositions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["first_in_rows", "in_rows"]
 

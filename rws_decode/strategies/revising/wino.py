@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from rws_decode.strategies.counted import Counted, least_odds
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from rws_decode.common.later import torch
 
 __all__ = ["Wino"]
 
@@ -35,7 +39,7 @@ class Wino(Counted):
     (True, True)
     """
 
-    threshold: float
+    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
     verify: float = 0.9
     name = "wino"
     evidence: ClassVar[Evidence] = "left-out"

@@ -274,7 +274,7 @@ def test_names_numbers_and_the_protocol() -> None:
     ("make", "message"),
     [
         (lambda: InformationGain(0), "hypotheses is 0: a whole number, at least 1, is needed, such as 8"),
-        (lambda: as_strategy("lookum:2.5"), "hypotheses is 2.5: a whole number"),
+        (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
         (lambda: InformationGain(math.nan), "hypotheses is nan: a whole number"),  # type: ignore[arg-type]
         (lambda: InformationGain(4, position_temperature=0.0), "position_temperature is 0.0"),
         (lambda: LookUM(2, pool=0), "pool is 0: a number of positions"),
