@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import rws_theory
 from rws_decode.common.arguments import at_step, check_positive, check_table
-from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.show import one_line
 
@@ -59,7 +58,7 @@ class RewardReplay:
     [7.808]
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
+    reward_scale: float
     rewards: tuple[float, ...] | tuple[tuple[float, ...], ...]
     eps: float = 1e-5
     name = "reward-replay"

@@ -40,9 +40,10 @@ def number(help: str, *, metavar: str = "X", usual: Value | None = None, default
     >>> numbers_of(Biased)
     {'bias': Number(help='added to every logit', metavar='NATS', usual=0.5, needed=False)}
     """
-    if default is MISSING and usual is None:
+    example = default if usual is None else usual
+    if example is MISSING:
         raise ValueError("usual is None: a number without a default needs one for examples, such as usual=4.0")
-    declared = Number(help, metavar, default if usual is None else usual, default is MISSING)
+    declared = Number(help, metavar, example, default is MISSING)
     return field(default=default, metadata={"number": declared})
 
 
