@@ -27,42 +27,7 @@ A `SoftReward` reads mixtures of tokens, and has a gradient; gradient guidance n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from rws_theory.on_demand import on_demand
-
-if TYPE_CHECKING:
-    from rws_decode.rewards.base import RewardModel, RewardSession, SessionReward
-    from rws_decode.rewards.callable import CallableReward
-    from rws_decode.rewards.causal import CausalReward
-    from rws_decode.rewards.classifier import SequenceClassifierReward
-    from rws_decode.rewards.loading import load_reward
-    from rws_decode.rewards.quantile import QuantileReward
-    from rws_decode.rewards.registry import PUBLISHED, PublishedReward, published_reward
-
-# Names are imported when first used, so that a misspelt name of a reward model does not wait for PyTorch.
-_HOME = {
-    "base": ("RewardModel", "RewardSession", "SessionReward"),
-    "callable": ("CallableReward",),
-    "causal": ("CausalReward",),
-    "classifier": ("SequenceClassifierReward",),
-    "loading": ("load_reward",),
-    "quantile": ("QuantileReward",),
-    "registry": ("PUBLISHED", "PublishedReward", "published_reward"),
-}
-
-__all__ = [
-    "PUBLISHED",
-    "CallableReward",
-    "CausalReward",
-    "PublishedReward",
-    "QuantileReward",
-    "RewardModel",
-    "RewardSession",
-    "SequenceClassifierReward",
-    "SessionReward",
-    "load_reward",
-    "published_reward",
-]
-
-on_demand(__name__, _HOME)
+# The names are in __init__.pyi, once; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

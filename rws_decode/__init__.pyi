@@ -1,0 +1,91 @@
+from .adapters.config import RWSGenerationConfig as RWSGenerationConfig
+from .check.compare import compare_digests as compare_digests
+from .check.difference import DigestDiff as DigestDiff
+from .check.digest import Digest as Digest, load_digest as load_digest
+from .check.make import check_digest as check_digest
+from .common.animation import Animation as Animation
+from .common.page import Page as Page
+from .compare import Comparison as Comparison, compare as compare
+from .decode import decode as decode
+from .predictors import (
+    CallablePredictor as CallablePredictor,
+    HFMaskPredictor as HFMaskPredictor,
+    MaskPredictor as MaskPredictor,
+    WorldPredictor as WorldPredictor,
+    load_predictor as load_predictor,
+)
+from .replay.diff import TraceDiff as TraceDiff, diff as diff
+from .replay.exchange import exchange_distance as exchange_distance
+from .replay.path_diagnostics import (
+    PathDiagnostics as PathDiagnostics,
+    circulation as circulation,
+    order_log_likelihood as order_log_likelihood,
+    path_diagnostics as path_diagnostics,
+    path_frame as path_frame,
+)
+from .replay.replay import Replay as Replay, replay as replay, replay_with as replay_with
+from .replay.step_logits import StepLogits as StepLogits, step_logits as step_logits
+from .rewards import (
+    CallableReward as CallableReward,
+    CausalReward as CausalReward,
+    RewardModel as RewardModel,
+    SequenceClassifierReward as SequenceClassifierReward,
+    load_reward as load_reward,
+)
+from .scales.path import (
+    Breakpoint as Breakpoint,
+    ScalePath as ScalePath,
+    ScalePiece as ScalePiece,
+    Unexplored as Unexplored,
+    scale_path as scale_path,
+)
+from .scales.reach import Output as Output, Reach as Reach, compare_reach as compare_reach
+from .settings import Options as Options, Savings as Savings, Shape as Shape
+from .steering.best_of import BestOf as BestOf, SoftBestOf as SoftBestOf
+from .steering.particle_gibbs import ParticleGibbs as ParticleGibbs
+from .steering.particles import Particles as Particles
+from .steering.reward_lookahead import RewardLookahead as RewardLookahead
+from .steering.steer import Steering as Steering, steer as steer
+from .steering.svdd import SVDD as SVDD
+from .step.final_text import final_reward as final_reward
+from .strategies.d2cache import CertaintyPrior as CertaintyPrior
+from .strategies.eb_sampler import EntropyBound as EntropyBound
+from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
+from .strategies.fast_dllm import ParallelFactor as ParallelFactor, Threshold as Threshold
+from .strategies.given import RewardReplay as RewardReplay, Schedule as Schedule
+from .strategies.klass import Klass as Klass
+from .strategies.oracle import OracleOrder as OracleOrder
+from .strategies.orders import (
+    Entropy as Entropy,
+    LeftToRight as LeftToRight,
+    Margin as Margin,
+    RandomOrder as RandomOrder,
+    RecordedOrder as RecordedOrder,
+)
+from .strategies.pc_sampler import Calibrated as Calibrated, token_frequencies as token_frequencies
+from .strategies.protocol import (
+    ChoosingStrategy as ChoosingStrategy,
+    CommittedPositions as CommittedPositions,
+    CountingStrategy as CountingStrategy,
+    FactorStrategy as FactorStrategy,
+    MaskedPositions as MaskedPositions,
+    OrderStrategy as OrderStrategy,
+    RevisingStrategy as RevisingStrategy,
+    Strategy as Strategy,
+)
+from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled
+from .strategies.revising.p2 import P2 as P2
+from .strategies.revising.remdm import ReMDM as ReMDM
+from .strategies.revising.wino import Wino as Wino
+from .strategies.reward_controls import (
+    FlippedReward as FlippedReward,
+    RandomReward as RandomReward,
+    RWSEvery as RWSEvery,
+)
+from .text.dialogue import Dialogue as Dialogue
+from .trace.decoding import Decoding as Decoding
+from .trace.trace import Trace as Trace, load_trace as load_trace
+from .view import plots as plots
+from .view.curves_page import curves_page as curves_page
+from .view.decode_page import decode_page as decode_page
+from .view.scale_path_page import scale_path_page as scale_path_page

@@ -1,0 +1,40 @@
+from .automaton import Automaton as Automaton, keywords as keywords
+from .ensembles import (
+    CorollaryCell as CorollaryCell,
+    CorollaryStudy as CorollaryStudy,
+    Ensemble as Ensemble,
+    Reward as Reward,
+    TableDecodes as TableDecodes,
+    corollary_study as corollary_study,
+    decode_tables as decode_tables,
+    random_rewards as random_rewards,
+    random_tables as random_tables,
+)
+from .frontier import Frontier as Frontier, FrontierPoint as FrontierPoint, frontier as frontier, frontiers as frontiers
+from .joint_table import (
+    MASK as MASK,
+    JointTable as JointTable,
+    MaskedModel as MaskedModel,
+    check_canvas as check_canvas,
+    reward_statistics as reward_statistics,
+)
+from .less_reward import (
+    LessReward as LessReward,
+    check_less_reward as check_less_reward,
+    rws_less_reward_example as rws_less_reward_example,
+)
+from .locality import Scattered as Scattered, scattered as scattered, scattered_order as scattered_order
+from .markov import MarkovChain as MarkovChain
+from .ngram import NGram as NGram
+from .reference_decoder import (
+    FactorRule as FactorRule,
+    MaskedDecode as MaskedDecode,
+    constant_rule as constant_rule,
+    decode_masked as decode_masked,
+    flipped_rule as flipped_rule,
+    replay_rule as replay_rule,
+    rws_rule as rws_rule,
+    table_reward as table_reward,
+)
+from .slopes import RewardSlopes as RewardSlopes, reward_slopes as reward_slopes
+from .tally import RewardTally as RewardTally
