@@ -95,9 +95,12 @@ def _file(name: str) -> Path | None:
 
 
 def _imported(name: str, path: Path) -> Iterator[str]:
-    """Yield the modules that a source file may import: those named, their packages, and names taken from them."""
+    """Yield the modules that a source file may import: those named, there or in its stub, their packages, and names."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     named, with_siblings = _named(package, path.read_bytes())
+    stub = path.with_suffix(".pyi")
+    if stub.is_file():
+        named |= _named(package, stub.read_bytes())[0]
     siblings = {f"{package}.{sibling.stem}" for sibling in path.parent.glob("*.py")} if with_siblings else set()
     for module in sorted(named | siblings):
         parts = module.split(".")
