@@ -140,7 +140,7 @@ print(*lesson.draft_lines(trace, (0, trace.steps_run // 3, 2 * trace.steps_run /
 
 # %%
 predictor, selected = lesson.predictor_of(trace), replay(trace)
-parts = "agrees at every step" if selected.parted_at is None else f"parts at step {selected.parted_at}"
+parts = "agrees at every step" if selected.diverged_at is None else f"parts at step {selected.diverged_at}"
 repeated = "not run, as the model is not at hand"
 if predictor is not None:
     same = np.array_equal(replay_with(trace, predictor).tokens, trace.tokens)
@@ -205,7 +205,7 @@ small = path.stat().st_size <= 1024 * max(1, int((commit_step >= 0).sum()))
 Markdown(f"""
 1. Text and canvas of every step, from the table alone: {yes[bool(whole)]}.
 2. The completed text of every step, which a reward model reads: {yes[kept]}{"" if kept else " (not all are kept)"}.
-3. The selection follows from the recorded values: {yes[selected.parted_at is None]}.
+3. The selection follows from the recorded values: {yes[selected.diverged_at is None]}.
 4. Why two runs parted: {lesson.why_parted(difference, explained)}
 
 The file holds {len(frame)} rows for {trace.length} tokens in {trace.steps_run} steps,

@@ -87,7 +87,7 @@ def conclusion(
     )
     same_tokens = np.array_equal(again.tokens, rws.tokens)
     same_order = np.array_equal(again.commit_step, rws.commit_step)
-    agrees = "agrees at every step" if selected.parted_at is None else f"parts at step {selected.parted_at}"
+    agrees = "agrees at every step" if selected.diverged_at is None else f"parts at step {selected.diverged_at}"
     proved = all(path.certified for path in paths)
     return (
         f"- {tested} What the factor changes in one step is "

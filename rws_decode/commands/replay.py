@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replay and print; ValueError for input that cannot be used.
 
-    JSON: `same`, whether the tokens and their steps are those recorded; `parted_at`, the first step that differs, or
+    JSON: `same`, whether the tokens and their steps are those recorded; `diverged_at`, the first step that differs, or
     null; `tokens`, those of the replay; `steps_run`, steps of the record.
     """
     options = read_options(ReplayOptions, args)
@@ -56,21 +56,22 @@ def run(args: argparse.Namespace) -> int:
 
     if options.model is None:
         outcome = replay(trace)
-        tokens, parted_at = outcome.tokens, outcome.parted_at
+        tokens, diverged_at = outcome.tokens, outcome.diverged_at
     else:
         again = replay_with(trace, options.loading.load(options.model, trace.mask_id))
         parting = diff(trace, again).parting
-        tokens, parted_at = again.tokens, None if parting is None else parting.step
+        tokens, diverged_at = again.tokens, None if parting is None else parting.step
     result = {
-        "same": parted_at is None,
-        "parted_at": parted_at,
+        "same": diverged_at is None,
+        "diverged_at": diverged_at,
         "tokens": tokens.tolist(),
         "steps_run": trace.steps_run,
     }
     if options.json:
         print(json.dumps(result, allow_nan=False))
-    elif parted_at is None:
+    elif diverged_at is None:
         print(f"the replay commits the same tokens in all {trace.steps_run} steps")
     else:
-        print(f"the replay differs from the record from step {parted_at} of {trace.steps_run} on (steps count from 0)")
+        until = f"step {diverged_at} of {trace.steps_run}"
+        print(f"the replay differs from the record from {until} on (steps count from 0)")
     return 0

@@ -34,16 +34,16 @@ class Replay:
     """
 
     tokens: NDArray[np.int64]
-    parted_at: int | None
+    diverged_at: int | None
 
     def __repr__(self) -> str:
-        return f"Replay({'the same tokens' if self.parted_at is None else f'parted at step {self.parted_at}'})"
+        return f"Replay({'the same tokens' if self.diverged_at is None else f'parted at step {self.diverged_at}'})"
 
 
 def replay(trace: Trace) -> Replay:
     """Select again from the recorded ranking values and candidates, step by step, and compare with the record.
 
-    No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
+    No model is needed. Guarantee: `diverged_at` is None exactly where the chosen set and the ties of every step follow
     from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
     how many positions a step committed, or which, where the strategy counted or chose them; which tokens it masked
     again; the set of a step whose
@@ -55,7 +55,7 @@ def replay(trace: Trace) -> Replay:
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], Confidence(), Shape(3, 3, 3))
-    >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).parted_at
+    >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).diverged_at
     (True, None)
     """
     for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from rws_decode.common.arguments import check_count, check_weight
 from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble, Path
-from rws_decode.steering.particles import check_uneven, weigh_along
+from rws_decode.steering.particles import check_ess_threshold, weigh_along
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw
 from rws_decode.strategies.numbers import number
@@ -27,13 +27,13 @@ class ParticleGibbs(Copies):
     p exp(beta R) / Z of the base sampler as its limit (Andrieu, Doucet and Holenstein 2010). Weights and values are
     those of `particles.Particles`; ancestors are drawn independently. The first sweep has no path to follow.
 
-    n: copies, at least 2; sweeps: at least 1; beta: per unit of the raw reward, finite; uneven: from 0 to 1, the share
-    of effective copies below which a step resamples. ValueError for others.
+    n: copies, at least 2; sweeps: at least 1; beta: per unit of the raw reward, finite; ess_threshold: from 0 to 1, the
+    share of effective copies below which a step resamples. ValueError for others.
     """
 
     sweeps: int = number("times that all copies are decoded", metavar="N", default=4)
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
-    uneven: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
+    ess_threshold: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
     name = "particle-gibbs"
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class ParticleGibbs(Copies):
             raise ValueError(f"n is {self.n}: copy 0 repeats a path, at least 2 are needed, as in ParticleGibbs(8)")
         check_count("sweeps", self.sweeps, "ParticleGibbs(8, sweeps=4)")
         check_weight("beta", self.beta)
-        check_uneven(self.uneven)
+        check_ess_threshold(self.ess_threshold)
 
     def forwards(self, steps: int) -> int:
         """Return the most forwards of a prompt, those of all sweeps."""
@@ -68,5 +68,5 @@ class ParticleGibbs(Copies):
             for prompt, path in enumerate(paths):
                 ensemble.follow(prompt * self.n, path)
 
-        weights, _ = weigh_along(ensemble, self.beta, self.uneven, ancestors, follow)
+        weights, _ = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, follow)
         return np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])

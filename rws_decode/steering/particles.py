@@ -15,11 +15,11 @@ from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import EVEN, draw, effective_size, log_mean, systematic
 from rws_decode.strategies.numbers import number
 
-__all__ = ["Particles", "check_uneven", "weigh_along"]
+__all__ = ["Particles", "check_ess_threshold", "weigh_along"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_ALONG = "Particles(8, beta=1.0, uneven=0.5)"
+_ALONG = "Particles(8, beta=1.0, ess_threshold=0.5)"
 
 
 @dataclass(frozen=True)
@@ -29,21 +29,21 @@ class Particles(Copies):
     The weight of a step is exp(beta (V_t - V_{t-1})), the paper's difference potential; V is the raw reward of the
     greedy completion, the same text that RWS scores in Step 2. The weights of a path multiply to exp(beta R) of its
     text, up to a constant, so that the law of the answer tends to the tilt p exp(beta R) / Z as N grows, p being the
-    law of one copy alone. This holds for any V. Copies are resampled (systematically) where the effective number of
-    copies is below `uneven` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The answer
-    is drawn by the last weights.
+    law of one copy alone. This holds for any V. Copies are resampled (systematically) where the effective sample
+    size is below `ess_threshold` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The
+    answer is drawn by the last weights.
 
-    n: N, at least 1; beta: per unit of the raw reward, finite; uneven: from 0 to 1. ValueError for others.
+    n: N, at least 1; beta: per unit of the raw reward, finite; ess_threshold: from 0 to 1. ValueError for others.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
-    uneven: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
+    ess_threshold: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
     name = "particles"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_weight("beta", self.beta)
-        check_uneven(self.uneven)
+        check_ess_threshold(self.ess_threshold)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
@@ -51,7 +51,7 @@ class Particles(Copies):
         def ancestors(log_weights: Floats, prompt: int) -> Ints:
             return systematic(log_weights, ensemble.rngs[prompt])
 
-        weights, log_partition = weigh_along(ensemble, self.beta, self.uneven, ancestors)
+        weights, log_partition = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors)
         copy = np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
         return Choice(copy, log_partition)
 
@@ -59,7 +59,7 @@ class Particles(Copies):
 def weigh_along(
     ensemble: Ensemble,
     beta: float,
-    uneven: float,
+    ess_threshold: float,
     ancestors: Callable[[Floats, int], Ints],
     stepped: Callable[[], None] = lambda: None,
 ) -> tuple[Floats, Floats]:
@@ -77,7 +77,7 @@ def weigh_along(
         weights += values - before
         if not ensemble.unfinished:
             break
-        rows = effective_size(weights) < uneven * ensemble.copies * EVEN
+        rows = effective_size(weights) < ess_threshold * ensemble.copies * EVEN
         if rows.any():
             log_partition[rows] += log_mean(weights[rows])
             index = np.tile(np.arange(ensemble.copies), (len(weights), 1))
@@ -89,7 +89,8 @@ def weigh_along(
     return weights, log_partition + log_mean(weights)
 
 
-def check_uneven(uneven: float) -> None:
+def check_ess_threshold(ess_threshold: float) -> None:
     """Raise ValueError unless the share of the copies is from 0 to 1."""
-    if not (isinstance(uneven, int | float) and 0 <= uneven <= 1):
-        raise ValueError(f"uneven is {uneven!r}: a share of the copies, from 0 to 1, is needed, as in {_ALONG}")
+    if not (isinstance(ess_threshold, int | float) and 0 <= ess_threshold <= 1):
+        needed = f"a share of the copies, from 0 to 1, is needed, as in {_ALONG}"
+        raise ValueError(f"ess_threshold is {ess_threshold!r}: {needed}")

@@ -128,7 +128,7 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
     ValueError, naming the argument, for an unknown name and for numbers that the method does not have or refuses.
 
     >>> as_method("particles:8", beta=2.0)
-    Particles(n=8, beta=2.0, uneven=0.5)
+    Particles(n=8, beta=2.0, ess_threshold=0.5)
     """
     if not isinstance(method, str):
         if numbers:
@@ -185,7 +185,7 @@ def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMeth
     ValueError for a budget that the smallest such method exceeds, and for a method whose forwards are always the same.
 
     >>> within("best-of", 128, 32), within("particle-gibbs", 128, 32, sweeps=2)
-    (BestOf(n=4), ParticleGibbs(n=2, sweeps=2, beta=1.0, uneven=0.5))
+    (BestOf(n=4), ParticleGibbs(n=2, sweeps=2, beta=1.0, ess_threshold=0.5))
     """
     least = 2 if method == "particle-gibbs" else 1
     fits = as_method(f"{method}:{least}", **numbers)

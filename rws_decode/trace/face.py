@@ -33,6 +33,7 @@ __all__ = [
 # What stands after the colon of a text; others stand after plus signs, with their names.
 _FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
 _FIRST += ("n", "width", "gradients")
+_UNNAMED = ("seed", "eps", "ess_threshold")
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"
@@ -64,7 +65,7 @@ def strategy_label(described: Mapping[str, Any]) -> str:
 
 
 def _method_label(described: Mapping[str, Any]) -> str:
-    """Return a steering method: its copies, its other numbers but for `uneven`, and what its copies follow."""
+    """Return a steering method: its copies, its other numbers but for `ess_threshold`, and what its copies follow."""
     label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
     return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
 
@@ -74,7 +75,7 @@ def _told(described: Mapping[str, Any]) -> list[tuple[str, float]]:
     numbers = [
         (name, value)
         for name, value in described.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and name not in ("seed", "eps", "uneven")
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in _UNNAMED
     ]
     return sorted(numbers, key=lambda item: item[0] not in _FIRST)
 

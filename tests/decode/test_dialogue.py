@@ -304,7 +304,7 @@ def test_traces_of_dialogues_replay(
     for name in ("llada", "mini"):
         (trace,) = decode(predictors[name], [TOLD], RWS(4.0), reward=rewards["grm"], **grouped(**SHORT))
         stored = load(trace.save(tmp_path / f"{name}.parquet"))
-        assert stored == trace and replay(stored).parted_at is None
+        assert stored == trace and replay(stored).diverged_at is None
         again = replay_with(stored, predictors[name])
         assert again.tokens.tolist() == trace.tokens.tolist() and again.prompt_text == TOLD.text
         difference = diff(trace, again, predictors[name])

@@ -158,7 +158,7 @@ def test_rows_with_and_without_gaps_share_a_batch(padding: Any) -> None:
     for prompt, trace in zip(prompts, together, strict=True):
         (alone,) = decode(predictor, [prompt], RWS(8.0), SIX, reward=REWARD)
         assert trace.tokens.tolist() == alone.tokens.tolist()
-        assert trace.commit_step.tolist() == alone.commit_step.tolist() and replay(trace).parted_at is None
+        assert trace.commit_step.tolist() == alone.commit_step.tolist() and replay(trace).diverged_at is None
 
 
 @given(
@@ -203,7 +203,7 @@ def test_a_trace_of_gaps_is_saved_replayed_and_compared(tmp_path: Path) -> None:
     for strategy, how in ((RWS(8.0), Options()), (LeftToRight(), Options()), (Temperature(3.0), Options(cfg=0.5))):
         (trace,) = decode(predictor, [GAPPED], strategy, SIX, reward=REWARD, options=how)
         assert load(trace.save(tmp_path / "trace.parquet")) == trace
-        assert replay(trace).parted_at is None and replay(trace).tokens.tolist() == trace.tokens.tolist()
+        assert replay(trace).diverged_at is None and replay(trace).tokens.tolist() == trace.tokens.tolist()
         again = replay_with(trace, predictor)
         assert again.tokens.tobytes() == trace.tokens.tobytes() and again.value.tobytes() == trace.value.tobytes()
         assert diff(trace, again, predictor).same
@@ -218,7 +218,7 @@ def test_a_stopped_run_of_gaps_keeps_its_masks(tmp_path: Path) -> None:
     predictor = PREDICTORS["bert"]
     (trace,) = decode(predictor, [GAPPED], Confidence(), Shape(6, 6, 6), callback=lambda view: view.step == 2)
     assert (trace.completed == MASK).sum() == 3 and trace.steps_run == 3
-    assert load(trace.save(tmp_path / "trace.parquet")) == trace and replay(trace).parted_at is None
+    assert load(trace.save(tmp_path / "trace.parquet")) == trace and replay(trace).diverged_at is None
     assert replay_with(trace, predictor).tokens.tolist() == trace.tokens.tolist()
 
 
@@ -339,7 +339,7 @@ def test_an_english_gap_is_filled_from_end_to_end(
     assert main(["generate", *words[1:-1], "--infill", text]) == 0
     assert capsys.readouterr().out.startswith(f"prompt: {text}\nanswer: {result['completed']}\n\n")
     trace = load(tmp_path / "trace.parquet")
-    assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).parted_at is None
+    assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).diverged_at is None
     assert replay_with(trace, english).tokens.tolist() == tokens
     assert main(["replay", str(tmp_path / "trace.parquet"), "--model", "english"]) == 0
     assert main(["diff", *[str(tmp_path / "trace.parquet")] * 2, "--model", "english"]) == 0

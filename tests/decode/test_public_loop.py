@@ -99,7 +99,7 @@ def test_topk_is_the_public_loop(dtype: str, precision: str, sharpness: float, c
     assert batch.tokens.tolist() == canvas[:, 5:].tolist()
     assert [trace.commit_step.tolist() for trace in batch] == when[:, 5:].tolist()
     assert all(trace.logits_dtype == dtype and (trace.offset, trace.width) == (5, 29) for trace in batch)
-    assert [replay(trace).parted_at for trace in batch] == [None] * 3
+    assert [replay(trace).diverged_at for trace in batch] == [None] * 3
     # The parity is not for want of ties: saturated bfloat16 probabilities are level, and topk has its own way.
     if (dtype, sharpness) == ("bfloat16", 8.0):
         assert sum(trace.ties.sum() for trace in batch) > 0
@@ -143,4 +143,4 @@ def test_presets_are_the_public_loop(name: str, seed: int, much: float, steps: i
     (trace,) = decode(predictor, prompt.tolist(), **told)
     assert (trace.commit_step == when[0, 5:].numpy()).all()
     assert (trace.tokens == canvas[0, 5:].numpy()).all()
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None

@@ -57,7 +57,7 @@ def test_scale_one_is_default_and_recorded_factors_repeat_rws(mini, prompts) -> 
     assert np.array_equal(default.tokens, decode(mini, prompts, Temperature(1.0)).tokens)
     guided = decode(mini, prompts, RWS(8.0), reward=load_reward("mini"))
     assert np.array_equal(guided.tokens, decode(mini, prompts, recorded(guided.traces)).tokens)
-    assert replay(guided[0]).parted_at is None
+    assert replay(guided[0]).diverged_at is None
     assert np.array_equal(replay_with(default[0], mini).tokens, default[0].tokens)
 
 

@@ -77,7 +77,7 @@ def test_a_stopped_decode_is_the_start_of_the_whole_one(savings: Savings, last: 
         np.testing.assert_array_equal(part.tokens, np.where(done, full.tokens, MASK))
         np.testing.assert_array_equal(part.factor, full.factor[: last + 1])
         assert part.text == PREDICTOR.decode_answer(full.tokens[done].tolist())
-        assert replay(part).parted_at is None
+        assert replay(part).diverged_at is None
         assert load(part.save(tmp_path / "part.parquet")) == part
     assert stopped.forwards == last + 1
 

@@ -137,7 +137,7 @@ def test_the_trace_is_written_whole_and_replays(
     result = json.loads(generate(capsys, *words))
     trace = load(tmp_path / "runs" / "one" / "trace.parquet")
     assert trace.tokens.tolist() == result["tokens"] and trace.factor.tolist() == result["scales"]
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     assert (trace.predictor, trace.reward_model, trace.prompt_text) == ("tiny", "reward", "the cat")
 
 
@@ -188,7 +188,7 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
             predictor, ["the cat"], strategy, Shape(length=8, steps=4, block=4), reward=reward, options=Options(seed=3)
         )
         assert trace == direct, name
-        assert replay(trace).parted_at is None
+        assert replay(trace).diverged_at is None
     assert {"default", "temperature", "rws", *expected} <= set(OFFERED)
 
 

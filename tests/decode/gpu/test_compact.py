@@ -160,7 +160,7 @@ def test_the_tokens_are_those_of_decode(
     less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
     for trace, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
-        assert replay(other).parted_at is None
+        assert replay(other).diverged_at is None
         if np.array_equal(trace.commit_step[run], other.commit_step[run]) and np.array_equal(
             trace.tokens[run], other.tokens[run]
         ):

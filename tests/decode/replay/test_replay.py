@@ -59,7 +59,7 @@ def test_long_blocks_replay_from_the_values_that_are_kept(ranking: str, policy: 
     # In bfloat16 at factor 64 most probabilities are 1: more positions tie than would be kept otherwise.
     (trace,) = decode(predictor, [[]], Temperature(64.0), **grouped(ranking=ranking, precision="bfloat16", **options))  # type: ignore[arg-type]
     assert ranking == "log-odds" or temperature or trace.ties.max() > 32
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     assert np.array_equal(replay(trace).tokens, trace.tokens)
 
 
@@ -67,12 +67,12 @@ def test_long_blocks_replay_from_the_values_that_are_kept(ranking: str, policy: 
 def test_the_first_step_that_was_changed_is_named(step: int) -> None:
     position = int(np.flatnonzero(TRACE.chosen[step])[-1])
     outcome = replay(changed("value", step, position, -99.0))
-    assert outcome.parted_at == (None if step == 4 else step)  # in the last step nothing else is left
+    assert outcome.diverged_at == (None if step == 4 else step)  # in the last step nothing else is left
     if step < 4:
         before = TRACE.commit_step < step
         assert np.array_equal(outcome.tokens[before], TRACE.tokens[before])
         assert outcome.tokens[position] == TRACE.mask_id
-    assert replay(changed("ties", step, None, 7)).parted_at == step
+    assert replay(changed("ties", step, None, 7)).diverged_at == step
 
 
 def test_a_commit_that_the_plan_does_not_have_is_found() -> None:
@@ -85,7 +85,7 @@ def test_a_commit_that_the_plan_does_not_have_is_found() -> None:
     value[3, early] = value[0, late] = 0.0
     changed = {"commit_step": commit_step, "candidate": candidate, "value": value}
     changed["unscaled"] = np.zeros_like(trace.unscaled)
-    assert replay(replace(trace, **changed)).parted_at == 0
+    assert replay(replace(trace, **changed)).diverged_at == 0
 
 
 def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_are_not_known() -> None:
@@ -96,12 +96,12 @@ def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_
     for array in fields.values():
         array[1] = np.nan
     known = replace(TRACE, reward_use=use, **fields)
-    assert replay(known).parted_at is None
+    assert replay(known).diverged_at is None
     position = int(np.flatnonzero(known.chosen[1])[0])
-    assert replay(changed("value", 1, position, -99.0, known)).parted_at == 1
+    assert replay(changed("value", 1, position, -99.0, known)).diverged_at == 1
     value = TRACE.value.copy()
     value[1] = np.nan
-    assert replay(replace(known, value=value)).parted_at is None
+    assert replay(replace(known, value=value)).diverged_at is None
     again = replay_with(replace(known, value=value), PREDICTOR)
     assert np.array_equal(again.tokens, TRACE.tokens) and np.array_equal(again.commit_step, TRACE.commit_step)
 
@@ -137,7 +137,7 @@ def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: flo
     assert np.array_equal(saved.commit_step[committed], whole.commit_step[committed])
     assert saved.tokens[~committed].tolist() == [EOS] * int((~committed).sum())
     assert load(saved.save(tmp_path / "t.parquet")) == saved
-    assert replay(saved).parted_at is None and np.array_equal(replay(saved).tokens, saved.tokens)
+    assert replay(saved).diverged_at is None and np.array_equal(replay(saved).tokens, saved.tokens)
     again = replay_with(saved, predictor)
     assert np.array_equal(again.tokens, saved.tokens) and np.array_equal(again.commit_step, saved.commit_step)
 
@@ -163,7 +163,7 @@ def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pyt
         assert main(["replay", *map(str, words), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    same = {"same": True, "parted_at": None, "tokens": TRACE.tokens.tolist(), "steps_run": 5}
+    same = {"same": True, "diverged_at": None, "tokens": TRACE.tokens.tolist(), "steps_run": 5}
     assert shown(path) == same
     assert shown(path, "--model", tiny_checkpoint("bert", tmp_path / "model")) == same
     table = pq.read_table(path)
@@ -171,7 +171,7 @@ def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pyt
     frame.loc[frame["committed"] & (frame["step"] == 2), "value"] = -99.0
     other = pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False)
     pq.write_table(other.replace_schema_metadata({b"rws_decode.trace": metadata[b"rws_decode.trace"]}), path)
-    assert load(path) != TRACE and shown(path)["parted_at"] == 2
+    assert load(path) != TRACE and shown(path)["diverged_at"] == 2
     assert main(["replay", str(path)]) == 0
     assert capsys.readouterr().out == "the replay differs from the record from step 2 of 5 on (steps count from 0)\n"
     path.write_bytes(b"?")

@@ -80,9 +80,9 @@ def test_the_soft_best_of_n_has_its_law() -> None:
     assert distance(counts_of(run_of(SoftBestOf(2, BETA), 1200)), law) < 4
 
 
-@pytest.mark.parametrize("uneven", [0.0, 0.5, 1.0])
-def test_many_particles_write_the_tilt(uneven: float) -> None:
-    few, many = (counts_of(run_of(Particles(n, BETA, uneven), chains)) for n, chains in ((1, 300), (30, 300)))
+@pytest.mark.parametrize("ess_threshold", [0.0, 0.5, 1.0])
+def test_many_particles_write_the_tilt(ess_threshold: float) -> None:
+    few, many = (counts_of(run_of(Particles(n, BETA, ess_threshold), chains)) for n, chains in ((1, 300), (30, 300)))
     assert distance(many, tilt()) < 4 < distance(few, tilt())
     assert distance(few, P) < 4
 

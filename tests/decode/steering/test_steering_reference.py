@@ -68,7 +68,7 @@ def share(log_weights: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def slow_particles(n: int, beta: float, uneven: float) -> list[int]:
+def slow_particles(n: int, beta: float, ess_threshold: float) -> list[int]:
     rng, slots = np.random.default_rng([7, 0, 1]), copies(n)
     weights, values = [0.0] * n, [beta * slot.value() for slot in slots]
     for step in range(N):
@@ -78,7 +78,7 @@ def slow_particles(n: int, beta: float, uneven: float) -> list[int]:
         weights = [weight + new - old for weight, new, old in zip(weights, now, values, strict=True)]
         values = now
         shares = share(weights)
-        if step < N - 1 and 1 / sum(part**2 for part in shares) < uneven * n * EVEN:
+        if step < N - 1 and 1 / sum(part**2 for part in shares) < ess_threshold * n * EVEN:
             offset = rng.random()
             ends = np.cumsum(shares)
             parents = [min(int((ends <= (offset + j) / n).sum()), n - 1) for j in range(n)]
@@ -157,12 +157,11 @@ def test_particle_gibbs_is_the_slow_one(n: int, sweeps: int, beta: float) -> Non
 
 
 @settings(max_examples=15, deadline=None)
-@given(n=st.integers(1, 6), beta=st.floats(-2, 4), uneven=st.sampled_from([0.0, 0.5, 1.0]))
-def test_particles_are_the_slow_ones(n: int, beta: float, uneven: float) -> None:
-    run = steer(
-        PREDICTOR, [PROMPT], Particles(n, beta, uneven), SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED
-    )
-    assert run[0].tokens.tolist() == slow_particles(n, beta, uneven)
+@given(n=st.integers(1, 6), beta=st.floats(-2, 4), ess_threshold=st.sampled_from([0.0, 0.5, 1.0]))
+def test_particles_are_the_slow_ones(n: int, beta: float, ess_threshold: float) -> None:
+    particles = Particles(n, beta, ess_threshold)
+    run = steer(PREDICTOR, [PROMPT], particles, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
+    assert run[0].tokens.tolist() == slow_particles(n, beta, ess_threshold)
 
 
 @settings(max_examples=15, deadline=None)
@@ -252,7 +251,7 @@ def test_a_budget_holds_and_one_more_copy_breaks_it(name: str, budget: int, step
         ({"method": "best-of:0"}, "n is 0: a whole number, at least 1, is needed, as in BestOf\\(8\\)"),
         ({"method": "particle-gibbs:1"}, "n is 1: copy 0 repeats a path, at least 2 are needed"),
         ({"method": "particles:4", "beta": math.inf}, "beta is inf: a finite number is needed"),
-        ({"method": "particles:4", "uneven": 2.0}, "uneven is 2.0: a share of the copies, from 0 to 1"),
+        ({"method": "particles:4", "ess_threshold": 2.0}, "ess_threshold is 2.0: a share of the copies, from 0 to 1"),
         ({"method": "best-of:4", "beta": 1.0}, "beta is 1.0: best-of has n"),
         (
             {"method": "gradient-guidance:3+mix:soft", "mix": "hard"},

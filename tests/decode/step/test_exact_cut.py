@@ -29,7 +29,7 @@ def predictor_of(rows: list[list[float]]) -> CallablePredictor:
 def commit_steps(rows: list[list[float]], scale: float) -> list[int]:
     shape = {"length": len(rows), "steps": len(rows), "block": len(rows)}
     (trace,) = decode(predictor_of(rows), [[]], Temperature(scale), **grouped(**shape))
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     return trace.commit_step.tolist()
 
 
@@ -68,7 +68,7 @@ def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
     if all(not gap.lower * (1 - 1e-9) < scale < gap.upper * (1 + 1e-9) for gap in path.breakpoints):
         piece = path.at(scale)
         assert piece is not None and piece.commit_step == tuple(trace.commit_step.tolist())
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
 
 
 def test_a_diff_with_another_model_certifies_nothing() -> None:

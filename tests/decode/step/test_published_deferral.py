@@ -99,7 +99,7 @@ def test_the_published_flag_is_the_published_loop(seed: int, shape: Shape, tempe
     trace = run(predictor, "defer-published", shape, sampling_temperature=temperature, seed=seed)
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (tokens, steps)
     assert trace.end_ids == ([EOT] if temperature else [EOS, EOT])
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     again = replay_with(trace, predictor)
     assert again.tokens.tolist() == tokens and np.array_equal(again.value, trace.value, equal_nan=True)
 
@@ -189,7 +189,7 @@ def test_a_scaled_decode_knows_it_too() -> None:
             ends = np.isin(trace.candidate[step], [EOS, EOT])
             assert not ends[trace.chosen[step]].any() or ends[trace.eligible[step]].all()
             waited += bool(ends[trace.eligible[step]].any() and not ends[trace.chosen[step]].any())
-        assert replay(trace).parted_at is None
+        assert replay(trace).diverged_at is None
     assert waited > 5
 
 

@@ -97,7 +97,7 @@ def test_confidence_is_that_of_the_drawn_token_without_the_noise() -> None:
 def test_a_sampled_run_replays() -> None:
     options = {"sampling_temperature": 1.0, "seed": 3, "cfg": 0.7, "end_of_text": "defer", "ranking": "topk"}
     (trace,) = decode(PREDICTOR, ["a dog"], Temperature(2.0), **grouped(**SIZE, **options))  # type: ignore[arg-type]
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     again = replay_with(trace, bert_predictor())
     assert np.array_equal(again.tokens, trace.tokens)
     assert np.array_equal(again.value, trace.value, equal_nan=True)
@@ -150,7 +150,7 @@ def test_policies_mean_the_same_at_any_scale(scale: float) -> None:
     def run(policy: str) -> tuple[list[int], list[int]]:
         options = {"length": 6, "steps": 3, "block": 6, "end_of_text": policy}
         (trace,) = decode(fixed(ending_table()), [[7]], Temperature(scale), **grouped(**options))  # type: ignore[arg-type]
-        assert replay(trace).parted_at is None
+        assert replay(trace).diverged_at is None
         return trace.tokens.tolist(), trace.commit_step.tolist()
 
     assert run("none") == ([EOS, EOS, 9, 9, 9, 9], [0, 0, 1, 1, 2, 2])

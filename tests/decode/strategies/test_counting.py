@@ -164,7 +164,7 @@ def test_rws_scales_what_is_counted() -> None:
 @pytest.mark.parametrize("strategy", [rule[0] for rule in RULES], ids=str)
 def test_a_run_is_kept_replayed_and_repeated(strategy: CountingStrategy, tmp_path: object) -> None:
     (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)  # type: ignore[arg-type]
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     again = replay_with(trace, PREDICTOR)
     assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)
     saved = load(trace.save(f"{tmp_path}/t.parquet"))
@@ -214,7 +214,7 @@ def test_counts_work_with_savings_rankings_and_sampling() -> None:
     assert (public.value[public.chosen & (public.chosen.sum(axis=1) > 1)[:, None]] >= 0.6).any()
     options = Options(sampling_temperature=1.0, seed=3)
     drawn = [decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=options)[0] for _ in range(2)]
-    assert drawn[0] == drawn[1] and replay(drawn[0]).parted_at is None
+    assert drawn[0] == drawn[1] and replay(drawn[0]).diverged_at is None
 
 
 def test_gaps_are_filled_by_count() -> None:

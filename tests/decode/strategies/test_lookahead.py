@@ -152,7 +152,7 @@ def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, 
     level = [np.sort(row[~np.isnan(row)])[::-1] for row in trace.value]
     if all(a - b > 1e-9 for row in level for a, b in pairwise(np.unique(row)[::-1])):
         assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == (tokens, steps, forwards)
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
 
 
 @pytest.mark.parametrize("make", [InformationGain, LookUM])
@@ -200,7 +200,7 @@ def test_memory_splits_the_hypotheses_and_changes_nothing_else(strategy: Any) ->
 def test_a_run_is_kept_replayed_and_repeated(strategy: Any, tmp_path: Any) -> None:
     (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)
     again = replay_with(trace, PREDICTOR)
-    assert replay(trace).parted_at is None and np.array_equal(again.commit_step, trace.commit_step)
+    assert replay(trace).diverged_at is None and np.array_equal(again.commit_step, trace.commit_step)
     assert again.forwards == trace.steps_run < trace.forwards  # the order is known: nothing is looked at
     saved = load(trace.save(tmp_path / "t.parquet"))
     assert saved == trace and strategy_from(saved.strategy) == strategy
@@ -217,7 +217,7 @@ def test_gaps_ends_and_guidance(strategy: Any) -> None:
     )
     # A deferred token waits whatever the score.
     (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(end_of_text="defer", end_ids=[9, 11, 13]))
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     for step in range(trace.steps_run):
         ends = np.isin(trace.candidate[step], [9, 11, 13]) & trace.eligible[step]
         early = trace.eligible[step] & ~ends

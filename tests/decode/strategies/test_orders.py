@@ -50,7 +50,7 @@ def test_orders_keep_the_protocol_and_replay(strategy: OrderStrategy) -> None:
     for trace in batch:
         assert trace.ranking == "order" and trace.strategy["name"] == strategy.name
         assert (trace.factor == 1).all() and trace.reward_calls == 0
-        assert replay(trace).parted_at is None
+        assert replay(trace).diverged_at is None
         again = replay_with(trace, PREDICTOR)
         assert again.strategy == {"name": "recorded-order"}
         assert np.array_equal(again.tokens, trace.tokens) and np.array_equal(again.chosen, trace.chosen)

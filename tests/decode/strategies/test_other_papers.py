@@ -130,7 +130,7 @@ def test_it_is_the_slow_version(strategy: Any, picked: Callable[[], Picked]) -> 
 def test_a_run_is_kept_replayed_and_repeated(strategy: Any, tmp_path: Any) -> None:
     (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)
     again = replay_with(trace, PREDICTOR)
-    assert replay(trace).parted_at is None and np.array_equal(again.commit_step, trace.commit_step)
+    assert replay(trace).diverged_at is None and np.array_equal(again.commit_step, trace.commit_step)
     saved = load(trace.save(tmp_path / "t.parquet"))
     assert saved == trace and trace.strategy["scaled"] == {"name": "temperature", "scale": 2.0}
     if strategy.name in ("klass", "certainty-prior"):

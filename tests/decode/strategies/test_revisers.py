@@ -226,7 +226,7 @@ def test_a_name_with_numbers_is_decoded_saved_and_replayed(text: str, tmp_path: 
     reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
     (trace,) = decode(LLADA, PROMPTS[0], text, Shape(12, 6, 12), reward=reward)
     assert strategy_label(trace.strategy) == text and load(trace.save(tmp_path / "t.parquet")) == trace
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     assert np.array_equal(replay_with(trace, LLADA).canvas, trace.canvas)
     strategy = as_strategy(text)
     assert strategy_from(describe(strategy)) == strategy

@@ -221,7 +221,7 @@ def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) ->
 @pytest.mark.parametrize("trace", TRACES, ids=str)
 def test_a_revising_run_is_replayed_and_compared(trace: Trace) -> None:
     predictor = BERT if trace.strategy["name"] == "chance" else LLADA
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     again = replay_with(trace, predictor)
     assert np.array_equal(again.canvas, trace.canvas) and again.tokens.tolist() == trace.tokens.tolist()
     assert diff(trace, again).same and "masked again" not in str(diff(trace, again))

@@ -128,7 +128,7 @@ def test_whatever_was_kept_comes_back_and_replays(
     trace = made(*shape, changing=changing, grid=grid, fewer=fewer, asked=asked, seed=seed)
     again = load(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
     assert again == trace
-    assert replay(again).parted_at is None and np.array_equal(replay(again).tokens, trace.tokens)
+    assert replay(again).diverged_at is None and np.array_equal(replay(again).tokens, trace.tokens)
 
 
 def test_an_empty_prompt_no_text_and_infinite_values_are_kept(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_deferred_positions_are_kept_after_the_others() -> None:
     tokens = np.where(commit_step == 0, 7, 1)
     trace = replace(recorded, candidate=candidate, value=value, commit_step=commit_step, tokens=tokens)
     assert np.flatnonzero(np.isfinite(trace.value[0])).tolist() == list(range(23, 40))
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
 
 
 def test_whole_completions_are_kept_until_they_change_too_often(tmp_path: Path) -> None:
@@ -600,7 +600,7 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
     table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()
     for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none
         assert table[name].null_count == (rows["step"] == 2).sum() > 0 and not pc.any(pc.is_nan(table[name])).as_py()
-    assert replay(trace).parted_at is None
+    assert replay(trace).diverged_at is None
     (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), Shape(length=12, steps=5, block=12))
     assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
     for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):

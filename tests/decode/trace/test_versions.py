@@ -69,7 +69,7 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
 
 def test_a_file_of_version_3_replays_and_is_saved_as_what_it_is(tmp_path: Path) -> None:
     old = load(version_3(tmp_path / "old.parquet"))
-    assert replay(old).parted_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
+    assert replay(old).diverged_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
     assert replay_with(old, PREDICTOR).tokens.tolist() == TRACE.tokens.tolist()
     assert diff(old, TRACE).same and diff(TRACE, old).settings == ()
     again = load(old.save(tmp_path / "new.parquet"))
