@@ -17,20 +17,8 @@ from rws_decode.common.files import write_changed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "Brief",
-    "Table",
-    "cell_text",
-    "records",
-    "split_column",
-    "to_csv",
-    "to_html",
-    "to_latex",
-    "to_markdown",
-    "write_tables",
-]
-
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
 
 # Columns of what was printed and of what was measured stand under these headings.
 _GROUPS = {"paper": "printed in the paper", "here": "here"}
@@ -62,6 +50,71 @@ class Table:
     shown: Rows
     caption: str
     brief: Brief | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table as it is read: its heading, the field of a row that it shows, and how that is written.
+
+    field: the heading where none is given. form: a format such as "+.2f", or a function of the row. ends: the fields
+    of an interval's ends, which stand in brackets. unit: numbers are multiplied by it.
+
+    >>> Column("win, %", "win", ".0f", ("low", "high"), 100).text({"win": 0.5, "low": 0.25, "high": 0.75})
+    '50 [25, 75]'
+    >>> Column("same").text({"same": True}), Column("n").text({"n": None}), Column("of", form=str).text({"n": 1})
+    ('yes', None, "{'n': 1}")
+    """
+
+    label: str
+    field: str = ""
+    form: str | Callable[[Row], str | None] = ""
+    ends: tuple[str, str] | None = None
+    unit: float = 1.0
+
+    def text(self, row: Row) -> str | None:
+        """Return a row's cell as text, a truth as yes or no; None where the value is missing."""
+        if not isinstance(self.form, str):
+            return self.form(row)
+        value = row[self.field or self.label]
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        number, *ends = (self._number(row[name]) for name in (self.field or self.label, *(self.ends or ())))
+        return f"{number} [{', '.join(ends)}]" if ends else number
+
+    def _number(self, value: float) -> str:
+        return f"{self.unit * value:{self.form}}" if self.form else cell_text(value, "")
+
+
+def make_table(name: str, data: pandas.DataFrame | Rows, columns: Sequence[Column], caption: str) -> Table:
+    """Return the table of a frame, or of rows: its files hold all of them, and `columns` say what is read.
+
+    >>> import pandas as pd
+    >>> make_table("s", pd.DataFrame({"win": [0.5]}), [Column("win, %", "win", ".0f", unit=100)], "A caption.").shown
+    [{'win, %': '50'}]
+    """
+    rows = data if isinstance(data, Sequence) else records(data)
+    return Table(name, rows, [{column.label: column.text(row) for column in columns} for row in rows], caption)
+
+
+def wide(rows: Rows, keys: Callable[[Row], Row], cell: Callable[[Row], Row], columns: Sequence[str] = ()) -> Rows:
+    """Return a line for each set of `keys`, with the `cell` of each of its rows; all lines have the same columns.
+
+    columns: the headings of cells in their order, by default that of the rows.
+
+    >>> rows = [{"guide": "mini", "measure": name, "mean": mean} for name, mean in [("win", 1), ("loss", 2)]]
+    >>> wide(rows, lambda row: {"guide": row["guide"]}, lambda row: {row["measure"]: row["mean"]})
+    [{'guide': 'mini', 'win': 1, 'loss': 2}]
+    """
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        start = dict(keys(row))
+        lines.setdefault(tuple(start.values()), start).update(cell(row))
+    every = dict.fromkeys(name for line in lines.values() for name in line)
+    first = list(dict.fromkeys(name for row in rows for name in keys(row)))
+    order = [*first, *columns] if columns else every
+    return [{name: line.get(name) for name in order} for line in lines.values()]
 
 
 def records(frame: pandas.DataFrame) -> list[dict[str, Any]]:
