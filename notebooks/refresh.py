@@ -32,8 +32,6 @@ except ModuleNotFoundError as error:
     print(f"notebooks/refresh.py: {line}", file=sys.stderr)
     sys.exit(2)
 
-__all__ = ["differences", "execute", "main", "pairs", "reasons", "stale", "strip"]
-
 FOLDER = Path(__file__).resolve().parent
 # A printed number may differ this much, relatively, from machine to machine.
 TOLERANCE = 1e-3

@@ -11,8 +11,6 @@ from rws_decode import __main__ as decoding
 from rws_theory import __main__ as theory
 from rws_theory.commands.line import Command, closest, run_line
 
-__all__ = ["COMMANDS", "DESCRIPTION", "main", "rws"]
-
 DESCRIPTION = "The experiments behind the paper's figures and tables."
 
 COMMANDS: dict[str, Command] = {

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CONTENTS", "NAMES", "Entry", "by_heading"]
-
 
 class Entry(NamedTuple):
     """Where an exhibit is on the page, and which module of this package makes it."""

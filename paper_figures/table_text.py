@@ -13,8 +13,6 @@ from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, cell_text
 from rws_theory.show import printable
 
-__all__ = ["WIDTH", "files_line", "fitted", "terminal_text"]
-
 WIDTH = 100
 _GAP = 2  # blanks between columns
 _LEAST = 16  # characters that a text is never cut below

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from rws_theory.commands.line import Command, run_line
 
-__all__ = ["COMMANDS", "DESCRIPTION", "GROUP", "main"]
-
 DESCRIPTION = "Decode text with masked diffusion language models."
 
 COMMANDS: dict[str, Command] = {

@@ -24,8 +24,6 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import masks_in, row_of
 
-__all__ = ["Job", "Prompts", "as_prompts", "check_places", "check_size", "prepare", "reward_settings"]
-
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from rws_theory.commands.line import Command, run_line
 
-__all__ = ["COMMANDS", "main"]
-
 DESCRIPTION = "Mathematics of logit scaling in masked diffusion decoding."
 
 COMMANDS: dict[str, Command] = {

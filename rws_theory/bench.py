@@ -20,8 +20,6 @@ from rws_theory.confidence import gaps
 from rws_theory.crossings import crossings
 from rws_theory.pairs import DECIDED_BY, classify_pairs
 
-__all__ = ["SOLVERS", "bench", "bench_corpus", "bench_pairs", "bench_vocabulary"]
-
 _DECADES = 4.0  # the other solvers search four decades on either side of 1 / (mean gap), which holds every crossing
 _GRID = 400
 

@@ -6,8 +6,6 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["EXTRAS", "not_installed", "required"]
-
 # The name that is imported, and the extra of pyproject.toml that brings it.
 EXTRAS = MappingProxyType(
     {

@@ -10,20 +10,6 @@ from numbers import Rational, Real
 from typing import Any
 from unicodedata import category
 
-__all__ = [
-    "Exact",
-    "clipped",
-    "escaped",
-    "facts_html",
-    "figures",
-    "number",
-    "one_line",
-    "printable",
-    "quoted",
-    "shortened",
-    "table_html",
-]
-
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap; padding-bottom: 0.3em; color: inherit"
 _CELL = "padding: 0.15em 1.2em 0.15em 0; vertical-align: top; white-space: normal; max-width: 50em; text-align: "
 _LONG = "left; min-width: 18em"  # of a column of texts, so that a narrow window scrolls instead of breaking each word

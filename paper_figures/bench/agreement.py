@@ -11,8 +11,6 @@ import numpy as np
 from rws_decode.plain_loop import PlainRun
 from rws_decode.trace.trace import Trace
 
-__all__ = ["Agreement", "Difference", "agreement"]
-
 
 @dataclass(frozen=True)
 class Difference:

@@ -19,8 +19,6 @@ from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.decoding import Decoding
 
-__all__ = ["Check", "kernel_check", "model_checks", "self_check"]
-
 # Vocabularies of less than a block, of a block and more or less, and of several with a tail.
 _SIZES = (2, 3, 31, 64, 127, 1000, 4095, 4097, 9001)
 _LARGE = (50_257, 126_464)

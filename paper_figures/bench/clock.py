@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["TimedCall", "each_seconds", "measured", "synchronise"]
-
 # Work that keeps a GPU busy while the calls to be timed are queued: their launches are not what is measured.
 _AHEAD_BYTES = 2**30
 _AHEAD_COPIES = 6

@@ -24,8 +24,6 @@ from paper_figures.bench.whole import NOTES, BenchSettings, measure
 from paper_figures.studies.work.timing import machine_name
 from rws_decode.common.files import write_json
 
-__all__ = ["SCHEMA", "device_run", "passed", "provenance"]
-
 SCHEMA = 1
 
 

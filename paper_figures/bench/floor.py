@@ -19,19 +19,6 @@ from paper_figures.bench.clock import each_seconds
 from paper_figures.bench.shapes import LlamaShape, Shapes
 from rws_decode.canvas.schedule import PlannedStep
 
-__all__ = [
-    "Ceilings",
-    "StepPart",
-    "copy_bandwidth",
-    "decode_floor",
-    "floor_seconds",
-    "floor_table",
-    "forward_parts",
-    "matrix_rate",
-    "measure_ceilings",
-    "reward_parts",
-]
-
 # Larger than any cache, and enough of it that a copy takes far longer than its launch.
 _COPY_BYTES = {"cuda": 2**31, "cpu": 2**27}
 _SIDE = {"cuda": 8192, "cpu": 1024}

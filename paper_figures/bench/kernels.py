@@ -15,8 +15,6 @@ from torch import Tensor
 from paper_figures.bench.clock import each_seconds
 from paper_figures.bench.floor import copy_bandwidth
 
-__all__ = ["GOALS", "KernelRow", "RowValues", "Truth", "kernel_table", "reference"]
-
 # Factors at once -> share of the copy bandwidth aimed at, for 256 x 126,464 logits on a GPU.
 GOALS = {1: 0.8, 16: 0.6}
 MEASURED = "measured"

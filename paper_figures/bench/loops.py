@@ -17,8 +17,6 @@ from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.decoding import Decoding
 
-__all__ = ["bench"]
-
 _Task = Callable[[], Any]
 
 

@@ -22,8 +22,6 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_theory.worlds.part_memory import PartMemory
 
-__all__ = ["METHODS", "Quality", "measure", "quality"]
-
 METHODS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),

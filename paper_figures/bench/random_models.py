@@ -19,8 +19,6 @@ from rws_decode.rewards.causal import CausalReward
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-__all__ = ["bare_network", "make_models", "make_predictor", "make_reward", "parameter_count", "random_prompts"]
-
 MASK, END, BEGIN = "<|mask|>", "<|end|>", "<|begin|>"
 # What masked positions attend to decides how far their logits differ: scores of this deviation pick out a few others.
 _ATTENTION_SPREAD = 9.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["as_text", "checks_as_text"]
-
 _GIB = 2**30
 
 

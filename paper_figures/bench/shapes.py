@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from transformers import LlamaConfig
 
-__all__ = ["SHAPES", "LlamaShape", "Shapes", "shapes_named"]
-
 
 @dataclass(frozen=True)
 class LlamaShape:

@@ -8,8 +8,6 @@ from typing import Any
 
 from paper_figures.bench.ways import SAVINGS
 
-__all__ = ["frequency", "overhead", "ratios", "savings_table"]
-
 _GIB = 2**30
 _MET = {"at most": operator.le, "at least": operator.ge, "below": operator.lt}
 _MEMORY_GOAL = "below 2"

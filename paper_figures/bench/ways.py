@@ -22,8 +22,6 @@ from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import RWSEvery
 
-__all__ = ["FAMILIES", "MEASURED", "SAVINGS", "Answering", "Way", "all_ways", "naive", "plain", "time_ways"]
-
 MEASURED = "measured"
 FAMILIES = ("plain", "default", "naive", "rws", "every", "savings")
 # The savings that can change what each decode does.

@@ -48,8 +48,6 @@ from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.plain_loop import PlainRun
 
-__all__ = ["NOTES", "BenchSettings", "measure"]
-
 # The goals are set for models of this shape on a GPU.
 _AIMED_AT = "llada-8b"
 NOTES = (

@@ -16,8 +16,6 @@ from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading, progress, tell
 
-__all__ = ["BenchOptions", "DeviceOptions", "add_arguments", "run"]
-
 _GOALS = {
     "one prompt": "at least 1.5",
     "all at once": "at least 4",

@@ -12,8 +12,6 @@ from rws_theory.commands.options import add_options, json_option, option, read_o
 from rws_theory.commands.progress import loading
 from rws_theory.commands.progress import progress as shown_progress
 
-__all__ = ["NECTAR", "CalibrateOptions", "add_arguments", "run"]
-
 NECTAR = "berkeley-nest/Nectar"
 _SAMPLE = 1000
 

@@ -13,8 +13,6 @@ from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import tell
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per experiment to a parser; only the one that is named is imported."""

@@ -16,8 +16,6 @@ from rws_theory.commands.line import closest
 from rws_theory.commands.options import add_options, check_writable, json_option, option, read_options
 from rws_theory.commands.progress import each, tell
 
-__all__ = ["FiguresOptions", "add_arguments", "make", "run"]
-
 
 @dataclass(frozen=True)
 class FiguresOptions:

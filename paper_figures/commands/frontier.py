@@ -17,8 +17,6 @@ from rws_theory.commands.progress import each, loading, tell
 if TYPE_CHECKING:
     from rws_theory.worlds import Frontier
 
-__all__ = ["FrontierOptions", "add_arguments", "run"]
-
 _USUAL = Shape(32, 16, 32)
 _METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8"
 _METHODS += " best-of:8 tilt-sample:0.5 tilt-decode:0.5"

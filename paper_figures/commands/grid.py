@@ -14,8 +14,6 @@ from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import each, loading
 
-__all__ = ["GridOptions", "add_arguments", "run"]
-
 _SCALES = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # those of the paper's Table 8
 _ROWS = 16  # of a batch
 

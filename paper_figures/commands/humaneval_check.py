@@ -7,8 +7,6 @@ import json
 
 from rws_theory.commands.progress import progress
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `humaneval-check` to a parser."""

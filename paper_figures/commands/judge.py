@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 from rws_decode.common.files import parse_json
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `judge` to a parser."""

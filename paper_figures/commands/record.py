@@ -10,8 +10,6 @@ from pathlib import Path
 from rws_theory.commands.options import add_options, json_option, option, read_options
 from rws_theory.commands.progress import tell
 
-__all__ = ["RecordOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class RecordOptions:

@@ -18,8 +18,6 @@ from rws_theory.commands.progress import each
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["SteeringOptions", "add_arguments", "run"]
-
 _USUAL = "default rws:8 random-order best-of soft-best-of particles particle-gibbs svdd"
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from paper_figures.runner.manifest import Manifest
     from paper_figures.table import Table
 
-__all__ = ["SummarizeOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class SummarizeOptions:

@@ -12,8 +12,6 @@ from rws_decode.common.threads import MOST_THREADS
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import loading, tell
 
-__all__ = ["TrainOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class TrainOptions:

@@ -14,8 +14,6 @@ from rws_theory.commands.progress import progress, tell
 if TYPE_CHECKING:
     from paper_figures.recorded.again import Verified
 
-__all__ = ["VerifyOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class VerifyOptions:

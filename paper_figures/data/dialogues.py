@@ -9,8 +9,6 @@ from rws_decode.mini.stories.sample import sample_story
 from rws_decode.mini.stories.tasks import questions, split_of
 from rws_decode.text.dialogue import Dialogue
 
-__all__ = ["story_dialogue_set"]
-
 # Training reads the other splits.
 _HELD_OUT = ("test", "validation")
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, locate, shipped, split_revision
 
-__all__ = ["checkpoint_of", "examples_of", "further_prompts", "refuse_few", "refuse_no_world", "shipped_examples"]
-
 
 def checkpoint_of(model: str) -> Checkpoint:
     """Return where a mask predictor is, a hub id without its revision; ValueError for an unknown model."""

@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-__all__ = ["included_keywords", "lemmas", "same_word", "words_of"]
-
 # Letters and digits, with apostrophes inside; a hyphen parts words, so that "fire-break" is read as "fire break".
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SPACE = re.compile(r"['\u2019]?\s+")  # a possessive may end in its apostrophe

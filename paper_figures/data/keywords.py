@@ -16,19 +16,6 @@ from rws_decode.common.files import parse_json, write_json
 from rws_decode.mini.stories.lexicon import TOPICS as STORY_TOPICS
 from rws_decode.mini.stories.tasks import sample_split
 
-__all__ = [
-    "TOPICS",
-    "Difficulty",
-    "KeywordPrompt",
-    "KeywordReport",
-    "KeywordSet",
-    "check_keywords",
-    "difficulty",
-    "load_keyword_set",
-    "story_keyword_set",
-    "write_keyword_set",
-]
-
 # Appendix D of the paper, in its order.
 TOPICS = (
     "science",

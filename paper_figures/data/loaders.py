@@ -13,19 +13,6 @@ import numpy as np
 
 from paper_figures.data.rows import Origin, hub_rows, local_rows
 
-__all__ = [
-    "BENCHMARKS",
-    "Benchmark",
-    "BenchmarkPrompt",
-    "HumanEvalProblem",
-    "human_eval_file",
-    "load_humaneval",
-    "load_mt_bench",
-    "load_nectar",
-    "load_reward_bench",
-    "split_prompts",
-]
-
 Kind = Literal["reward-bench", "mt-bench", "humaneval", "nectar"]
 
 # The dataset of the hub and its split, for each benchmark.

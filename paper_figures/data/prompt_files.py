@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from paper_figures.data.rows import ENDINGS, decoded, local_rows
 
-__all__ = ["PROMPT_ENDINGS", "PromptRow", "read_prompts", "read_text"]
-
 PROMPT_ENDINGS = (*ENDINGS, ".csv", ".txt")
 
 

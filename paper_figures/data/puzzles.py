@@ -8,8 +8,6 @@ from typing import Literal
 
 from rws_decode.mini.stories.tasks import sample_split
 
-__all__ = ["PuzzlePrompt", "story_puzzle_set"]
-
 _HELD_OUT = ("test", "validation")
 # A split holds some twenty times as many; of sort and largest, the rarest, some two thousand each.
 _MOST = 5000

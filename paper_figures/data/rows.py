@@ -16,8 +16,6 @@ from typing import Any
 from rws_decode.common.files import parse_json
 from rws_theory.extras import required
 
-__all__ = ["ENDINGS", "Origin", "decoded", "hub_rows", "is_offline", "local_rows"]
-
 ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
 
 

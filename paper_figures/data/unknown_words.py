@@ -9,8 +9,6 @@ from pathlib import Path
 
 from paper_figures.data.examples import checkpoint_of
 
-__all__ = ["unknown_words"]
-
 
 def unknown_words(model: str, text: str) -> tuple[list[str], bool]:
     """Return the words of a text that a model does not know, in their order, and whether it knows none at all.

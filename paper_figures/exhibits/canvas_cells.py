@@ -14,8 +14,6 @@ from matplotlib.textpath import TextPath
 
 from rws_decode.common.palette import BLUE
 
-__all__ = ["FRESH", "GUESSED", "HEIGHT", "MASKED", "SHOWN", "Cell", "Look", "flow", "height_of", "paint", "sheet_axes"]
-
 SIZE = 8.0  # points
 HEIGHT = 0.185  # inches from one line of cells to the next
 _GAP = 0.03

@@ -11,18 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "ALPHA",
-    "Difference",
-    "clear",
-    "difference_from_row",
-    "difference_text",
-    "excludes_zero",
-    "minus_text",
-    "rws_minus",
-    "span",
-]
-
 Row = Mapping[str, Any]
 
 ALPHA = 0.05

@@ -10,8 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from paper_figures.exhibits.style import PRINTED, Line
 
-__all__ = ["AS_PRINTED", "Dots", "Mark", "draw_dots", "height_of"]
-
 # A value, and the ends of its interval, None if it has none.
 Mark = tuple[float, float | None, float | None]
 AS_PRINTED = Line(PRINTED, "s", "none", "RWS, as printed")

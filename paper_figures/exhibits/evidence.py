@@ -26,18 +26,6 @@ from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "MEASURES",
-    "Measure",
-    "arms_of",
-    "difference_of",
-    "evidence_of",
-    "inputs_of",
-    "interval_of",
-    "source_line",
-    "worlds_in",
-]
-
 NAME = "evidence"
 _RESAMPLES = 1999  # of a figure's interval: a page draws some hundred of them
 

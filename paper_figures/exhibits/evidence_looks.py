@@ -18,8 +18,6 @@ from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 
-__all__ = ["FAMILIES", "MARKS_LINE", "draw_arm", "ends_of", "family_of", "legend_of_families", "path_of", "title_of"]
-
 FAMILIES: dict[str, Line] = {
     "default": Line(BLACK, "D", "none", "default (confidence)"),
     "temperature": Line(BLUE, "o", "solid", "temperature"),

@@ -17,8 +17,6 @@ from paper_figures.table import Table, write_tables
 from rws_decode.common.files import write_bytes, write_json, write_text
 from rws_decode.common.page import Page
 
-__all__ = ["Exhibit", "Interactive", "MissingRun", "Passage", "Picture", "Story", "save"]
-
 
 class MissingRun(ValueError):
     """An experiment's results are not there; the message says which command makes them."""

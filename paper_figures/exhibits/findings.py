@@ -10,8 +10,6 @@ from paper_figures.exhibits.differences import ALPHA, Difference, difference_tex
 from paper_figures.exhibits.names import in_words, method_name
 from paper_figures.table import Table
 
-__all__ = ["contrast_lines", "differences_table", "finding", "guide_line", "range_line", "shows_nothing", "tally"]
-
 Row = Mapping[str, Any]
 
 _METRICS = {

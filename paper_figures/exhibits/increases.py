@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ends_of", "few_prompts", "with_interval"]
-
 
 def ends_of(row: Mapping[str, Any], field: str) -> tuple[float, float]:
     """Return the ends of a field's interval: FIELD_low and FIELD_high, without "_ratio" in the name of a ratio.

@@ -8,8 +8,6 @@ from typing import Any
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["printed_range", "ranges_table"]
-
 
 def printed_range(quantity: str) -> tuple[float, float]:
     """Return the ends of the range that the paper prints for a quantity; both are the same for a single number.

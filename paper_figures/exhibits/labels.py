@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
-__all__ = ["Label", "place_labels"]
-
 _WIDTH, _HEIGHT = 0.56, 1.15  # of a letter, in sizes of the font
 _POINT = 3.5  # half a marker, in points
 # Where a label stands from its point, in units of its distance.

@@ -8,18 +8,6 @@ from typing import Any
 from paper_figures.studies.design.methods import METHODS
 from rws_theory.printed import printed_in
 
-__all__ = [
-    "RELATIONS",
-    "SAVINGS",
-    "controls_of",
-    "guide_name",
-    "guide_names",
-    "in_words",
-    "method_name",
-    "methods_in",
-    "with_guide_names",
-]
-
 # How much work a decode may leave out (`rws_decode.settings.Savings`), in words.
 SAVINGS = {"nothing": "no savings", "usual": "usual savings", "everything": "all savings"}
 

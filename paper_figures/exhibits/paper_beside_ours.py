@@ -7,8 +7,6 @@ from typing import Any
 
 from paper_figures.table import Table
 
-__all__ = ["agrees", "beside", "number_text"]
-
 Numbers = Mapping[str, Mapping[str, Any]]
 
 

@@ -14,8 +14,6 @@ from paper_figures.plan import command
 from rws_decode.common.files import parse_json
 from rws_theory.printed import printed_in
 
-__all__ = ["Results", "lookup", "read_named", "read_results_json", "read_run", "renamed", "setting", "short_names"]
-
 Row = Mapping[str, Any]
 
 _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}

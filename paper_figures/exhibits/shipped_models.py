@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rws_decode.predictors.base import MaskPredictor
 
-__all__ = ["shipped_predictor"]
-
 
 @lru_cache(maxsize=2)
 def shipped_predictor(name: str) -> MaskPredictor | None:

@@ -19,8 +19,6 @@ from rws_theory.printed import printed_in
 if TYPE_CHECKING:
     from matplotlib.typing import LineStyleType
 
-__all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "guide_looks", "joint_legend", "panel_title", "styled"]
-
 GREY = "#767676"
 PRINTED = "#555555"
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from rws_decode.common.files import parse_json
 
-__all__ = ["Words", "words_of"]
-
 _LONGEST = 14
 
 

@@ -23,8 +23,6 @@ from paper_figures.table import Table
 from rws_theory import Crossings, crossings, gap_statistics, max_probability
 from rws_theory.printed import printed_in
 
-__all__ = ["Example", "compute", "draw", "exhibit", "table"]
-
 NEEDS: tuple[str, ...] = ()
 
 

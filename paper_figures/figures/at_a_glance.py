@@ -34,17 +34,6 @@ from paper_figures.studies.summaries.evidence_measures import MEASURES
 from paper_figures.studies.summaries.evidence_words import MADE
 from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
 
-__all__ = [
-    "Glance",
-    "compute",
-    "draw",
-    "draw_controls",
-    "draw_frontier",
-    "exhibit",
-    "shown_arms",
-    "with_controls",
-]
-
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _SIZE = 4.5, 4.0  # inches of each figure
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))

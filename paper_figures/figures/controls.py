@@ -35,8 +35,6 @@ from paper_figures.figures.parts.controls_net_rates import (
 )
 from paper_figures.table import Table
 
-__all__ = ["CONTROLS", "Controls", "compute", "draw", "exhibit", "tables"]
-
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("temperature", "reward-bench")

@@ -22,8 +22,6 @@ from paper_figures.table import Table
 from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
 
-__all__ = ["COMMAND", "conclusions", "draw", "exhibit", "tables"]
-
 NEEDS: tuple[str, ...] = ()
 COMMAND = "python -m rws_decode bench --shape llada-8b --device cuda --out FILE"
 

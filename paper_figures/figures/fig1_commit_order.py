@@ -27,8 +27,6 @@ from rws_decode.trace.trace import Trace, load
 from rws_decode.view.plots.commit_order import draw_order
 from rws_theory import footrule_mean, generation_order_deviation
 
-__all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "table"]
-
 NEEDS: tuple[str, ...] = ("commit-order",)
 
 STRATEGIES = ("left-to-right", "default", "rws")

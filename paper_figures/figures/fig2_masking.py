@@ -27,8 +27,6 @@ from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.decode_steps import foremost
 
-__all__ = ["CloseUp", "Masking", "State", "compute", "draw", "exhibit", "forward_masks", "table"]
-
 NEEDS: tuple[str, ...] = ("commit-order",)
 _SHOWN = 32  # tokens, the first of the answer: more do not fit on the page in words
 

@@ -32,8 +32,6 @@ from paper_figures.studies.summaries.evidence_words import listed_words
 from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 
-__all__ = ["Decode", "Worked", "compute", "draw", "exhibit", "shown_steps", "table"]
-
 NEEDS: tuple[str, ...] = ("commit-order",)
 _ROWS, _COLUMNS = 16, 48
 _NAMES = {"default": "Confidence (default)", "rws": "RWS"}

@@ -27,8 +27,6 @@ from paper_figures.table import Table
 from rws_decode.common.palette import SKY
 from rws_theory.printed import printed_in
 
-__all__ = ["MeanWinRates", "compute", "draw", "exhibit", "table"]
-
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)

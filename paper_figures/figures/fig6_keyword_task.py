@@ -28,8 +28,6 @@ from paper_figures.figures.parts.fig6_claims import BELOW, OVER, claim_line, cla
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "KeywordTask", "compute", "draw", "exhibit", "tables"]
-
 NEEDS: tuple[str, ...] = ("keywords",)
 DRAWN = ("default", "rws", "constant")
 _CONTROLS = ("constant", "shuffled")

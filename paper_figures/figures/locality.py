@@ -21,8 +21,6 @@ from paper_figures.exhibits.style import GREY, figure, joint_legend, panel_title
 from paper_figures.figures.parts.locality_words import LOOKS, NAMES, ORDERED, Localities, conclusions, table
 from paper_figures.plan import command
 
-__all__ = ["compute", "draw", "exhibit"]
-
 NEEDS: tuple[str, ...] = ("locality",)
 _LINEAR = 10.0  # nats; longer differences are drawn by their logarithm
 

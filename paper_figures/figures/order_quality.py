@@ -44,8 +44,6 @@ from paper_figures.studies.summaries.evidence_comparisons import main_measures
 from paper_figures.studies.summaries.evidence_orders import equal_orders, equal_sentence
 from paper_figures.table import Table
 
-__all__ = ["Orders", "compute", "draw", "exhibit"]
-
 NEEDS: tuple[str, ...] = ()
 _FIXED = ("left-to-right", "window", "random-order")  # orders that do not follow confidence
 _DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)

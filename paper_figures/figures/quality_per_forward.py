@@ -42,8 +42,6 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.table import Table
 
-__all__ = ["Costs", "compute", "draw", "exhibit", "measures_of"]
-
 NEEDS: tuple[str, ...] = ()
 _EQUAL = 1.25  # costs within this factor count as equal
 _FAR = {"log_p_word": 2.0}  # what lies further below the best stands at the lower edge

@@ -36,8 +36,6 @@ from paper_figures.studies.summaries.evidence_comparisons import (
 from paper_figures.studies.summaries.evidence_measures import MEASURES, worlds_of
 from rws_decode.common.palette import BLUE, VERMILION
 
-__all__ = ["Forest", "compute", "draw", "exhibit"]
-
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _BAND = "#d9e6f2"
 _ALONE = 2.5  # a difference so many times as far as the next lies beyond the axis, as a number

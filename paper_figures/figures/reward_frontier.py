@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
-__all__ = ["Frontiers", "compute", "draw", "exhibit", "frontiers_of"]
-
 NEEDS: tuple[str, ...] = ()
 WORLD = "english:era"
 _PATHS = ("temperature", "rws", "constant", "schedule", "swapped")

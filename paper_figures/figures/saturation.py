@@ -29,8 +29,6 @@ from paper_figures.plan import command
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["compute", "draw", "draw_short", "exhibit", "scale_axis", "tables"]
-
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("precision",)

@@ -48,8 +48,6 @@ from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Pattern", "compute", "draw", "exhibit"]
-
 NEEDS: tuple[str, ...] = ()
 _PATHS = ("temperature", "rws", "constant", "schedule")
 

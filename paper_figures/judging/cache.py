@@ -14,8 +14,6 @@ from paper_figures.judging.verdicts import Reply
 from paper_figures.runner.digests import digest
 from rws_decode.common.files import read_json, write_json
 
-__all__ = ["CacheWarning", "ReplyCache", "cache_in", "request_key"]
-
 
 class CacheWarning(UserWarning):
     """A file of the cache that cannot be used; its reply is asked for again."""

@@ -11,8 +11,6 @@ from paper_figures.judging.verdicts import Reply, parse_choice
 from rws_theory.extras import required
 from rws_theory.show import printable
 
-__all__ = ["Endpoint", "endpoint_of", "reply_of"]
-
 _QUOTED = 200
 # What may pass by itself: the client has tried these again, and another run may succeed.
 _PASSING = (408, 409, 429)

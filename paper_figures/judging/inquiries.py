@@ -13,8 +13,6 @@ from paper_figures.judging.judge import LLMJudge
 from paper_figures.judging.prompts import Question
 from paper_figures.judging.verdicts import Reply, parse_choice
 
-__all__ = ["Inquiry", "Pair", "PairInquiries", "RequestCount", "count_requests", "inquiries_of"]
-
 Pair = tuple[Question, str, str]
 
 

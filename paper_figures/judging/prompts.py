@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["PROMPTS", "JudgePrompt", "Message", "Question", "conversation_text", "judge_messages"]
-
 Message = Mapping[str, str]
 Question = str | Sequence[Message]
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Choice", "Outcome", "PairVerdict", "Reply", "Verdict", "parse_choice", "same_text", "verdict_of"]
-
 Choice = Literal["1", "2", "tie", "invalid"]
 Outcome = Literal["win", "draw", "loss", "invalid"]
 

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "CONTROLS",
-    "TwoDecodes",
-    "conclusion",
-    "counts_table",
-    "decode_both",
-    "decodes_table",
-    "order_picture",
-    "outcomes_picture",
-    "tallies_of",
-]
-
 Tallies = Mapping[str, Sequence[RewardTally]]
 
 # What RWS is compared with, and what a picture calls it.

@@ -12,8 +12,6 @@ from rws_decode import RewardModel, Trace
 from rws_decode.replay.replay import Replay
 from rws_theory import SelectionPath, footrule_mean
 
-__all__ = ["conclusion", "inside", "parting_words", "steps_apart", "what_any_factor_changes"]
-
 _WIDTH = 90
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rws_decode import Shape, circulation, decode, order_log_likelihood
 from rws_decode.predictors import MaskPredictor
 
-__all__ = ["Text", "circulations", "greedy_text", "in_random_orders"]
-
 Text = tuple[MaskPredictor, str, Sequence[int]]  # predictor, prompt, tokens of the answer
 _EACH = 3  # every third pair of tokens
 

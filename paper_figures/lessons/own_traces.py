@@ -14,8 +14,6 @@ from rws_decode.checkpoints.files import shipped
 from rws_decode.predictors import MaskPredictor
 from rws_decode.trace.face import strategy_label
 
-__all__ = ["draft_lines", "paths", "predictor_of", "settings_line", "why_parted"]
-
 _WIDTH = 110
 
 

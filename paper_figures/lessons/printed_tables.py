@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "SIZES",
-    "claims_table",
-    "draw_contradictions",
-    "draw_precision",
-    "fifths",
-    "net_interval",
-    "power_of",
-    "power_page",
-    "runs_of",
-    "shares_table",
-]
-
 Row = Mapping[str, Any]
 SIZES = tuple(10 * 2**power for power in range(8))  # prompts, of the page
 _SMALL = (

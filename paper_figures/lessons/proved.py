@@ -20,20 +20,6 @@ from rws_theory.tilting import scaled_reward_mean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "LAWS",
-    "argmax_texts",
-    "bent",
-    "distances_of_orders",
-    "draw_entropies_and_turns",
-    "draw_ladder",
-    "draw_orders",
-    "draw_reversals",
-    "draw_reward_means",
-    "entropy_parts",
-    "exchange_distances",
-]
-
 _ORDERS = {
     "left to right": lambda canvas, rows: sorted(rows),
     "right to left": lambda canvas, rows: sorted(rows)[::-1],

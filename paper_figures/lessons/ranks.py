@@ -14,8 +14,6 @@ from rws_decode.view.bars_page import BarsCase, bars_page
 from rws_theory import crossings, log_odds, max_probability
 from rws_theory.theorem1 import Theorem1Verdict, theorem1
 
-__all__ = ["PAIRS", "Pair", "conclusion", "drag", "golden", "pair_of", "refutations"]
-
 Pair = tuple[Sequence[Fraction], Sequence[Fraction]]
 
 # The gaps of two positions: the distances from the best logit to the others.

@@ -21,8 +21,6 @@ from rws_theory.printed import printed_in
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCALES", "conclusion", "decode_all", "decodes_picture", "due_to_rounding"]
-
 SCALES = (1.0, 2.0, 4.0, 8.0, 32.0)
 _LABELS = {"GOD": "GOD [tokens]", "inexact": "steps unlike the exact order [%]", "level": "positions at 1.0 [%]"}
 

@@ -23,17 +23,6 @@ from rws_theory import SelectionPath
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "RANKINGS",
-    "FirstSteps",
-    "commits_picture",
-    "commits_words",
-    "drag",
-    "first_ones",
-    "first_steps",
-    "ones_picture",
-]
-
 # How positions are ranked: exactly, or by a rounded probability with ties leftmost, or as public decoders do it.
 RANKINGS = {
     "exact": Options(),

@@ -29,16 +29,6 @@ from rws_theory import footrule_mean, inverse_reward
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "GridSearch",
-    "answer_rewards",
-    "answers_table",
-    "conclusion",
-    "decoded_on_grid",
-    "grid_picture",
-    "grid_search",
-]
-
 Answer = tuple[int, ...]
 Both = Sequence[ScalePath]  # over the temperature, and over the reward scale
 GridSearch = Mapping[tuple[int, str], NDArray[np.int64]]  # (prompt, axis) -> answers found, for each size of a grid

@@ -25,8 +25,6 @@ from rws_theory.tilting import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["REWARDS", "WEIGHTS", "drag", "identity_picture", "identity_words", "means_picture", "rising", "slopes"]
-
 Rewards = Mapping[str, Sequence[float]]
 
 # The weights of three words, and a reward of 1 on one of them.

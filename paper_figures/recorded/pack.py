@@ -13,8 +13,6 @@ from rws_decode.common.files import write_bytes, write_json
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["pack"]
-
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
 _LEFT_OUT = ["seconds"]
 

@@ -11,8 +11,6 @@ from paper_figures.exhibits.findings import shows_nothing
 from paper_figures.report.markup import figure_text, items, link, passage, picture, prose, table, verdict
 from paper_figures.report.story import told_pictures
 
-__all__ = ["appendix"]
-
 Record = Mapping[str, Any]
 
 _FEW = 100  # prompts: with fewer an exhibit is an illustration

@@ -11,8 +11,6 @@ from typing import Any
 
 from paper_figures.table import Table, to_html
 
-__all__ = ["figure_text", "items", "link", "pairs", "passage", "picture", "prose", "table", "verdict"]
-
 # A table with more rows scrolls in a box of its own, its head staying in sight.
 _ROWS = 24
 

@@ -24,8 +24,6 @@ from paper_figures.report.setting import setting
 from paper_figures.report.story import QUESTIONS, finding, glance, sections
 from rws_decode.common.files import read_json, write_text
 
-__all__ = ["read_records", "style", "write_page"]
-
 _PARTS = ("title", "pictures", "tables", "passages", "conclusions", "inputs")
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 

@@ -14,8 +14,6 @@ from paper_figures.exhibits.runs import renamed, short_names
 from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
 from rws_decode.common.files import read_json
 
-__all__ = ["commit", "notes", "provenance", "run_facts"]
-
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "pyarrow", "matplotlib")
 _FACTS = ("settings", "prompts", "selection", "seconds", "sources")
 

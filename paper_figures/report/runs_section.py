@@ -13,8 +13,6 @@ from paper_figures.report.markup import items, link, pairs, prose
 from paper_figures.report.provenance import notes, provenance
 from rws_decode.common.files import write_bytes
 
-__all__ = ["Run", "copied_files", "runs_behind", "runs_section", "short_title"]
-
 Record = Mapping[str, Any]
 _COLUMNS = ("run", "time", "model", "prompts", "seed", "device", "notes", "shown in")
 _SIZES = (

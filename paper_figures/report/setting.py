@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["setting"]
-
 Record = Mapping[str, Any]
 
 # What the shipped worlds are.

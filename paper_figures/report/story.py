@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from paper_figures.report.markup import items, link, picture, prose
 
-__all__ = ["GLANCE", "QUESTIONS", "finding", "glance", "sections", "told_pictures"]
-
 Record = Mapping[str, Any]
 
 

@@ -12,8 +12,6 @@ from rws_theory.printed import printed_in
 if TYPE_CHECKING:
     from paper_figures.runner.executors import Backend
 
-__all__ = ["NAME", "SCHEMA", "claims_sources", "is_ours", "make_claims", "up_to_date"]
-
 NAME = "claims"
 SCHEMA = ("rws_theory.claims", 1)
 _WORK = "rws_theory.claims"

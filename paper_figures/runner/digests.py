@@ -18,8 +18,6 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DECODER", "code_digest", "digest", "module_of", "modules_behind"]
-
 # Stands for the code of work whose own file cannot be found.
 DECODER = "rws_decode.decode"
 _PACKAGES = ("paper_figures", "rws_decode", "rws_theory")

@@ -30,17 +30,6 @@ from rws_decode.common.threads import MOST_THREADS, hold_threads
 from rws_theory.commands.options import option
 from rws_theory.commands.progress import tell
 
-__all__ = [
-    "Backend",
-    "RunOptions",
-    "given",
-    "in_process",
-    "kept_open",
-    "on_cluster",
-    "processes",
-    "set_threads",
-]
-
 
 @dataclass(frozen=True)
 class Backend:

@@ -8,8 +8,6 @@ from typing import Any
 
 from paper_figures.runner.units import Model
 
-__all__ = ["expect", "forget", "kept"]
-
 # Threads of one worker must not load a model twice.
 _LOADING = threading.Lock()
 # What the files of the models in the caches below were: a worker outlives many runs.

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from rws_decode.common.files import parse_json, write_changed
 
-__all__ = ["Manifest", "read_manifest", "write_manifest"]
-
 _NAME = "last_run.json"
 _DIGITS = 16  # of a unit's hash: enough to tell units apart, and a quarter of the file
 

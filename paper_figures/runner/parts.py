@@ -22,8 +22,6 @@ import pyarrow.parquet as pq
 from paper_figures.runner.units import Unit
 from rws_decode.common.files import parse_json, regular_file, write_bytes
 
-__all__ = ["UNIT_FIELDS", "ResultsPart", "part_name", "read_part", "read_parts", "write_part"]
-
 _KEY, _SCHEMA = b"rws_decode.units", b"rws_decode.schema"
 _VERSION = b"unit-rows 1"
 UNIT_FIELDS = "unit_fields"  # a digest of the unit without its models' files

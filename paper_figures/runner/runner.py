@@ -41,8 +41,6 @@ from rws_theory.commands.progress import tell
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Report", "run_units"]
-
 _STALE_SECONDS = 3600.0
 
 

@@ -12,8 +12,6 @@ from rws_decode.checkpoints.files import locate, models_directory, split_revisio
 from rws_decode.rewards.names import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import PublishedReward, known_reward
 
-__all__ = ["sources"]
-
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 
 

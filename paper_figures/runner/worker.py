@@ -13,8 +13,6 @@ from paper_figures.runner.digests import digest
 from paper_figures.runner.parts import part_name, read_part, write_part
 from paper_figures.runner.units import Model, Origin, Unit
 
-__all__ = ["Each", "Measured", "NotWritten", "OtherCode", "Rows", "Task", "Work", "compute", "identity_of"]
-
 Rows = list[dict[str, Any]]
 
 

@@ -21,8 +21,6 @@ from typing import BinaryIO
 
 from paper_figures.sandbox.seccomp import MACHINES, seccomp_filter
 
-__all__ = ["ENVIRONMENT", "SCRATCH", "Limits", "check_bubblewrap", "confined", "in_memory", "interpreter", "rules"]
-
 SCRATCH = "/scratch"
 # All the environment that a program sees. The hash seed is fixed, so that its sets iterate alike.
 ENVIRONMENT = {

@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple
 from paper_figures.data.loaders import HumanEvalProblem
 from paper_figures.sandbox.syntax import Code, begin, dedent, needed, parse, shortened, width
 
-__all__ = ["HOWS", "STYLES", "How", "Program", "Style", "humaneval_prompt", "program_of"]
-
 How = Literal["continuation", "fenced function", "function", "indented body", "unparsable"]
 HOWS: tuple[How, ...] = ("continuation", "fenced function", "function", "indented body", "unparsable")
 Style = Literal["completion", "instruct"]

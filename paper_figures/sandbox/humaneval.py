@@ -9,8 +9,6 @@ from paper_figures.data.loaders import HumanEvalProblem
 from paper_figures.sandbox.bubblewrap import Limits
 from paper_figures.sandbox.run import Execution, execute
 
-__all__ = ["check_canonical", "check_completion"]
-
 
 def check_completion(
     problem: HumanEvalProblem,

@@ -26,8 +26,6 @@ from paper_figures.sandbox.bubblewrap import (
     rules,
 )
 
-__all__ = ["STATUSES", "Execution", "Status", "execute"]
-
 Status = Literal["passed", "wrong", "error", "ended", "time", "output", "refused"]
 STATUSES: dict[Status, str] = {
     "passed": "every check holds",

@@ -10,8 +10,6 @@ import errno
 import socket
 import struct
 
-__all__ = ["MACHINES", "REFUSED", "seccomp_filter"]
-
 # AUDIT_ARCH of what `os.uname().machine` says, in the order of the numbers below.
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # Both machines are little-endian, and have one number for all calls from 424 on.

@@ -12,8 +12,6 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Code", "begin", "dedent", "needed", "parse", "shortened", "width"]
-
 _MOST_TRIES = 8
 # Filters of warnings belong to the process: threads take turns.
 _FILTERS = threading.Lock()

@@ -18,8 +18,6 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, BinaryIO, NoReturn
 
-__all__ = ["candidate", "checker", "decode", "encode", "main"]
-
 _PLAIN = (bool, int, float, str, type(None))
 
 

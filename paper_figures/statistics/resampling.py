@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["batch_sizes", "check_resampling", "checked_outcomes", "exchange_test", "exchange_tests", "finite_arrays"]
-
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
     """Return the arrays in float64.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from paper_figures.table import Table
 
-__all__ = ["METHODS", "Options", "order_units", "run", "tables"]
-
 NAME = "commit-order"
 METHODS = ("left-to-right", "default", "rws")
 _CAPTION = (

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "controls"
 _CAPTION = (
     "Mean over prompts: net, prompts won minus lost against the default in the guide's judgement; others_net, the mean "

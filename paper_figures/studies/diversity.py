@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "diversity"
 _ORDERS = (1, 2)
 

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = [
-    "Options",
-    "prompts_of_world",
-    "read_rows",
-    "run",
-    "tables",
-    "units_after",
-    "units_before",
-    "validation_units",
-]
-
 NAME = "evidence"
 _KNOWN = ("english:era", "mini:mini")
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "frequency"
 _EVERY = (1, 2, 4)
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "humaneval"
 _CAPTION = (
     "Problems passed, in percent: pass@k, 1 - C(n - c, k) / C(n, k) of the n samples of a problem, of which c pass, "

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "keywords"
 _POOLED = ["nll", "causal_tokens"]
 _EXAMPLES = 4

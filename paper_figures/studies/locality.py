@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from paper_figures.table import Table
 
-__all__ = ["METHODS", "Options", "locality_units", "run", "tables"]
-
 NAME = "locality"
 METHODS = ("default", "temperature", "rws", "constant", "shuffled", "left-to-right", "random-order")
 _BY_POSITION = METHODS[-2:]

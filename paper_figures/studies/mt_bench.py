@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "mt-bench"
 _DIFFERENCES = (
     "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % "

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "overhead"
 _MIB = 2**20
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from paper_figures.table import Table
 
-__all__ = ["RANKINGS", "STRATEGIES", "Options", "precision_units", "run", "tables"]
-
 NAME = "precision"
 STRATEGIES = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
 # The rankings by their names in the results: ranking and precision, as decode takes them.

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "reach"
 COLUMNS = (
     *("temperature", "reward_scale", "shared", "only_temperature", "only_reward_scale", "open"),

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "reward-bench"
 _DIFFERENCES = (
     "In brackets the mean difference to rws of the same guide on the same prompts, its paired 95 % interval, "

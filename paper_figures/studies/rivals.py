@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "tables"]
-
 NAME = "rivals"
 STRATEGIES = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),

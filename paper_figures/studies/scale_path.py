@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
     from paper_figures.table import Table
 
-__all__ = ["Options", "run", "summary_row", "tables"]
-
 NAME = "scale-path"
 _SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
 _CAPTION = (

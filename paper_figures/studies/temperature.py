@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["METHODS", "SCALES", "Options", "run", "tables", "temperature_units"]
-
 NAME = "temperature"
 SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper
 TEMPERATURES = ("temperature", "temperature-bf16")

@@ -30,8 +30,6 @@ from paper_figures.studies.summaries.evidence_table import arm_tables
 from paper_figures.studies.summaries.evidence_table8 import table8_rows
 from paper_figures.table import Table
 
-__all__ = ["comparison_table", "exhibit", "power_table", "table8"]
-
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _PROMPTS = 400
 _LARGEST = 10**6

@@ -15,8 +15,6 @@ from paper_figures.judging import PROMPTS, judge_messages
 from paper_figures.studies.summaries.llm_verdicts import judge_pair
 from paper_figures.table import Table
 
-__all__ = ["Shown", "compute", "exhibit", "table"]
-
 NEEDS: tuple[str, ...] = ()
 _WHERE = "Appendix J (LLM-as-a-judge Evaluation Details)"
 _FIELDS = ("question", "first", "second")

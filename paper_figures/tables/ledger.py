@@ -23,8 +23,6 @@ from paper_figures.table import Table
 from rws_decode.common.palette import GREEN, SKY, VERMILION
 from rws_theory.claims import Verdict, example, method, reversal, reward, tables
 
-__all__ = ["OURS", "PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "table"]
-
 NEEDS: tuple[str, ...] = ("claims",)
 
 # The ledger's parts in its order, each with the checks whose claims are of it.

@@ -28,8 +28,6 @@ from paper_figures.tables.parts.table10_printed import PLACES, counted_shares, c
 from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
 
-__all__ = ["Orders", "compute", "draw", "exhibit", "tables"]
-
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("mt-bench",)

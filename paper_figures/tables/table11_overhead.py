@@ -27,8 +27,6 @@ from paper_figures.table import Table
 from rws_decode.common.palette import AMBER, BLUE
 from rws_theory.printed import printed_in
 
-__all__ = ["Overhead", "compute", "draw", "exhibit", "printed_increases", "tables"]
-
 NEEDS: tuple[str, ...] = ("overhead",)
 _LOOKS = {
     "nothing": Line(AMBER, "v", "none", "RWS, no savings"),

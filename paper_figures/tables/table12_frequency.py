@@ -28,8 +28,6 @@ from paper_figures.table import Table
 from paper_figures.tables.parts.table12_quality import every_of, every_words, quality_lines, quality_table
 from rws_theory.printed import printed_in
 
-__all__ = ["Frequency", "compute", "draw", "exhibit", "tables"]
-
 NEEDS: tuple[str, ...] = ("frequency",)
 
 

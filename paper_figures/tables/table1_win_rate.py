@@ -24,8 +24,6 @@ from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_leg
 from paper_figures.tables.parts.table1_all_judges import JUDGES, WinRates, win_rate_tables
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "compute", "draw", "exhibit"]
-
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)

@@ -27,8 +27,6 @@ from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, j
 from rws_decode.common.palette import AMBER, SKY
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "compute", "draw", "exhibit", "tables"]
-
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("mt-bench",)

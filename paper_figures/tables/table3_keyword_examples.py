@@ -21,8 +21,6 @@ from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Answer", "Example", "KeywordExamples", "compute", "exhibit", "passages", "table"]
-
 NEEDS: tuple[str, ...] = ("keywords",)
 
 

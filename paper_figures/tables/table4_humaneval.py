@@ -27,8 +27,6 @@ from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "HumanEval", "compute", "draw", "exhibit", "tables"]
-
 NEEDS: tuple[str, ...] = ("humaneval",)
 DRAWN = ("default", "rws", "constant")
 _PASS = "pass@1"

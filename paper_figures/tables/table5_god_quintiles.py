@@ -24,8 +24,6 @@ from paper_figures.exhibits.style import PRINTED, figure, guide_looks, joint_leg
 from paper_figures.tables.parts.table5_fifths import NO_EFFECT, Fifths, at_equal_god, fifths_tables, share
 from rws_theory.printed import printed_in
 
-__all__ = ["compute", "draw", "exhibit"]
-
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)

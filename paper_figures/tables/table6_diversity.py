@@ -27,8 +27,6 @@ from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, pane
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Diversity", "compute", "draw", "exhibit", "tables"]
-
 NEEDS: tuple[str, ...] = ("diversity",)
 _ORDERS = (1, 2)
 _LENGTHS = {"whole": "whole answers", "equal": "at equal length"}

@@ -29,8 +29,6 @@ from rws_decode.rewards.registry import PUBLISHED, STATISTICS
 from rws_theory.gain import reward_factor
 from rws_theory.printed import printed_in
 
-__all__ = ["Reached", "Statistics", "compute", "draw", "exhibit", "tables"]
-
 NEEDS: tuple[str, ...] = ("reward-bench",)
 _STEM = "table7_reward_statistics"
 _SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)

@@ -28,8 +28,6 @@ from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "Temperatures", "compute", "draw", "draw_printed", "exhibit", "tables"]
-
 Row = Mapping[str, Any]
 
 NEEDS = ("temperature",)

@@ -19,8 +19,6 @@ from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED, Layout
 from rws_theory.printed import printed_in
 
-__all__ = ["NETWORKS", "RewardModels", "compute", "exhibit", "table"]
-
 NEEDS: tuple[str, ...] = ()
 _STEM = "table9_reward_models"
 

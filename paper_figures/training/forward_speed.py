@@ -15,8 +15,6 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_theory.worlds.part_memory import PartMemory
 
-__all__ = ["forward_milliseconds"]
-
 _POSITIONS = 64
 _ROWS = 16
 _TIMES = 3  # the least counts

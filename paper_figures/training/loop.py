@@ -19,8 +19,6 @@ from torch import Tensor, nn
 from paper_figures.training.muon import Muon
 from rws_theory.commands.progress import progress
 
-__all__ = ["Run", "Schedule", "fit", "learning_rate", "seeded", "warm_flat_decay"]
-
 
 @dataclass(frozen=True)
 class Run:

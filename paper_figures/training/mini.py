@@ -26,8 +26,6 @@ from paper_figures.training.objective import decoding_loss, decoding_masks, enco
 from paper_figures.training.tokenizer import special_id, story_tokenizer
 from rws_decode.mini.stories.tasks import Task, sample_split
 
-__all__ = ["MiniRecipe", "build_mini", "draw_batch", "train_mini"]
-
 # How often each kind of task is seen; the paper's main task, keywords to story, most.
 MIX: tuple[tuple[float, str, str], ...] = (
     (0.58, "keywords", "short"),

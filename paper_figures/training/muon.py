@@ -11,8 +11,6 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Muon", "orthogonalise"]
-
 
 def orthogonalise(matrix: Tensor, steps: int = 5) -> Tensor:
     """Return an approximately orthogonal matrix with the singular vectors of `matrix`, by quintic Newton-Schulz steps.

@@ -11,8 +11,6 @@ from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 from paper_figures.training.tokenizer import special_id
 from rws_decode.mini.stories.tasks import Task
 
-__all__ = ["decoding_loss", "decoding_masks", "encode_tasks", "mask_rates", "masked_loss"]
-
 
 def encode_tasks(tasks: list[Task], tokenizer: PreTrainedTokenizerFast) -> tuple[Tensor, Tensor, Tensor]:
     """Return ids (B, L), where the answer canvas is (B, L), and the attention mask (B, L).

@@ -31,8 +31,6 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.predictors import HFMaskPredictor
 
-__all__ = ["export_model", "train_model"]
-
 REWARDS = {
     "mini-reward": RewardRecipe(half="reward-a", seed=10),
     "mini-judge": RewardRecipe(half="reward-b", seed=20),

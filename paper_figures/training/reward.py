@@ -28,8 +28,6 @@ from rws_decode.mini.stories.tasks import sample_split
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.strategies.factors import Temperature
 
-__all__ = ["Graded", "RewardRecipe", "build_reward", "completions", "graded_answers", "reference_set", "train_reward"]
-
 KINDS: tuple[tuple[float, str, str], ...] = (
     (0.70, "keywords", "short"),
     (0.08, "keywords", "medium"),

@@ -11,8 +11,6 @@ from rws_decode.mini.stories.grammar import TEMPLATES
 from rws_decode.mini.stories.lexicon import words
 from rws_decode.mini.stories.tasks import prompt_vocabulary
 
-__all__ = ["SPECIAL", "special_id", "story_tokenizer"]
-
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 
 

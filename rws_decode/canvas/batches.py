@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["batches", "logit_bytes"]
-
 
 def logit_bytes(length: int, vocabulary: int, *, width: int = 0, guided: bool = False, published: bool = False) -> int:
     """Return the bytes that one row's logits take at the first step, when all of its positions are masked.

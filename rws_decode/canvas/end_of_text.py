@@ -12,8 +12,6 @@ from rws_decode.canvas import EndOfText
 from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of
 
-__all__ = ["PUBLISHED", "deferred_positions", "end_tokens", "ranked_logits"]
-
 PUBLISHED = "defer-published"
 
 

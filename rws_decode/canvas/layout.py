@@ -14,8 +14,6 @@ from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import gap_text, row_of
 
-__all__ = ["Canvas", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
-
 
 class Prompt(NamedTuple):
     """A prompt as ids, the mask id in its gaps, and as what was said, None without a tokenizer."""

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from rws_decode.common.nearest import divisors, nearest
 
-__all__ = ["LONGEST", "PlannedStep", "block_plan", "commit_counts"]
-
 # Tokens of an answer: more than any model reads, and few enough that a plan is made at once.
 LONGEST = 2**20
 

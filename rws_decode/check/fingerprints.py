@@ -26,17 +26,6 @@ from rws_decode.predictors.world import WorldPredictor
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.prompt_ids import plain_ids
 
-__all__ = [
-    "checkpoint_print",
-    "end_of_text_print",
-    "hash_of",
-    "stored_dtypes",
-    "template_print",
-    "tensor_bytes",
-    "tokenizer_print",
-    "weights_hash",
-]
-
 _RANGES = 64  # of ids that have a hash of their own
 _LONGEST = 100  # characters of a value of config.json that is kept as it is
 # What says which program wrote the file, not what the model is.

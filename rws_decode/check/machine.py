@@ -17,8 +17,6 @@ from rws_decode.predictors.base import LogitsDtype, MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_theory import __version__
 
-__all__ = ["REWARD_WEIGHTS", "SCALE", "STORED", "Attention", "attending", "dtype_name", "machine_facts"]
-
 # Facts of the models that stand among those of the machine: old digests, which lack them, are still read.
 STORED = "dtype of the checkpoint's files"
 SCALE = "reward's mean and deviation"

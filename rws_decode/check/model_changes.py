@@ -10,8 +10,6 @@ from rws_decode.check.machine import STORED
 from rws_decode.check.task import TEXTS, TURNS
 from rws_theory.show import quoted, shortened
 
-__all__ = ["model_changes"]
-
 _MOST = 4  # names or values that a sentence lists
 
 

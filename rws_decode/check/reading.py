@@ -7,8 +7,6 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["read_value"]
-
 T = TypeVar("T")
 
 

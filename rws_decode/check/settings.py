@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rws_decode.check.digest import Digest
 
-__all__ = ["CPUS", "USUAL", "Setting", "digests_in", "setting_named"]
-
 # What makes libraries compute as on a CPU with no such instructions: PyTorch's own kernels, MKL's and oneDNN's.
 CPUS: Mapping[str, Mapping[str, str]] = {
     "default": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},

@@ -9,8 +9,6 @@ from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.settings import Shape
 
-__all__ = ["GUIDED", "PROMPTS", "SHAPE", "STRATEGIES", "TEXTS", "TURNS", "half_filled", "usual_prompts"]
-
 # What tokenizers treat in different ways: case, digits, blanks, line ends, other scripts, names of special tokens.
 TEXTS = (
     "The cat sat on the mat.",

@@ -12,8 +12,6 @@ from rws_theory.show import figures, printable, quoted, shortened
 if TYPE_CHECKING:
     from rws_decode.check.difference import DigestDiff, RowChange
 
-__all__ = ["difference_lines", "difference_text"]
-
 _ROWS = 6  # decodes that are told one by one
 _WIDEST = 400  # characters of a line
 _MANY = 0.5  # share of steps at a near-tie from which a near-tie explains little

@@ -9,8 +9,6 @@ from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint
 
-__all__ = ["config_of", "flag", "number", "refuse_sizes", "whole"]
-
 # Counts and sizes: above these limits a model fills the memory before a single weight is read.
 _LAYERS = re.compile(r"(num|n)_.*layers?$|gating_n_hidden$")
 _SIZES = re.compile(r"(size|dim|width|embeddings|positions|length|heads|objectives|quantiles|n_embd|d_model)$")

@@ -18,25 +18,6 @@ from rws_decode.common.files import parse_json, regular_file, write_json
 if TYPE_CHECKING:
     import torch
 
-__all__ = [
-    "Checkpoint",
-    "check_digests",
-    "checked_tokenizer",
-    "device_named",
-    "dtype_named",
-    "fetch",
-    "has_tokenizer",
-    "locate",
-    "locate_model",
-    "models_directory",
-    "quiet",
-    "refuse_vocabulary",
-    "shipped",
-    "split_revision",
-    "without_panics",
-    "write_digests",
-]
-
 DIGESTS = "digests.json"
 _UNDIGESTED = {DIGESTS, "README.md"}
 

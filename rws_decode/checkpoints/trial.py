@@ -12,8 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-__all__ = ["tried"]
-
 _SECONDS = 10  # a thousand times what a text of some pages takes
 
 

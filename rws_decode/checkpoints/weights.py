@@ -13,23 +13,6 @@ from safetensors import SafetensorError, safe_open
 
 from rws_decode.checkpoints.files import Checkpoint
 
-__all__ = [
-    "Stored",
-    "check_memory",
-    "free_memory",
-    "loaded_bytes",
-    "model_of",
-    "read_headers",
-    "read_tensor",
-    "refuse_incomplete",
-    "refuse_nonfinite",
-    "refuse_other_layout",
-    "refuse_unasked",
-    "shapes_of",
-    "stored_tensors",
-    "weight_files",
-]
-
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rws_decode.check.difference import DigestDiff
     from rws_decode.check.digest import Digest
 
-__all__ = ["CheckOptions", "add_arguments", "run"]
-
 _SETTINGS = (
     "compare other settings of this machine, a process each: name=value,... with the names device, dtype, threads, "
     "batch, attention (math) and cpu (default or avx2: only the instructions of an older one); "

@@ -14,8 +14,6 @@ from rws_decode.steering.table import is_method
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import each
 
-__all__ = ["CompareOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class CompareOptions(DecodeOptions):

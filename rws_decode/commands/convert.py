@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import loading
 
-__all__ = ["ConvertOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class ConvertOptions:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["DecodeOptions", "Decodes"]
-
 _DECODING = {
     "ranking": "what ranks positions; topk is torch.topk of the probability, as in public decoders",
     "precision": "of the ranking; model is the precision of the model's logits",

@@ -12,8 +12,6 @@ from rws_decode.common.files import check_trace_file
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading
 
-__all__ = ["DiffOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class DiffOptions:

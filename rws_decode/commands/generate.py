@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["GenerateOptions", "StrategyOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class _Strategy:

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from rws_decode.predictors.loading import LoadedPredictor
     from rws_decode.rewards import RewardModel
 
-__all__ = [
-    "END_OF_TEXT",
-    "GUIDANCE",
-    "SHAPE",
-    "LoadingOptions",
-    "PredictorOptions",
-    "PromptOptions",
-    "RewardOptions",
-    "ShapeOptions",
-    "parse_token_ids",
-    "shape_help",
-    "threads_option",
-]
-
 _USUAL = Shape()
 _UNKNOWN_WORDS = 8  # that a note names, at most
 _UNNAMED = 0.1  # share of tokens without a word, as fill up an embedding, that no note is made of

@@ -10,8 +10,6 @@ from rws_decode.presets.preset import SHAPE_OPTIONS, fitted
 from rws_theory.commands.options import given_options
 from rws_theory.commands.progress import tell
 
-__all__ = ["AppliedPreset", "with_preset"]
-
 
 class AppliedPreset(NamedTuple):
     """A preset as a command line has it: what was given in its place, beside its own, and what followed from that."""

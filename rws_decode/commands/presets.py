@@ -11,8 +11,6 @@ from typing import Any
 from rws_decode.presets import PRESETS, Preset, load
 from rws_theory.commands.options import add_options, json_option, option, read_options
 
-__all__ = ["PresetsOptions", "add_arguments", "run"]
-
 _WIDTH = 100
 
 

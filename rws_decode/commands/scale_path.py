@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rws_decode.scales.path import Level, ScalePath, ScalePiece
     from rws_decode.step.final_text import FinalReward
 
-__all__ = ["ScalePathOptions", "add_arguments", "result", "run"]
-
 
 @dataclass(frozen=True)
 class ScalePathOptions:

@@ -15,19 +15,6 @@ from rws_theory.show import printable
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = [
-    "DRAWN",
-    "answer_text",
-    "as_json",
-    "forced_commits",
-    "legend",
-    "marked",
-    "marker",
-    "prompt_line",
-    "run_text",
-    "table",
-]
-
 # What a reader must know who compares steering methods with strategies.
 DRAWN = (
     "Methods with a number of copies draw tokens at temperature 1, in a random order: best-of:1 is such a draw without "

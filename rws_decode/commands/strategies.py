@@ -10,8 +10,6 @@ from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_theory.commands.options import add_options, json_option, read_options
 
-__all__ = ["StrategiesOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class StrategiesOptions:

@@ -12,8 +12,6 @@ from rws_decode.common.files import check_trace_file
 from rws_theory.commands.options import add_options, group, option, read_options
 from rws_theory.commands.progress import tell
 
-__all__ = ["ViewOptions", "add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class ViewOptions:

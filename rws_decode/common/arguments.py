@@ -10,18 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "at_step",
-    "check_count",
-    "check_positive",
-    "check_seeds",
-    "check_table",
-    "check_temperature",
-    "check_weight",
-    "is_id",
-    "per_row",
-]
-
 
 def check_positive(name: str, value: float) -> None:
     """Raise ValueError unless the value is a positive finite number."""

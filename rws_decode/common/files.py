@@ -8,9 +8,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_trace_file", "parse_json", "read_json", "regular_file", "write_bytes", "write_changed", "write_json"]
-__all__ += ["write_text"]
-
 
 def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text; ValueError for one that is none, or is nested deeper than Python reads.

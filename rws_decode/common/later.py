@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["np", "torch"]
-
 
 class _Later:
     """A module that is imported when something of it is asked for."""

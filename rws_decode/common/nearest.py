@@ -6,8 +6,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-__all__ = ["divisors", "nearest"]
-
 
 def divisors(number: int) -> list[int]:
     """Return the divisors of a number, at least 1, in rising order.

@@ -8,21 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "AMBER",
-    "BLACK",
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "LOOKS",
-    "PALE",
-    "PURPLE",
-    "RULE",
-    "SKY",
-    "VERMILION",
-    "Look",
-]
-
 BLACK, BLUE, VERMILION, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
 PURPLE, SKY, AMBER = "#CC79A7", "#56B4E9", "#E69F00"
 # For what stands behind: text and lines, what was not chosen, rules of a grid.

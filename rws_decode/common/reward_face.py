@@ -7,8 +7,6 @@ from typing import Protocol
 
 from rws_theory.show import facts_html, figures, quoted
 
-__all__ = ["Normalised", "reward_html"]
-
 
 class Normalised(Protocol):
     """What has a name and the statistics that normalise its scores, as every reward model does."""

@@ -11,8 +11,6 @@ from rws_decode.gpu.row_statistics import RELATIVE
 from rws_decode.step.confidence import rank_rows
 from rws_decode.step.rounding import near_ties, saturated
 
-__all__ = ["Choice", "choose"]
-
 # Positions on each side of the cut whose order is settled in float64, and rows of logits widened at once.
 _WINDOW = 4
 _CHUNK = 64

@@ -11,8 +11,6 @@ from rws_decode.gpu.transfer import sent
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 
-__all__ = ["Network"]
-
 
 class Network:
     """The logits of one batch's canvases, closed tokens at -inf.

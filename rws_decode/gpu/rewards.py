@@ -14,8 +14,6 @@ from rws_decode.rewards.causal import CausalReward
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.trace.record import REUSED, SCORED
 
-__all__ = ["DeviceScorer", "scores_there"]
-
 # Texts are padded to a multiple of this, so that a few recordings serve all their lengths.
 _WIDTH = 32
 

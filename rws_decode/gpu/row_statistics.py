@@ -10,8 +10,6 @@ from torch import Tensor
 
 from rws_theory.extras import not_installed
 
-__all__ = ["RELATIVE", "Backend", "RowStatistics", "log_f_error", "row_statistics"]
-
 Backend = Literal["auto", "triton", "torch", "float64"]
 
 # Of the float32 backends, for V <= 2^20: docs/theory.md, eq. (T58).

@@ -35,8 +35,6 @@ from rws_decode.strategies.protocol import (
 )
 from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED, Info, Record
 
-__all__ = ["CompactDecoder"]
-
 # Factors at which log F is known where a reward may be left out: both ends of the range, and what lies between.
 _FACTORS = 9
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["sent"]
-
 
 def sent(host: Tensor, device: torch.device) -> Tensor:
     """Return a tensor of the host on the device; nobody waits for what runs there.

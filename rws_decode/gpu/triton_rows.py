@@ -24,8 +24,6 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(f"{__name__}: {not_installed('triton')}", name="triton") from None
 
-__all__ = ["CONFIGURATIONS", "triton_statistics"]
-
 # (block, warps) worth comparing on a device: 16 to 64 logits per thread. Fewer cost more operations per logit, for what
 # is done once per thread; more warps wait for each other; larger blocks waste more at the end of a row.
 CONFIGURATIONS = (

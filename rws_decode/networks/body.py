@@ -9,8 +9,6 @@ from torch import Tensor
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 
-__all__ = ["Body"]
-
 
 class Body:
     """Final hidden states of a transformers model, by `LeanLlama` and `Replays`, made when first needed.

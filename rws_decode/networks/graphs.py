@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Replays"]
-
 
 class _Recording(NamedTuple):
     buffers: list[Tensor | None]

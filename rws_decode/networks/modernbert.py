@@ -14,8 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["ModernBertForMaskedLM", "ModernBertForSequenceClassification", "ModernBertNetwork"]
-
 
 class Logits(NamedTuple):
     """What a network returns: logits [B, L, V], or [B, 1] of a classifier."""

@@ -17,8 +17,6 @@ from rws_decode.networks.modernbert import (
 )
 from rws_decode.text.file_tokenizer import FileTokenizer, file_tokenizer
 
-__all__ = ["OWN_TYPE", "Own", "network_of", "own"]
-
 OWN_TYPE = "modernbert"
 """The model_type in config.json of all networks of ours."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from torch import nn
 
-__all__ = ["parameters_of"]
-
 
 def parameters_of(model: nn.Module) -> str:
     """Return the number of a network's parameters in three digits; tied ones count once.

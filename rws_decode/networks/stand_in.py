@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["StandIn"]
-
 
 class StandIn:
     """What computes, `network` and `codec`, and transformers' model and tokenizer, `model` and `tokenizer`.

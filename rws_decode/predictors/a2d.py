@@ -13,8 +13,6 @@ from typing import Any
 
 from rws_decode.predictors.families import Family, Layout, decoder_config
 
-__all__ = ["A2D_LLAMA", "A2D_QWEN2", "A2D_QWEN3"]
-
 
 def _layout(kind: str, raw: Mapping[str, Any], name: str) -> Layout:
     """Return how an A2D checkpoint is loaded; ValueError for block diffusion, and for a config of another network."""

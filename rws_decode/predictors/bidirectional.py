@@ -12,8 +12,6 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.networks.body import Body
 from rws_decode.predictors.huggingface import HFMaskPredictor
 
-__all__ = ["ATTENTION", "BidirectionalPredictor", "attend_both_ways", "refuse_untied"]
-
 ATTENTION = "bidirectional_sdpa"
 
 

@@ -13,8 +13,6 @@ from rws_decode.checkpoints.files import Checkpoint, checked_tokenizer, has_toke
 from rws_decode.checkpoints.weights import Stored, read_headers, refuse_other_layout, shapes_of
 from rws_decode.predictors.families import Family, Layout, SpecialIds, class_of, special_ids
 
-__all__ = ["Described", "described", "line_of", "load_tokenizer", "renamed"]
-
 
 class Described(NamedTuple):
     """A checkpoint of a family before its weights are read: all of it agrees.

@@ -8,8 +8,6 @@ from typing import Any
 from rws_decode.checkpoints.config import flag, number, whole
 from rws_decode.predictors.families import Family, Layout, head_counts
 
-__all__ = ["DREAM"]
-
 # The config can describe other networks; the published checkpoints have these values.
 _REQUIRED = {"hidden_act": "silu", "use_sliding_window": False, "use_mrope": False, "rope_scaling": None}
 

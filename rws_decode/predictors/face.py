@@ -5,8 +5,6 @@ from __future__ import annotations
 from rws_decode.predictors.base import LogitsDtype, MaskPredictor, ends_of
 from rws_theory.show import facts_html, quoted, shortened
 
-__all__ = ["predictor_html"]
-
 
 def predictor_html(predictor: MaskPredictor, **more: object) -> str:
     """Return a predictor as a table of what is known of it; more: facts of its kind, by their names.

@@ -9,8 +9,6 @@ from typing import Any
 from rws_decode.checkpoints.config import whole
 from rws_decode.checkpoints.files import refuse_vocabulary
 
-__all__ = ["DECODERS", "Family", "Layout", "SpecialIds", "class_of", "decoder_config", "head_counts", "special_ids"]
-
 # Kind -> transformers' classes of its config and its causal language model.
 DECODERS = {
     "llama": ("LlamaConfig", "LlamaForCausalLM"),

@@ -8,8 +8,6 @@ from typing import Any
 from rws_decode.checkpoints.config import flag, number, whole
 from rws_decode.predictors.families import Family, Layout, head_counts
 
-__all__ = ["LLADA"]
-
 _BLOCK = r"^model\.transformer\.blocks\.(\d+)\."
 _LAYER = r"model.layers.\1."
 _RENAMED = {

@@ -12,8 +12,6 @@ from typing import Any
 from rws_decode.checkpoints.config import flag, number, whole
 from rws_decode.predictors.families import Family, Layout, head_counts
 
-__all__ = ["LLADA_MOE", "is_llada_moe"]
-
 # The config can describe networks that are no Qwen3-MoE; the published checkpoints have these values.
 _REQUIRED: dict[str, tuple[Any, ...]] = {
     "hidden_act": ("silu",),

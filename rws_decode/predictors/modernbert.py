@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["ModernBertAt"]
-
 
 class ModernBertAt:
     """Final hidden states of a transformers ModernBertModel (Warner et al. 2024) at N places of a canvas.

@@ -13,8 +13,6 @@ from rws_decode.predictors.families import DECODERS, Family, Layout, SpecialIds,
 from rws_decode.predictors.llada import LLADA
 from rws_decode.predictors.llada_moe import LLADA_MOE, is_llada_moe
 
-__all__ = ["FAMILIES", "MARKER", "family_of", "native_config"]
-
 MARKER = "masked_diffusion"
 FAMILIES = {family.name: family for family in (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA)}
 _FORMAT = 1

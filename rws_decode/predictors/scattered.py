@@ -14,8 +14,6 @@ from rws_theory.worlds.backoff import Ints
 from rws_theory.worlds.locality import Scattered
 from rws_theory.worlds.part_memory import PartMemory
 
-__all__ = ["ScatteredPredictor"]
-
 
 class ScatteredPredictor(WorldPredictor):
     """A world's predictor for answers whose j-th word stands at position order[j] (`rws_theory.worlds.Scattered`).

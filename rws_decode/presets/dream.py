@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rws_decode.presets.preset import Preset, Setting
 
-__all__ = ["PRESETS"]
-
 _CODE = "DreamLM/Dream fac0a7f"
 _LOOP = "NVlabs/Fast-dLLM 24cc59e dream/model/generation_utils.py, a copy of Dream's loop,"
 _INSTRUCT = f"{_CODE} eval_instruct/eval.sh"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rws_decode.presets.preset import Preset, Setting
 
-__all__ = ["PRESETS"]
-
 _CODE = "ML-GSAI/LLaDA b7e6c35"
 _TABLES = f"{_CODE} EVAL.md"
 _LOOP = f"{_CODE} generate.py"

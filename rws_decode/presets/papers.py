@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rws_decode.presets.preset import Preset, Setting
 
-__all__ = ["PRESETS"]
-
 _FAST = "NVlabs/Fast-dLLM 24cc59e"
 _PAPER = "the RWS paper"
 _DETAILS = f"{_PAPER}, appendix on experiments, General Implementation Details"

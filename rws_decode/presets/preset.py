@@ -12,8 +12,6 @@ from rws_theory.show import clipped
 if TYPE_CHECKING:
     from rws_decode.predictors.base import MaskPredictor
 
-__all__ = ["SHAPE_OPTIONS", "Preset", "Setting", "fitted"]
-
 SHAPE_OPTIONS = ("length", "steps", "block")
 _DECODING = tuple(option.name for option in fields(Options))
 _ENDS = "end_ids"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rws_decode.replay.difference import SettingChange, TraceDiff
     from rws_decode.replay.step_logits import StepLogits
 
-__all__ = ["WHY", "difference_html", "difference_text", "known", "setting_words", "step_html"]
-
 # What a setting is called where its own name says too little, and those that follow from others.
 _NAMES = {
     "cfg": "guidance scale",

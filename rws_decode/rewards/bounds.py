@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from rws_decode.common.threads import torch_threads
 
-__all__ = ["head_bounds"]
-
 # Norms whose output is weight * x / sqrt(mean(x^2) + eps), and so at most sqrt(d) long before the weight.
 _RMS_NORMS = ("LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm")
 

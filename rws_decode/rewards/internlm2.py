@@ -12,8 +12,6 @@ from rws_decode.checkpoints.config import number, whole
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import Stored, model_of, read_tensor, refuse_other_layout, shapes_of
 
-__all__ = ["load_internlm2", "reward_token", "sentencepiece_tokenizer"]
-
 # Llama's names -> InternLM2's; its fused query, key and value weights are split in `_split`.
 _NAMES = {
     "model.embed_tokens.": "model.tok_embeddings.",

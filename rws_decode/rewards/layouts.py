@@ -25,8 +25,6 @@ from rws_decode.rewards.internlm2 import load_internlm2, sentencepiece_tokenizer
 from rws_decode.rewards.quantile import QuantileHead
 from rws_decode.rewards.registry import Layout
 
-__all__ = ["load_network", "load_tokenizer"]
-
 _SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 
 

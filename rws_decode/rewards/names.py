@@ -7,8 +7,6 @@ from pathlib import Path
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
 from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2, KnownReward, known_reward
 
-__all__ = ["OF_WORLDS", "SHIPPED", "check_reward_name", "is_of_world", "locate_reward"]
-
 SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
 
 # Rewards of the English world, `keywords` also with words of its own: keywords:WORD,WORD,...

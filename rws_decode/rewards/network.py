@@ -20,9 +20,6 @@ from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.show import clipped, figures, quoted
 
-__all__ = ["Frame", "NetworkReward", "check_one_output", "hidden_states"]
-
-
 _LAYOUTS: dict[Template, str] = {
     "pair": "a pair of texts",
     "chat": "messages of its chat",

@@ -8,8 +8,6 @@ from typing import Any, Literal, get_args
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.text.prompt_ids import laid_out, special_names, woven_ids
 
-__all__ = ["Template", "check_template", "pair_ids", "text_encoder"]
-
 Template = Literal["pair", "chat", "instruct"]
 
 # Some chat templates write today's date unless given one: scores must not change overnight. It is the date that

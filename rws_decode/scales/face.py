@@ -9,8 +9,6 @@ from rws_decode.trace.face import known_columns
 if TYPE_CHECKING:
     from rws_decode.scales.path import ScalePath
 
-__all__ = ["path_html"]
-
 
 def path_html(path: ScalePath) -> str:
     """Return a scale path as a table of its different answers: scales, share of the axis, reward, order, text."""

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from rws_decode.scales.states import Left
 
-__all__ = ["Gap", "Part", "assemble"]
-
 
 class Part(NamedTuple):
     """A part of the range, from `begin` to `end`, with what is known there."""

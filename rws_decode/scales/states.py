@@ -25,8 +25,6 @@ from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.selection import Bracket, selection_path
 from rws_theory.threshold import threshold_path
 
-__all__ = ["Forwards", "Left", "Span", "View", "widest"]
-
 Answer = tuple[int, ...]
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from rws_decode.common.arguments import check_count
 from rws_decode.strategies.numbers import number
 
-__all__ = ["Copies"]
-
 
 @dataclass(frozen=True)
 class Copies:

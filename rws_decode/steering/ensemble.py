@@ -16,8 +16,6 @@ from rws_decode.step.forward import Completion, MaskedLogits
 from rws_decode.step.step import Decoder, State, forward
 from rws_decode.trace.record import Record
 
-__all__ = ["Ensemble", "Path", "spread"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

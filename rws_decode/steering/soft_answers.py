@@ -17,8 +17,6 @@ from rws_decode.rewards.base import RewardModel, SoftReward
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import filled
 
-__all__ = ["SoftAnswers"]
-
 
 class SoftAnswers:
     """Scores of answers of mixed tokens, in the vocabulary that a predictor and a reward model share.

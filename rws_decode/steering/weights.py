@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-__all__ = ["EVEN", "draw", "effective_size", "log_mean", "systematic", "tilting"]
-
 EVEN = 1 - 1e-12  # from this share of N on, an effective size below N is rounding: the weights count as equal
 
 Floats = NDArray[np.float64]

@@ -19,8 +19,6 @@ from rws_decode.text.gaps import before_gap, filled, from_gap
 from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 
-__all__ = ["Rewards", "Scorer", "score_rows", "scorer_for", "scorer_of"]
-
 Floats = NDArray[np.float64]
 
 S = TypeVar("S", bound="Scorer")

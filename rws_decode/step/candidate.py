@@ -10,8 +10,6 @@ from torch import Tensor
 from rws_decode.common.arguments import check_seeds, check_temperature, per_row
 from rws_decode.step.forward import Candidates, greedy, lead_of
 
-__all__ = ["TokenSampler", "gumbel_scores"]
-
 # Positions drawn at once, twice as many at most: 64 of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["certain", "certain_from"]
-
 _CHUNK = 64
 _INNER = 7  # factors between the ends of the range, where the ends alone do not refute
 

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from rws_decode.settings import Precision, Ranking, check_ranking
 
-__all__ = ["dtype_of", "rank_rows", "rank_values"]
-
 # Rows of logits widened at once: 64 rows of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
 

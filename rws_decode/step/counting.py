@@ -11,8 +11,6 @@ from torch import Tensor
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.strategies.protocol import ChoosingStrategy, CountingStrategy, MaskedPositions, OwnCount
 
-__all__ = ["Count", "Fixed", "Seats", "count_for", "current_block", "due", "last_steps", "remembered"]
-
 
 class Seats(NamedTuple):
     """How many positions of each row go, int64 [b], and which of them wait for the others, bool [N] or None."""

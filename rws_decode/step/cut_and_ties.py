@@ -16,8 +16,6 @@ from rws_decode.step.confidence import dtype_of, rank_values
 from rws_decode.step.forward import Completion
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of, sensitivity_of
 
-__all__ = ["Choice", "Selection", "commit", "select_deferring", "select_top", "select_topk"]
-
 
 class Choice(NamedTuple):
     """What a step commits, and its order, as `trace.Trace` describes the fields: [b, n], then [b]."""

@@ -15,8 +15,6 @@ from rws_decode.step.counting import Count, Fixed
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.protocol import MaskedPositions
 
-__all__ = ["Candidates", "Completion", "MaskedLogits", "greedy", "guided_logits", "lead_of", "masked_logits"]
-
 
 class MaskedLogits(NamedTuple):
     """Logits of the N masked positions of a batch: row and position, int64 [N], rising; logits and published, [N, V].

@@ -16,8 +16,6 @@ from rws_decode.strategies.counted import entropies
 if TYPE_CHECKING:
     from rws_decode.step.step import Decoder, State
 
-__all__ = ["Hypotheses"]
-
 
 class Hypotheses:
     """Looks at a step's canvases with some of their masks filled by the step's candidates (`protocol.Look`).

@@ -18,8 +18,6 @@ from rws_decode.strategies.protocol import AsksEvidence, CommittedPositions, Rev
 if TYPE_CHECKING:
     from rws_decode.step.step import Decoder, State
 
-__all__ = ["Held", "Revision", "Verified", "observe", "revise"]
-
 _COPIES = 32  # rows of a forward that leaves tokens out, at least, where the predictor computes single positions
 
 

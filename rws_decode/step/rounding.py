@@ -10,8 +10,6 @@ from torch import Tensor
 
 from rws_decode.settings import Ranking
 
-__all__ = ["ROUNDING_UNITS", "at_the_cut", "exact_at_the_cut", "logit_error", "near_ties", "saturated", "value_range"]
-
 # Units of rounding (eps of the dtype, relative to a position's largest logit) by which logits may change with the
 # batch, the padding or the device. Half precision accumulates in float32, so its errors are few units.
 ROUNDING_UNITS = {torch.float64: 64, torch.float32: 64, torch.bfloat16: 8, torch.float16: 8}

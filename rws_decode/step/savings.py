@@ -15,8 +15,6 @@ from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
 from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy, OwnCount, Remembering, RevisingStrategy
 
-__all__ = ["block_alone", "leave_settled", "saving", "unless_certain"]
-
 
 def saving(decoder: Decoder, savings: Savings) -> Decoder:
     """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""

@@ -33,8 +33,6 @@ from rws_decode.strategies.protocol import (
 )
 from rws_decode.trace.record import NOT_NEEDED, Info
 
-__all__ = ["Decoder", "State", "in_block"]
-
 
 class State(NamedTuple):
     """A batch of b rows between two steps.

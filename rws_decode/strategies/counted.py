@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 else:
     from rws_decode.common.later import np, torch
 
-__all__ = ["Counted", "RecordedChoice", "RecordedRevision", "entropies", "least_odds", "ranks_in_rows"]
-
 # Positions whose logits are widened to float64 at once.
 _CHUNK = 64
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     from rws_decode.common.later import np, torch
 
-__all__ = ["Lookahead", "Tried"]
-
 
 class Tried(NamedTuple):
     """H sets of positions that were looked at, those of a row one after another.

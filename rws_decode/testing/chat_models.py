@@ -13,17 +13,6 @@ from rws_decode.common.files import write_json
 from rws_decode.testing.diffusion import FIRST_SPECIAL, byte_tokenizer
 from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
 
-__all__ = [
-    "A2D_IDS",
-    "BERT_IDS",
-    "MOE_IDS",
-    "chat_config",
-    "write_a2d_qwen3",
-    "write_llada_moe",
-    "write_modernbert_chat",
-    "write_skywork_v2_qwen3",
-]
-
 _CONFIGS = Path(__file__).parent / "configs"
 _TRAP = "raise SystemExit('remote code ran')\n"
 _QWEN = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")

@@ -10,20 +10,6 @@ from typing import Any
 from rws_decode.common.files import write_json
 from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
 
-__all__ = [
-    "DREAM_IDS",
-    "DREAM_SPECIAL",
-    "FIRST_SPECIAL",
-    "LLADA_IDS",
-    "LLADA_SPECIAL",
-    "byte_tokenizer",
-    "dream_config",
-    "llada_config",
-    "llada_tokenizer",
-    "write_dream",
-    "write_llada",
-]
-
 _CONFIGS = Path(__file__).parent / "configs"
 _MERGES = [("Ċ", "Ċ"), ("h", "e"), ("Ġ", "c"), ("Ġc", "a"), ("Ġca", "t"), ("<", "|")]
 _SPLIT = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"

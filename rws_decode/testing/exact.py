@@ -12,8 +12,6 @@ from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.callable import CallableReward
 from rws_theory.worlds.joint_table import MASK, MaskedModel
 
-__all__ = ["exact_predictor", "tabulated_predictor", "token_reward"]
-
 
 def exact_predictor(model: MaskedModel, name: str = "exact") -> CallablePredictor:
     """Wrap a joint table or Markov chain as a mask predictor: its logits are exact log-probabilities.

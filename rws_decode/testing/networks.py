@@ -11,8 +11,6 @@ import torch
 
 from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
-__all__ = ["bert", "bert_classifier", "llama", "llama_classifier", "modernbert"]
-
 _SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": 16,

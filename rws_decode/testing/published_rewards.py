@@ -14,8 +14,6 @@ from rws_decode.common.files import write_json
 from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
 from rws_decode.testing.words import WORDS
 
-__all__ = ["published_config", "published_tokenizer", "published_vocabulary", "write_published"]
-
 _CONFIGS = Path(__file__).parent / "configs"
 _LLAMA3 = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "[PAD]")
 _INTERN = ("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|reward|>")

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from rws_decode.common.files import write_json
 
-__all__ = ["random_weights", "tensor_shapes", "write_weights"]
-
 
 def tensor_shapes(lines: str, sizes: Mapping[str, int], layers: int) -> dict[str, tuple[int, ...]]:
     """Return names and shapes of tensors from lines "name size size"; those with {} stand for every layer.

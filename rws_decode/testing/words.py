@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL", "UNK", "VOCABULARY", "WORDS", "word_tokenizer"]
-
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 WORDS = (
     *("the", "a", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "over", "mat", "tree"),

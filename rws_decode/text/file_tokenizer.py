@@ -12,8 +12,6 @@ from tokenizers import Tokenizer
 from rws_decode.checkpoints.files import Checkpoint, models_directory, without_panics
 from rws_decode.checkpoints.trial import tried
 
-__all__ = ["Encoded", "FileTokenizer", "file_tokenizer"]
-
 _ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 _FIXED = {"backend": "tokenizers", "clean_up_tokenization_spaces": False, "tokenizer_class": "TokenizersBackend"}
 # Files that change what transformers makes of a tokenizer.json.

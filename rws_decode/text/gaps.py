@@ -6,9 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-__all__ = ["before_gap", "check_gaps", "filled", "from_gap", "gap_ids", "gap_text", "masks_in", "parts_of", "row_of"]
-__all__ += ["without_gaps"]
-
 _GAP = re.compile(r"\s*\[MASK:([1-9]\d{0,3})\]")
 
 

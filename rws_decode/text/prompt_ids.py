@@ -10,17 +10,6 @@ from typing import Any
 from rws_decode.checkpoints.trial import tried
 from rws_decode.text.dialogue import Dialogue
 
-__all__ = [
-    "chat_ids",
-    "chat_layout",
-    "closing_text",
-    "laid_out",
-    "plain_ids",
-    "special_names",
-    "without_specials",
-    "woven_ids",
-]
-
 # Turns of a chat -> the text that a template makes of them.
 Render = Callable[[Sequence[str]], str]
 

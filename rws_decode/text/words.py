@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["END", "Words", "split_words"]
-
 END = "<end>"
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)*|\d+(?:st|nd|rd|th)\b|\d[\d,.]*\d|\d|[.,;:?!]")

@@ -15,8 +15,6 @@ from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = ["LAYOUT", "check_outcome", "check_settings", "check_steps", "checked_array", "spelled"]
-
 # Array fields of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
 LAYOUT: dict[str, tuple[str, str]] = {
     "prompt": ("int64", "p"),

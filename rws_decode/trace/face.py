@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from rws_decode.trace.decoding import Decoding
     from rws_decode.trace.trace import Trace
 
-__all__ = [
-    "CUT_OFF",
-    "answer_html",
-    "comparison_html",
-    "cut_off",
-    "decoding_html",
-    "known_columns",
-    "strategy_label",
-    "trace_html",
-    "trace_line",
-    "worth",
-]
-
 # What stands after the colon of a text; others stand after plus signs, with their names.
 _FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
 _FIRST += ("n", "width", "gradients")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 from rws_decode.common.files import parse_json
 
-__all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
-
 SCHEMA = "rws_decode.trace"
 VERSION = 5
 _READ = (3, 4, VERSION)

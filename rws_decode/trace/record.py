@@ -11,8 +11,6 @@ from torch import Tensor
 
 from rws_decode.trace.revisions import last_commits
 
-__all__ = ["NOT_ASKED", "NOT_NEEDED", "REUSED", "SCORED", "Info", "Record"]
-
 # The values of `Info.reward_use`: what became of the reward of a step.
 NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
 

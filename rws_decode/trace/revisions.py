@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["last_commits", "standing"]
-
 
 def last_commits(chosen: NDArray[np.bool_], again: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return a run's commit steps, int64 [n], the last of each position, and which commits a later step undid.

@@ -13,8 +13,6 @@ from rws_decode.canvas.end_of_text import deferred_positions
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
 
-__all__ = ["CHANGED_CANDIDATES", "PASSED_OVER", "PIECES", "changed_candidates", "kept_pieces", "kept_values", "thinned"]
-
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
 CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
 PIECES = 16  # different tokens whose texts are kept, for each committed token of a run

@@ -20,8 +20,6 @@ from rws_decode.view.slots import LINE, PAD, SENTENCE, SMALL, TITLE, WORD, Layou
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["animate"]
-
 _MARK = 3  # height of the line below a marked word
 _TEXT = 15  # pixels from the top of a line of text to its base
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from rws_decode.common.page import Page
 from rws_decode.view.template import page_of, rounded
 
-__all__ = ["BarsCase", "bars_page"]
-
 _SCRIPTS = ("lines.js", "axis.js", "bars.js")
 _DIGITS = 5
 

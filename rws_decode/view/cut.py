@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.trace.trace import Trace
 
-__all__ = ["tied_and_near"]
-
 
 def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the tied positions of a step, those level with the last committed among them, and the near-tied ones.

@@ -11,8 +11,6 @@ from rws_decode.view.plots.text import font_file, in_font
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
-__all__ = ["font_of", "line_within", "lines_within", "visible", "width_of"]
-
 _LONGEST = 400  # characters of a line that are looked at: no line of a picture holds more
 
 

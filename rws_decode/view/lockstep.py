@@ -17,8 +17,6 @@ from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import count, number, shown
 from rws_decode.view.words import line_of
 
-__all__ = ["Frame", "RunFrame", "frames_of", "other_prompts", "run_title", "same_prompt"]
-
 _START, _STEP, _PARTING, _END = 2.0, 0.5, 3.0, 4.0  # seconds that a frame stands
 _FILLED = 3  # equal tokens at the end of an answer that say nothing any more
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFont import FreeTypeFont
 
-__all__ = ["WHITE", "Pixels"]
-
 WHITE = "#ffffff"
 _FILLS = (WHITE, BLACK, GREY, AMBER, BLUE, RULE, PALE)
 # The shades between a ground and an ink that is written on it: letters have soft edges.

@@ -12,18 +12,6 @@ from rws_decode.trace.face import strategy_label, worth
 from rws_decode.trace.record import NOT_NEEDED, REUSED
 from rws_decode.trace.trace import Trace
 
-__all__ = [
-    "at_position",
-    "count",
-    "end_sentence",
-    "joined",
-    "number",
-    "parting_sentences",
-    "run_sentence",
-    "shown",
-    "step_sentence",
-]
-
 _MINUS = "\N{MINUS SIGN}"
 _MOST = 5  # words that a sentence names
 

@@ -11,8 +11,6 @@ from rws_decode.view.lockstep import Frame, run_title
 from rws_decode.view.sentences import shown
 from rws_decode.view.words import line_of
 
-__all__ = ["LINE", "PAD", "SENTENCE", "SMALL", "TITLE", "WORD", "Layout", "Panel", "Slot", "layout_of"]
-
 WIDTH = 960  # pixels
 WORD, SENTENCE, SMALL, TITLE = 17, 17, 15, 19  # sizes of letters, pixels
 LINE = 22  # height of a line of small text

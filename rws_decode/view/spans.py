@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["stretches"]
-
 
 def stretches(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return rising spans with those joined of which one begins where the last ends.

@@ -12,8 +12,6 @@ from typing import Any
 
 from rws_decode.common.page import Page
 
-__all__ = ["page_of", "part", "rounded"]
-
 # No address is asked for, whatever a text says: the browser itself refuses.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rws_decode.text.gaps import masks_in, parts_of
 
-__all__ = ["WordTable", "line_of"]
-
 
 class WordTable:
     """The different words of a page, numbered as they come.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["brent_root"]
-
 _RTOL = 2.0**-50  # four times the distance from 1 to the next float
 _MOST = 100
 

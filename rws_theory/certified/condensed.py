@@ -17,8 +17,6 @@ from operator import mul
 import numpy as np
 from flint import arb, arb_poly, fmpq
 
-__all__ = ["BITS", "Condensed", "bucket_bits", "condense", "within"]
-
 BITS = 192  # working precision; the float64 moments leave about 65 of them
 _EXACT, _TERMS = 5, 16
 _CUT = 128

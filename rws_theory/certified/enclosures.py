@@ -15,8 +15,6 @@ from rws_theory.certified.exponential_sum import ExponentialSum
 from rws_theory.certified.isolation import PRECISIONS, Interval, isolate, resolve
 from rws_theory.show import figures
 
-__all__ = ["Crossing", "enclosed_zeros"]
-
 _FIRST, _THEN = PRECISIONS[:2], PRECISIONS[2:]
 _EXACT = (*PRECISIONS, 2048, 4096)
 _MANY = 4096  # with more terms than this, models of more than 128 bits take minutes

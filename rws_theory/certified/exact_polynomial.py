@@ -13,8 +13,6 @@ from flint import fmpz_poly
 
 from rws_theory.certified.exponential_sum import ExponentialSum
 
-__all__ = ["MAX_DEGREE", "square_free"]
-
 MAX_DEGREE = 2000
 
 

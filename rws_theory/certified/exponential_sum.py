@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from rws_theory.certified.condensed import BITS, Condensed, bucket_bits, condense, within
 
-__all__ = ["EPS", "ExponentialSum", "exact_gaps", "gap_difference", "precision", "sign_changes"]
-
 EPS = float(np.finfo(np.float64).eps)
 _LOW, _HIGH = 1e-290, 1e290  # float64 is trusted for exponents in this range only
 _EXACT_SUM = 4096  # up to so many terms math.fsum, which adds without error, costs less than it gains, and balls too

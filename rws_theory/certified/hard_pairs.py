@@ -15,8 +15,6 @@ import numpy as np
 from flint import fmpz_poly
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "HardPair", "corpus"]
-
 KINDS = ("several", "shared", "touching", "tangent", "nearly tangent", "nearly touching")
 _LOG2_SCALE = 27  # gaps are scaled by 2^-27 to 2^27, 7e-9 to 1e8: powers of two, so that float64 logits are exact
 

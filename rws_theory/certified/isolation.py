@@ -18,8 +18,6 @@ from flint import arb, arb_poly, fmpq
 from rws_theory.certified.exponential_sum import ExponentialSum, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
 
-__all__ = ["PRECISIONS", "Interval", "Isolation", "isolate", "resolve"]
-
 PRECISIONS = (FLOAT64, 128, 256, 512, 1024)
 _DEPTH = 60
 Interval = tuple[Fraction, Fraction]

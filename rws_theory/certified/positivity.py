@@ -9,8 +9,6 @@ from flint import fmpq, fmpq_poly
 
 from rws_theory.certified.exponential_sum import sign_changes
 
-__all__ = ["never_positive"]
-
 
 def never_positive(knots: Sequence[int], coefficients: Sequence[int], power: int) -> bool:
     """Say whether sum_j c_j (t - w_j)_+^power <= 0 at every t, for rising integers w_j; (t - w)_+^0 is 1 from w on.

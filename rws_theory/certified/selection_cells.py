@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from rws_theory.certified.selection_pairs import Pairs
 
-__all__ = ["Cell", "contest"]
-
 _Array = NDArray[np.float64]
 _ROUNDOFF = 2.0**-53
 _NARROW = 1 / 16

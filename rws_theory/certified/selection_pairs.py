@@ -11,8 +11,6 @@ from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap
 from rws_theory.certified.selection_sums import Row, Sample, sample, sharp_difference
 from rws_theory.crossings import crossings
 
-__all__ = ["ExactPair", "Pairs"]
-
 _MOST_TERMS = 2**16  # distinct gaps left after cancelling: more would cost integers and balls too much time
 _TARGET = 1e-13
 _LEAST = 5e-324

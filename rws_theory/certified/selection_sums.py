@@ -16,8 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Row", "Sample", "equal_classes", "sample", "sharp_difference", "sharp_sum"]
-
 _Array = NDArray[np.float64]
 _ROUNDOFF = 2.0**-53
 _CUT = 60.0

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from rws_theory.certified.selection_pairs import ExactPair, Pairs
 from rws_theory.certified.selection_sums import Row, sample
 
-__all__ = ["settled_above", "settled_below"]
-
 _SLACK = 2.0**-40  # more than the rounding of all sums here
 _NEAR = 1e-9
 Couples = NDArray[np.bool_]

@@ -16,8 +16,6 @@ from flint import arb, arb_poly, arb_series, fmpq, fmpz
 
 from rws_theory.certified.exponential_sum import EPS, ExponentialSum, precision
 
-__all__ = ["FLOAT64", "TaylorModel", "taylor_model"]
-
 FLOAT64 = 53  # the number of bits that stands for float64 sums with a priori error bounds
 _TERMS = 32
 _CUT = 60.0

@@ -11,8 +11,6 @@ from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 
-__all__ = ["CHECKS"]
-
 
 def _logits() -> tuple[list[Fraction], list[Fraction]]:
     example = printed_in("appendix_d", exact=True)

@@ -11,8 +11,6 @@ from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import smallest
 from rws_theory.printed import printed_in
 
-__all__ = ["CHECKS"]
-
 LARGEST = 12  # the gaps that are tried
 FAR = (2, 5, 10)  # scales at which a confidence approaches 1
 

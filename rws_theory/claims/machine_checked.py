@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from rws_theory.claims.claim import Claim
 
-__all__ = ["THEOREMS", "marked"]
-
 # By id: the theorems, each by its file and name.
 THEOREMS: dict[str, tuple[str, ...]] = {
     "T1-exclusive": ("Counterexamples.exactly_one_is_false",),

@@ -17,8 +17,6 @@ from rws_theory.gain import factor_range, reward_factor
 from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
 from rws_theory.printed import printed_in
 
-__all__ = ["CHECKS"]
-
 FACTORS = (Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(32))
 RISING = ((1,), (2,), (1, 1), (1, 4), (2, 3, 9))  # gaps
 REWARDS = (-1e6, -4.0, 0.0, 4.0, 1e6)  # normalised

@@ -25,8 +25,6 @@ from rws_theory.orders.invariance import (
 )
 from rws_theory.reversal_law import end_reversals, freezing_scale, reversal_limit, scale_reversals
 
-__all__ = ["CHECKS"]
-
 WEIGHTS = (1, 3)  # of every text of three positions and two words
 EQUAL = [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]  # three tokens that are always equal
 TORN = [[4, 0], [3, 3]]  # argmax writes (1, 0) from left to right, (0, 0) from right to left

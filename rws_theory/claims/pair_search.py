@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from rws_theory.certified.exponential_sum import ExponentialSum, gap_difference
 from rws_theory.crossings import Crossings, crossings
 
-__all__ = ["SMALLEST", "UNITS", "Pair", "all_pairs", "ordered_pairs", "smallest"]
-
 SMALLEST = "smallest of whole-number gaps over a unit: fewest tokens, then smallest largest gap"
 UNITS = tuple(range(1, 13))
 # For a property that needs so large a Laguerre bound: the most tokens and the largest integer that are tried.

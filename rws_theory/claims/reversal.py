@@ -15,8 +15,6 @@ from rws_theory.claims.claim import Check, Claim, Verdict
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 from rws_theory.show import number
 
-__all__ = ["CHECKS"]
-
 # Every ordered pair with up to this many tokens and this largest gap is tried where a statement is confirmed.
 Grid = tuple[tuple[int, int], ...]
 GRID: Grid = ((2, 8), (3, 8), (4, 6), (5, 5))

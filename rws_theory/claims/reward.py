@@ -15,8 +15,6 @@ from rws_theory.show import number
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.less_reward import rws_less_reward_example
 
-__all__ = ["CHECKS"]
-
 # exp(r) for three r > 0, so that expectations are rational.
 BASES = (Fraction(3, 2), Fraction(2), Fraction(10))
 TWO_WORDS = (Fraction(2, 3), Fraction(1, 3))

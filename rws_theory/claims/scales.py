@@ -20,8 +20,6 @@ from rws_theory.stability import stability_radius
 from rws_theory.threshold import threshold_path
 from rws_theory.tilting.comonotone import scaling_raises_reward
 
-__all__ = ["CHECKS"]
-
 _MOST_GAP = {1: 8, 2: 8, 3: 6}  # by the number of gaps
 _WITNESS = Pair((2, 2, 5), (1, 4, 4))
 _TAUS = (Fraction(3, 8), Fraction(3, 4), Fraction(15, 16))  # floats, and no limit of a confidence, 1 / (1 + zero gaps)

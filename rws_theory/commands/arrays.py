@@ -7,8 +7,6 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["read_npy", "shown"]
-
 
 def read_npy(text: str, name: str) -> NDArray[np.generic]:
     """Array in the .npy file at path `text`; ValueError names the argument and says what would be right."""

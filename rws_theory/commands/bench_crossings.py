@@ -10,8 +10,6 @@ from typing import Any
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import tell
 
-__all__ = ["add_arguments", "run"]
-
 _SECONDS_PAIRS = 5.0  # the goal on one core; for one pair at vocabulary size the goal is one second
 
 

@@ -14,8 +14,6 @@ from rws_theory.commands.progress import each
 if TYPE_CHECKING:
     from rws_theory.claims import Claim
 
-__all__ = ["add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class ClaimsOptions:

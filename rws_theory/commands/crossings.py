@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rws_theory.crossings import Crossings
 
-__all__ = ["add_arguments", "run"]
-
 _PROOF = {
     "float64": "float64 sums with an error bound",
     "ball": "ball arithmetic",

@@ -14,8 +14,6 @@ from typing import Any, cast
 
 from rws_theory.show import printable
 
-__all__ = ["CLOSED", "INTERRUPTED", "TERMINATED", "Terminated", "ended"]
-
 LONGEST = 2000  # characters of an error: a longer value is not quoted whole
 # 128 and the number of the signal, as shells count them.
 INTERRUPTED, CLOSED, TERMINATED = 130, 141, 143

@@ -19,8 +19,6 @@ from rws_theory.commands.exits import LONGEST, ended
 from rws_theory.commands.progress import tell
 from rws_theory.show import printable
 
-__all__ = ["Command", "Parser", "closest", "run_line"]
-
 RESUMES = "; the same command continues where it stopped"
 
 

@@ -17,17 +17,6 @@ from tempfile import TemporaryFile
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = [
-    "add_options",
-    "check_writable",
-    "fixed",
-    "given_options",
-    "group",
-    "json_option",
-    "option",
-    "read_options",
-]
-
 T = TypeVar("T")
 
 # Where a parsed command line keeps the names of the options that it gave.

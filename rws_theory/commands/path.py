@@ -13,8 +13,6 @@ from rws_theory.commands.options import add_options, option, read_options
 if TYPE_CHECKING:
     from rws_theory.selection import SelectionPath
 
-__all__ = ["add_arguments", "run"]
-
 
 @dataclass(frozen=True)
 class PathOptions:

@@ -13,8 +13,6 @@ from typing import Any, Protocol, TypeVar
 
 from rws_theory.show import printable
 
-__all__ = ["Progress", "each", "loading", "progress", "tell"]
-
 T = TypeVar("T")
 
 _EVERY = 10.0  # seconds from one line to the next where there is no terminal

@@ -10,8 +10,6 @@ from rws_theory.testing.numbers import dyadic
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
 from rws_theory.worlds.markov import MarkovChain
 
-__all__ = ["canvases", "models_with_canvas", "random_chain", "random_table", "wide_chains", "wide_tables"]
-
 
 def canvases(words: int, length: int) -> st.SearchStrategy[list[int]]:
     """Canvases of so many positions: tokens below `words`, -1 where masked."""

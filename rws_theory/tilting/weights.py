@@ -7,8 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Floats", "Kind", "Weights"]
-
 Floats = NDArray[np.float64]
 Kind = Literal["tilted", "base", "scaled"]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Backoff", "Floats", "Ints", "Level", "fit_backoff"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

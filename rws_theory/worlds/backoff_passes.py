@@ -9,8 +9,6 @@ from scipy.sparse import csr_matrix
 
 from rws_theory.worlds.backoff import Backoff, Floats
 
-__all__ = ["Passes", "passes_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Passes:

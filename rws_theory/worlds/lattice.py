@@ -12,8 +12,6 @@ from rws_theory.worlds.backoff import Backoff, Floats, Ints
 from rws_theory.worlds.backoff_passes import Passes, passes_of
 from rws_theory.worlds.tilts import Tilt
 
-__all__ = ["Lattice", "lattice_of"]
-
 MASK = -1
 
 

@@ -6,8 +6,6 @@ from collections import OrderedDict
 
 from rws_theory.worlds.backoff import Floats
 
-__all__ = ["PartMemory"]
-
 Part = tuple[int, bytes]
 
 

@@ -16,8 +16,6 @@ import tempfile
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-__all__ = ["AXIOMS", "PROOFS", "check", "theorems"]
-
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 PACKAGES = "coq libcoq-coquelicot libcoq-interval"
 # What Coq's own library of real numbers assumes: two decisions about the reals, functions that agree everywhere are

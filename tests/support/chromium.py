@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Chromium", "Tab", "browser", "find_chromium"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Every name resolves to nothing, so that a page that asks a network is seen to fail; profiles and crashes stay local.
 _OPTIONS = (

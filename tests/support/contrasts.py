@@ -1,7 +1,5 @@
 """A script that finds the contrast and the size of every text of a page, as a browser draws it."""
 
-__all__ = ["CONTRASTS"]
-
 # For every element with text of its own: its selector, and the contrast of its colour to what is painted behind it.
 CONTRASTS = """(() => {
   const rgb = text => text.match(/[\\d.]+/g).map(Number);

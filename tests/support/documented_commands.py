@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["PROGRAM", "ROOT", "block_lines", "documented", "options_shown", "words_of"]
-
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 # What a command starts with.

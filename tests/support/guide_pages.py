@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GUIDES", "ROOT", "page", "ran", "section", "shown", "snippets"]
-
 ROOT = Path(__file__).parents[2]
 # The pages that show commands and Python to be pasted; those of theory.md are formulas, and those of trace-format.md,
 # diagnostics.md and clusters.md have tests of their own.

@@ -11,8 +11,6 @@ import torch
 from rws_decode.common.page import Page
 from rws_decode.predictors import CallablePredictor
 
-__all__ = ["HOSTILE", "Elements", "data_of", "elements_of", "hostile_predictor", "written"]
-
 HOSTILE = (
     "</script><script>document.title='broken'</script>",
     "<img src=http://example.invalid/x onerror=\"document.title='broken'\">",

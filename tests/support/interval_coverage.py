@@ -19,8 +19,6 @@ from paper_figures.statistics.means import mean_interval
 from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.statistics.resampling import check_resampling
 
-__all__ = ["DISTRIBUTIONS", "METHODS", "Distribution", "coverage", "coverage_table"]
-
 Values = NDArray[np.float64]
 IntervalMethod = Callable[[Values, np.random.Generator, float, int], Interval]
 

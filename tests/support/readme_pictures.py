@@ -14,8 +14,6 @@ from pathlib import Path
 from paper_figures.__main__ import main as figures
 from rws_decode.__main__ import main as decode
 
-__all__ = ["animation", "frontier"]
-
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 RUNS = {"default": "--strategy default", "rws": "--strategy rws --reward-scale 8"}
 

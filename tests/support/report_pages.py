@@ -14,8 +14,6 @@ from paper_figures.table import Table
 from rws_decode.common.files import write_json
 from rws_decode.common.page import Page as Dragged
 
-__all__ = ["SETTINGS", "VERDICTS", "Page", "claims_exhibit", "results", "small_page"]
-
 SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
 SETTINGS |= {"traces": True}
 VERDICTS = ("true", "false", "true with correction", "not about RWS", "not confirmed")

@@ -6,8 +6,6 @@ import pytest
 
 from paper_figures.sandbox import check_bubblewrap
 
-__all__ = ["needs_bubblewrap"]
-
 
 def _reason() -> str:
     try:

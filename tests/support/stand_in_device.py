@@ -20,8 +20,6 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-__all__ = ["DEVICE", "Elsewhere", "MixedDevices", "move", "stand_in"]
-
 DEVICE = "meta"
 _COPIES = ("aten::copy_", "aten::_to_copy")
 _INDEXED = ("aten::index.Tensor", "aten::index_put", "aten::index_put_")

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-__all__ = ["FILE", "licence", "main", "needed", "render", "rows_of", "shipped"]
-
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "THIRD_PARTY.md"
 _HEAD = """# Licences

@@ -22,8 +22,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-__all__ = ["build", "look", "main", "shipped", "use"]
-
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 _IMPORTS = """

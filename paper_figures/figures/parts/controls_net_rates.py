@@ -17,16 +17,6 @@ from paper_figures.exhibits.runs import Results
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.table import Table
 
-__all__ = [
-    "Net",
-    "against_default",
-    "draw_nets",
-    "minus_line",
-    "nets_of",
-    "nets_picture",
-    "nets_table",
-]
-
 Row = Mapping[str, Any]
 
 _LOOKS = {"own": LINES["temperature"], "other": LINES["constant"]}

@@ -8,8 +8,6 @@ from typing import Any
 
 from rws_theory.printed import printed_in
 
-__all__ = ["A100", "ASSUMED_PROMPT", "BYTES", "EVERY", "PROMPTS", "SHAPE", "Least", "Limits", "least", "weights_mib"]
-
 SHAPE = "llada-8b"
 # The paper does not say how long its prompts are.
 ASSUMED_PROMPT = 64

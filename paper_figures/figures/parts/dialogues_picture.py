@@ -17,8 +17,6 @@ from paper_figures.exhibits.canvas_cells import Cell, Look, flow, height_of, pai
 from paper_figures.exhibits.style import figure
 from paper_figures.figures.parts.dialogues_tables import Examples
 
-__all__ = ["NAMES", "draw", "left_out"]
-
 Row = Mapping[str, Any]
 
 _LINES = 9  # of cells that one answer has at most; what is left out is said

@@ -14,8 +14,6 @@ from paper_figures.figures.parts.dialogues_text import counted, who
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Examples", "counted_answers", "tables"]
-
 Row = Mapping[str, Any]
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from paper_figures.exhibits.names import guide_name
 
-__all__ = ["counted", "dialogue_text", "who"]
-
 _COLUMN = 52
 _GAP = " | "
 

@@ -12,8 +12,6 @@ from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 
-__all__ = ["BETAS", "mean_frontier", "points_of", "regrets_of"]
-
 # Nats per unit of the raw reward: 0 is the most probable text, and 4 the largest weight that the study searched.
 BETAS = np.concatenate([[0.0], np.geomspace(0.003, 4.0, 60)])
 

@@ -14,8 +14,6 @@ from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_frontier import distance_of
 
-__all__ = ["chosen_scale", "compared", "frontier_lines", "text_of"]
-
 
 def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
     """Return a mean with its interval as text.

@@ -14,8 +14,6 @@ from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.decode_steps import foremost
 
-__all__ = ["Step", "compute", "shown_step"]
-
 _SHOWN = 56  # tokens of the canvas: more do not fit on the page in words
 
 

@@ -9,8 +9,6 @@ from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.names import method_name
 from paper_figures.table import Table
 
-__all__ = ["BELOW", "OVER", "claim_line", "claims_table"]
-
 Row = Mapping[str, Any]
 # A claim of the text: the quantity here, the quantity as printed, the value at which there is no difference.
 BELOW = ("perplexity per text, % below default", "perplexity of RWS below that of the default", 0.0)

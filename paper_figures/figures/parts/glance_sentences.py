@@ -13,8 +13,6 @@ from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from rws_theory.printed import printed_in
 
-__all__ = ["LEAST_SCALE", "captions", "gain"]
-
 LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 
 

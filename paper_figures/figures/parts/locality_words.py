@@ -13,8 +13,6 @@ from paper_figures.table import Table
 from rws_decode.common.palette import AMBER
 from rws_theory import footrule_mean
 
-__all__ = ["LOOKS", "NAMES", "ORDERED", "Localities", "conclusions", "table"]
-
 Row = Mapping[str, Any]
 
 LOOKS = {

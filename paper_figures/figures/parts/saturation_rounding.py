@@ -14,8 +14,6 @@ from rws_decode.common.palette import BLUE, VERMILION
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
 
-__all__ = ["RANKINGS", "STRATEGIES", "Rounding", "conclusions"]
-
 Row = Mapping[str, Any]
 
 STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}

@@ -10,8 +10,6 @@ from typing import Any
 from paper_figures.exhibits.runs import read_named
 from paper_figures.plan import command
 
-__all__ = ["AXES", "WORDS", "Profile", "letters", "read_profile"]
-
 Row = Mapping[str, Any]
 
 AXES = {"temperature": "constant factor c", "reward-scale": "reward scale $s_R$"}

@@ -9,8 +9,6 @@ from typing import Any
 from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
 from paper_figures.table import Table
 
-__all__ = ["conclusions", "tables"]
-
 Row = Mapping[str, Any]
 _NAMES = {"temperature_width": "width in c", "reward_width": "width in s_R", "reward": "guide"}
 

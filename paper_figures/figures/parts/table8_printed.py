@@ -10,8 +10,6 @@ from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.labels import Label
 from rws_theory.printed import printed_in
 
-__all__ = ["draw_printed", "printed_pattern"]
-
 _HALF_BOX = 0.1  # of GOD: the paper prints one number, and a box is seen better than a line
 
 

@@ -18,8 +18,6 @@ from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["MEASURES_OF_TABLE8", "Share", "sentences", "share_of_change", "shares_of"]
-
 MEASURES_OF_TABLE8 = {"log_perplexity": "perplexity", "god_tokens": "GOD"}
 
 

@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 
     from paper_figures.studies.design.stages import Stages
 
-__all__ = [
-    "Arms",
-    "answer_unit",
-    "best_of",
-    "measures_of",
-    "run_arms",
-]
-
 _MOST_SAMPLES = 16
 
 

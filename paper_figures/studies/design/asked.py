@@ -16,17 +16,6 @@ from paper_figures.studies.design.prompts import Prompt, Prompts, is_file, promp
 from rws_theory.commands.options import option
 from rws_theory.commands.progress import loading, tell
 
-__all__ = [
-    "Drawn",
-    "PromptOptions",
-    "announce",
-    "asked_prompts",
-    "given_as",
-    "one_turn",
-    "recorded",
-    "require",
-]
-
 _FILES = (
     "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
     "line (.txt)"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
-__all__ = ["arms_from", "prompts_from", "run_comparison", "scales_from"]
-
 Chosen = TypeVar("Chosen", bound=ComparisonOptions)
 
 

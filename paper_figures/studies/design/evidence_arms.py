@@ -18,24 +18,6 @@ from paper_figures.studies.design.methods import seed_of
 from paper_figures.studies.design.prompts import Prompt
 from rws_theory.gain import reward_factor
 
-__all__ = [
-    "CONTROLS",
-    "FROM_RUN",
-    "GRID",
-    "METHODS",
-    "WORLDS",
-    "Arm",
-    "Line",
-    "World",
-    "base_unit",
-    "from_run",
-    "frontier_units",
-    "independent",
-    "numbers_of_runs",
-    "unit_of",
-    "validation_arms",
-]
-
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # s_R in the paper, and c here
 _SEED = 0
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
 
-__all__ = ["COMPARED", "FROM_RWS", "METHODS", "Method", "numbers_of", "seed_of", "strategy_of"]
-
 
 class Method(NamedTuple):
     """A line of the table of methods.

@@ -18,8 +18,6 @@ from typing import Any
 from paper_figures.data.prompt_files import PromptRow
 from paper_figures.runner.digests import digest
 
-__all__ = ["DRAWN", "LOADED", "SOURCES", "Prompt", "named_prompts", "numbered_examples"]
-
 _SLUG = 20  # characters of a prompt's own words in its name
 
 SOURCES = {

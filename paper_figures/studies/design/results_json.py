@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.stages import Outcome
     from paper_figures.table import Table
 
-__all__ = [
-    "SCHEMA",
-    "schema_of",
-    "seconds_of",
-    "settings_of",
-    "write_comparison_results",
-    "write_stage_results",
-]
-
 SCHEMA = ("rws_decode.experiment.results", 3)
 
 # These options say where and how units run, not what is run, so no number depends on them.

@@ -22,8 +22,6 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.table import records
 
-__all__ = ["GuideSelection", "Selection", "best_interval", "check_selection", "select_scales"]
-
 _EXACT = ("log-odds", "float64")  # what paths rank by
 
 

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = [
-    "ExactStageOptions",
-    "StageOptions",
-    "base_unit",
-    "begin",
-    "check_options",
-    "check_range",
-    "finish",
-    "prompt_settings",
-    "run_stage",
-]
-
 Chosen = TypeVar("Chosen", bound="StageOptions")
 
 

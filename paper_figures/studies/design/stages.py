@@ -13,8 +13,6 @@ from paper_figures.runner.units import Origin, Unit
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Outcome", "Stages", "open_stages"]
-
 
 @dataclass(frozen=True)
 class Outcome:

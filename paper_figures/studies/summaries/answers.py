@@ -18,8 +18,6 @@ from paper_figures.studies.design.arms import best_of
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["MEASURING", "SETTINGS", "answers_of", "by_judge", "judged_by_guide", "with_default"]
-
 MEASURING = ("score", "perplexity", "scale-path", "execute")
 # Units that differ in one of these settings belong to different runs and are never compared.
 SETTINGS = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "reward_cost", "study_seed")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from paper_figures.statistics.intervals import Interval
 
-__all__ = ["attribution_tables"]
-
 _CALIPER = 0.25
 
 

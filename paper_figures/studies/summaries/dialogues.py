@@ -11,8 +11,6 @@ from paper_figures.studies.summaries.answers import SETTINGS
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["dialogues_of", "mean_over_turns"]
-
 
 def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
     """Return one row per whole dialogue, with the default's dialogue on the same prompt beside it.

@@ -11,8 +11,6 @@ from paper_figures.table import records
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ANSWER_COLUMNS", "KEY", "answers_of", "arm_title", "completed", "frontiers_of", "with_one_score"]
-
 # What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
 KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
 ANSWER_COLUMNS = (

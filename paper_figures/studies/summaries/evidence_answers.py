@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from paper_figures.recorded import Recorded
 
-__all__ = ["Answer", "alike_settings", "answers_to", "reward_answer", "reward_lines", "schedule_lines", "told_by"]
-
 _OPEN_SCALE = 2.0
 
 

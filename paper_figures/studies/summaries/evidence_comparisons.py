@@ -32,18 +32,6 @@ if TYPE_CHECKING:
 
     from paper_figures.recorded import Recorded
 
-__all__ = [
-    "ALPHA",
-    "Comparison",
-    "chosen_scales",
-    "compare",
-    "comparisons_of",
-    "difference_interval",
-    "main_measures",
-    "rivals_of",
-    "tuned_of",
-]
-
 ALPHA = 0.05
 RESAMPLES = 1999
 

@@ -18,8 +18,6 @@ from paper_figures.table import Table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Distance", "best_lines", "best_table", "distance_of", "distances_of", "missing_reward"]
-
 _SHOWN = ("default", "rws", "lookahead", "tilt-decode", "particles", "best-of")
 _SLACK = 1e-9  # nats
 

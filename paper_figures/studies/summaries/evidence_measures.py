@@ -18,8 +18,6 @@ from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["MEASURES", "Measure", "arms_of", "deviation_of", "differences_of", "measures_of", "scores_of", "worlds_of"]
-
 
 @dataclass(frozen=True)
 class Measure:

@@ -22,8 +22,6 @@ from paper_figures.studies.summaries.evidence_measures import MEASURES, differen
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["EqualOrders", "equal_orders", "equal_sentence", "order_arms", "order_lines", "rank_correlation"]
-
 _RESAMPLES = 1999
 
 

@@ -18,8 +18,6 @@ from paper_figures.table import Table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["arm_tables", "in_order"]
-
 _DRAWS = 0  # seed of the bootstrap's draws, the same for every cell
 
 

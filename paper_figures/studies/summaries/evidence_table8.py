@@ -20,8 +20,6 @@ from paper_figures.studies.summaries.evidence_words import (
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["table8_lines", "table8_rows"]
-
 
 def table8_rows(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[dict[str, Any]]:
     """Return the change of GOD and of perplexity against the default, of RWS and of the controls from its runs.

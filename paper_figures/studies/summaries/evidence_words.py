@@ -8,19 +8,6 @@ from paper_figures.studies.design.evidence_arms import WORLDS
 from paper_figures.studies.summaries.evidence_comparisons import Comparison
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 
-__all__ = [
-    "MADE",
-    "VERDICTS",
-    "control_name",
-    "counted",
-    "listed_words",
-    "p_text",
-    "setting_words",
-    "short_text",
-    "told",
-    "verdict_sentence",
-]
-
 MADE = ("constant", "schedule", "swapped")  # at every s_R
 _WORDS = {
     "constant": "the constant of equal mean",

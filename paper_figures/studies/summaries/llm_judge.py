@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from paper_figures.judging import PairVerdict
     from paper_figures.table import Table
 
-__all__ = ["llm_tables", "printed_intervals", "verdict_rows"]
-
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 _ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
 # All printed shares are whole numbers of 80ths, and MT-Bench has 80 dialogues.

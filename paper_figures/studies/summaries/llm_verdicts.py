@@ -31,8 +31,6 @@ from paper_figures.table import records
 from rws_decode.common.files import parse_json
 from rws_theory.commands.options import option
 
-__all__ = ["REPLIES", "VERDICTS", "LLMJudgeOptions", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]
-
 VERDICTS, REPLIES = "verdicts.csv", "verdicts"
 ORDERS = ("first", "second")
 _KEY = ("judge", "endpoint", "settings", "judge_prompt", "guide", "reward_scale", "method", "example", "answers")

@@ -23,16 +23,6 @@ from paper_figures.table import Brief, Table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "Summary",
-    "markdown_rows",
-    "means_table",
-    "plain",
-    "summarise",
-    "summary_for",
-    "summary_table",
-]
-
 # A table is split by each of these settings in which its results differ.
 _SETTINGS = (
     *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),

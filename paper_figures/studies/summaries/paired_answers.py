@@ -17,8 +17,6 @@ from paper_figures.studies.summaries.means import plain
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["LINE", "PAIR", "aligned", "lines_of", "over_guides", "rng_for", "settings_of"]
-
 LINE = ("guide", "reward_scale", "method")
 PAIR = ("example", "turn")
 

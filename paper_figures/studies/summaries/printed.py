@@ -9,8 +9,6 @@ from typing import Any
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["PREFIX", "Printed", "measured_tables", "paper_names", "printed_tables", "printed_value"]
-
 PREFIX = "printed: "  # begins the name of every table that the paper printed
 
 

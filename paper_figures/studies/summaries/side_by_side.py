@@ -14,8 +14,6 @@ from rws_theory.show import printable
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["answers_text", "page", "pick", "side_by_side"]
-
 _RULES = {
     "first": "the first of the test prompts, whatever was answered",
     "random": "drawn by the seed {seed} from the test prompts, whatever was answered",

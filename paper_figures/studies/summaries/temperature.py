@@ -45,8 +45,6 @@ from paper_figures.studies.summaries.printed import Printed, printed_value
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COMPARED", "METRICS", "answers_table", "compare", "summarise"]
-
 Row = Mapping[str, Any]
 
 COMPARED = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")

@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from paper_figures.studies.design.stages import Stages
 
-__all__ = [
-    "HOW",
-    "measured",
-    "note_several_workers",
-    "percent",
-    "repetitions_option",
-    "run_timing",
-    "shown_times",
-    "timed_rows",
-    "untimed",
-    "with_increase",
-]
-
 # These columns say on which machine, and how, a line was measured.
 _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")
 _WAY = ("guide", "reward_scale", "method", "example")

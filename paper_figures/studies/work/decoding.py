@@ -20,17 +20,6 @@ from rws_decode.strategies.table import strategy_from
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
 
-__all__ = [
-    "causal_of",
-    "decode_units",
-    "predictor_for",
-    "predictor_of",
-    "prompt_of",
-    "reward_for",
-    "reward_of",
-    "strategy_of",
-]
-
 
 def strategy_of(units: Sequence[Unit]) -> Strategy:
     """Return the strategy that decodes these units as one batch, with one number per row where they differ.

@@ -42,8 +42,6 @@ from rws_decode.steering.steer import steer
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.trace import Trace
 
-__all__ = ["exact_world", "work"]
-
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Return the row of each unit of one batch."""

@@ -12,8 +12,6 @@ from paper_figures.runner.worker import Rows
 from paper_figures.studies.work.evidence import exact_world
 from rws_theory.worlds import frontiers
 
-__all__ = ["work"]
-
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Return the row of each unit of one batch."""

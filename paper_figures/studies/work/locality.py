@@ -16,8 +16,6 @@ from rws_decode.predictors.scattered import ScatteredPredictor
 from rws_theory.worlds import scattered_order
 from rws_theory.worlds.part_memory import PartMemory
 
-__all__ = ["work"]
-
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Decode each unit in its own order and return one row for each; `studies.locality` describes the columns.

@@ -47,8 +47,6 @@ from rws_decode.settings import Options, Shape
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.trace import Trace
 
-__all__ = ["work"]
-
 
 def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     """Return the rows of the units of one batch; the module says which columns they have."""

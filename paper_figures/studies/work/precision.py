@@ -11,8 +11,6 @@ from paper_figures.runner.worker import Rows
 from paper_figures.studies.work.decoding import decode_units
 from rws_decode.trace.trace import Trace
 
-__all__ = ["work"]
-
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Decode the units of one batch and return one row for each; `studies.precision` describes the columns."""

@@ -19,8 +19,6 @@ from paper_figures.runner.units import Unit
 from paper_figures.sandbox import Limits, execute
 from paper_figures.sandbox.completion import program_of
 
-__all__ = ["EXECUTE", "program_settings", "run_programs"]
-
 EXECUTE = {"name": "execute"}
 
 

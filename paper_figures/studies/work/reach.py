@@ -14,8 +14,6 @@ from rws_decode.scales.path import Over, ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach
 from rws_decode.settings import Options, Shape
 
-__all__ = ["path_of", "work"]
-
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Follow both paths of each unit's prompt and return one row for each; `studies.reach` describes the columns."""

@@ -19,8 +19,6 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds import Frontier, frontier
 
-__all__ = ["work"]
-
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Decode the units of one batch and return one row for each; `studies.rivals` describes the columns."""

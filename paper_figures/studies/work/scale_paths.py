@@ -21,8 +21,6 @@ from rws_decode.scales.path import Over, ScalePath
 from rws_decode.scales.reach import Reach, compare_reach
 from rws_theory.orders.deviation import generation_order_deviation
 
-__all__ = ["work"]
-
 Answer = tuple[int, ...]
 
 

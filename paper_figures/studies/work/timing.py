@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from rws_decode.rewards import RewardModel
 
-__all__ = ["SAVINGS", "SPLIT", "machine_name", "time_units", "timing_unit", "way_of", "weight_bytes"]
-
 SPLIT = "timing"
 SAVINGS = ("usual", "everything", "nothing")
 _UNTIMED = ("default", "rws")

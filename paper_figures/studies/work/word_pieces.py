@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
-__all__ = ["text_pieces"]
-
 
 def text_pieces(decode: Callable[[Sequence[int]], str], ids: Sequence[int]) -> list[str]:
     """Return the part of decode(ids) that each id adds, in order; joined, they are decode(ids).

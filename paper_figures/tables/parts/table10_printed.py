@@ -9,8 +9,6 @@ from paper_figures.exhibits.differences import ALPHA
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["PLACES", "counted_shares", "counts_table", "printed_lines"]
-
 Row = Mapping[str, Any]
 
 PLACES = {"first": "RWS shown first", "second": "RWS shown second"}

@@ -9,8 +9,6 @@ from paper_figures.exhibits.differences import minus_text
 from paper_figures.exhibits.names import method_name
 from paper_figures.table import Table
 
-__all__ = ["every_of", "every_words", "quality_lines", "quality_table"]
-
 Rows = Sequence[Mapping[str, Any]]
 _QUALITY = {
     "own_score": "guide's score",

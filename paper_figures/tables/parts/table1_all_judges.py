@@ -12,8 +12,6 @@ from paper_figures.exhibits.paper_beside_ours import beside, number_text
 from paper_figures.exhibits.runs import Results, lookup, setting
 from paper_figures.table import Table
 
-__all__ = ["JUDGES", "WinRates", "win_rate_tables"]
-
 Row = Mapping[str, Any]
 
 _WIN, _DRAW, _LOSS = "RWS wins, W/(W+L+T), %", "draws, %", "default wins, %"

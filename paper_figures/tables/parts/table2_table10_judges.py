@@ -11,8 +11,6 @@ from paper_figures.exhibits.differences import Difference, difference_from_row
 from paper_figures.exhibits.names import controls_of, guide_names
 from paper_figures.exhibits.runs import Results, lookup, read_run
 
-__all__ = ["ASKS", "Dialogues", "Judge", "judged_dialogues", "preferred", "verdict_of"]
-
 Row = Mapping[str, Any]
 
 ASKS = "`python -m paper_figures experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"

@@ -13,8 +13,6 @@ from paper_figures.exhibits.runs import Results, setting
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Table
 
-__all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_tables", "share"]
-
 Row = Mapping[str, Any]
 
 NO_EFFECT = (

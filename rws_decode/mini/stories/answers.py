@@ -12,8 +12,6 @@ from rws_decode.mini.stories.lexicon import NUMBERS, TOPICS, plural, words
 from rws_decode.mini.stories.sample import Story
 from rws_decode.mini.stories.tasks import questions
 
-__all__ = ["Judgement", "broken_rules", "cut_off", "judge", "keyword_inclusion"]
-
 _KEYWORDS = re.compile(r"write an? (\w+) (\w+) story with (\S+) , (\S+) , (\S+) and (\S+) \.")
 _CONTINUE = re.compile(r"continue this (\w+) story : (.+)")
 _PUZZLE = re.compile(r"(?:\w+ had (\w+) (\S+) and (found|lost) (\w+) \. how many now \?|(reverse|sort|largest) : (.+))")

@@ -28,8 +28,6 @@ from rws_decode.mini.stories.grammar import (
 from rws_decode.mini.stories.lexicon import TOPICS, plural, words
 from rws_decode.mini.stories.sample import split_template
 
-__all__ = ["VIOLATIONS", "Reading", "Violation", "read_story"]
-
 # Each kind of violation, and what it means.
 VIOLATIONS: dict[str, str] = {
     "grammar": "a sentence matches no template",

@@ -8,8 +8,6 @@ from random import Random
 
 from rws_decode.mini.stories.lexicon import NAMES, TOPICS, words
 
-__all__ = ["corrupt"]
-
 _PAIRS = ("she he", "her his", "her him", "it them", "was were")
 
 

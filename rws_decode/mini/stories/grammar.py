@@ -16,23 +16,6 @@ from typing import NamedTuple
 
 from rws_decode.mini.stories.lexicon import DAYS, DEADLINES, FEELINGS, NAMES, NUMBERS, RELATIONS, TOPICS, TRAITS, plural
 
-__all__ = [
-    "BANDS",
-    "BASE",
-    "CANVAS",
-    "SHARES",
-    "START",
-    "TEMPLATES",
-    "WEIGHTS",
-    "PlotState",
-    "after",
-    "allowed_beats",
-    "beat_weights",
-    "domain",
-    "feasible_beats",
-    "surface",
-]
-
 # Sentences per story and the answer length (tokens) that always holds it with an end-of-text token to spare.
 BANDS: dict[str, tuple[int, ...]] = {"short": (6, 7), "medium": (9, 10), "long": (12, 13)}
 CANVAS: dict[str, int] = {"short": 64, "medium": 96, "long": 128}

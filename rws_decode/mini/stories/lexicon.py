@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DAYS", "DEADLINES", "FEELINGS", "NAMES", "NUMBERS", "RELATIONS", "TOPICS", "TRAITS", "Topic", "words"]
-
 
 @dataclass(frozen=True)
 class Topic:

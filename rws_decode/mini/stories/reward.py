@@ -12,8 +12,6 @@ from rws_decode.mini.stories.answers import judge
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures
 
-__all__ = ["ExactReward", "exact_reward"]
-
 
 class ExactReward:
     """A reward model (`rws_decode.rewards.RewardModel`) that knows the truth: minus the number of violations.

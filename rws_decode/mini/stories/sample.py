@@ -21,8 +21,6 @@ from rws_decode.mini.stories.grammar import (
 )
 from rws_decode.mini.stories.lexicon import NUMBERS, TOPICS
 
-__all__ = ["Story", "sample_story"]
-
 
 @dataclass(frozen=True)
 class Story:

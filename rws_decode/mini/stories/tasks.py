@@ -15,8 +15,6 @@ from rws_decode.mini.stories.grammar import BANDS, CANVAS, START, surface
 from rws_decode.mini.stories.lexicon import NAMES, NUMBERS, TOPICS, TRAITS, plural
 from rws_decode.mini.stories.sample import Story, draw, sample_story
 
-__all__ = ["KINDS", "SPLITS", "Task", "prompt_vocabulary", "sample_split", "sample_task", "split_of"]
-
 KINDS = ("keywords", "continuation", "dialogue", "puzzle")
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 else:
     from rws_decode.common.later import torch
 
-__all__ = ["first_in_rows", "in_rows"]
-
 
 def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:
     """Return in how many positions of each row a condition holds, int64 [rows]. holds: bool [N]; row: int64 [N].

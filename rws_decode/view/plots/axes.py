@@ -14,18 +14,6 @@ from rws_decode.view.sentences import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "MOST_TICKS",
-    "VISIBLE",
-    "hatched_span",
-    "names_at_ends",
-    "scale_axis",
-    "scale_ticks",
-    "spread",
-    "values_label",
-    "whole_ticks",
-]
-
 MOST_TICKS = 9
 VISIBLE = 1e-3  # a relative width of scales that can be seen
 _LINE = 17  # points from one line of text to the next, in axes that captions will make lower

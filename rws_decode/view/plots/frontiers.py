@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rws_theory.worlds import Frontier
 
-__all__ = ["frontier"]
-
 _SLACK = 1e-6  # nats that rounding may put a text above the frontier
 _DRAWN = 400  # rewards at which the line is computed
 

@@ -14,8 +14,6 @@ from rws_decode.view.sentences import number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["intervals"]
-
 
 @drawn
 def intervals(

@@ -17,8 +17,6 @@ from rws_decode.view.sentences import count, number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["entropy_left", "order_spread"]
-
 _ACROSS = 0.5  # of a row: how far its dots are spread
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panels", "caption", "drawn", "finished", "house_style", "legend", "panels_of"]
-
 Panels: TypeAlias = "Axes | Sequence[Axes] | None"
 P = ParamSpec("P")
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from rws_decode.view.sentences import shown
 
-__all__ = ["font_file", "in_font", "shown_word"]
-
 _LONGEST = 16  # characters of a word; a longer one is cut
 
 

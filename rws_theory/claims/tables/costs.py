@@ -10,8 +10,6 @@ from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 
-__all__ = ["CHECKS"]
-
 MIB_PER_GIB = 1024
 
 

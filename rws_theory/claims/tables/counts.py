@@ -13,8 +13,6 @@ from rws_theory.claims.tables.scores import HUMANEVAL_PROBLEMS
 from rws_theory.claims.tables.win_rates import MT_BENCH_PROMPTS
 from rws_theory.printed import printed_in
 
-__all__ = ["CHECKS", "counts_of", "holm", "prompts_of", "sign_test", "sums_of_fifths"]
-
 LARGEST = 1000  # numbers of prompts that are tried
 UNEVEN = 30  # how many prompts a fifth may be off its even size, at most
 LEVEL = Fraction(1, 20)

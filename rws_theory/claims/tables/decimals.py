@@ -8,8 +8,6 @@ from typing import Any
 
 from rws_theory.claims.claim import Verdict
 
-__all__ = ["half_unit", "mean_of", "shown", "verdict"]
-
 
 def half_unit(decimals: int) -> Fraction:
     """Return half a unit of the last digit: what rounding to so many decimals can hide.

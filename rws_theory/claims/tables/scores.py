@@ -9,8 +9,6 @@ from rws_theory.claims.claim import Check, Claim
 from rws_theory.claims.tables.decimals import half_unit, shown, verdict
 from rws_theory.printed import printed_in
 
-__all__ = ["CHECKS"]
-
 HUMANEVAL_PROBLEMS = 164  # rows of the public benchmark
 
 

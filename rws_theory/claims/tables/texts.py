@@ -9,8 +9,6 @@ from rws_theory.claims.claim import Check, Claim
 from rws_theory.claims.tables.decimals import shown
 from rws_theory.printed import printed_in
 
-__all__ = ["CHECKS"]
-
 
 def judge_prompt() -> Claim:
     """List the slots of the printed template: whether one is for the user's prompt."""

@@ -9,8 +9,6 @@ from rws_theory.claims.claim import Check, Claim
 from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 
-__all__ = ["CHECKS"]
-
 MT_BENCH_PROMPTS = 80
 
 

@@ -14,8 +14,6 @@ from rws_theory import Crossings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_ahead"]
-
 _SHORT = 2  # letters of names that can be indices
 _FLAT = 0.1  # of the tallest stretch: a lower one is hard to see on an even axis
 

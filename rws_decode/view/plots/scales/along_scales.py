@@ -10,8 +10,6 @@ from rws_decode.view.plots.scales.answers import Answer, Value, on_grid
 from rws_decode.view.sentences import count, joined, number
 from rws_decode.view.spans import stretches
 
-__all__ = ["lines_of", "of_answers", "of_line"]
-
 _NAMED = 12  # answers that a sentence names
 
 

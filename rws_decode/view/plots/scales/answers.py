@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from rws_decode.scales.path import Over, ScalePath, ScalePiece
 
-__all__ = ["OVER", "SHORT", "Answer", "Value", "along", "answers_of", "as_paths", "on_grid", "told_apart"]
-
 Value = Callable[[ScalePiece], float]
 
 # What a scale is called on an axis, and in a sentence.

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from rws_decode.view.sentences import count, joined, number
 from rws_theory import Crossings
 
-__all__ = ["of_pairs", "of_selected"]
-
 
 def of_selected(k: int | None, positions: int) -> str:
     """Say what a thick curve means, "" where none is.
