@@ -73,7 +73,7 @@ lesson.draw_orders(parallel, argmax, exchange)
 
 # %%
 sizes, pairs = (8, 32, 128, 512), {}
-for name, (draw, _) in lesson.LAWS.items():
+for name, (draw, _) in lesson.laws().items():
     pairs[name] = {d: theory.end_reversals(*draw(rng, (2, 2000, d))) for d in sizes}
 counts = {d: np.bincount(theory.classify_pairs(*rng.standard_normal((2, 2000, d))).count) / 2000 for d in (8, 64)}
 lesson.draw_reversals(pairs, counts)
@@ -172,8 +172,8 @@ lesson.draw_entropies_and_turns(p, NUMBERS, random, built, rng.uniform(-0.5, 0.5
 # Computed from the cells above:
 
 # %%
-held = [pairs[name][512].interval() for name in lesson.LAWS]
-limits = [limit for _, limit in lesson.LAWS.values()]
+held = [pairs[name][512].interval() for name in lesson.laws()]
+limits = [limit for _, limit in lesson.laws().values()]
 held = [low <= limit.upper and limit.lower <= high for (low, high), limit in zip(held, limits, strict=True)]
 tight = np.median([min(radius.cheap[1] - 1, 1 - radius.cheap[0]) / radius.radius for radius in radii])
 apart = min(low for low, _ in exchange["mini"]), max(low for low, _ in exchange["mini"])

@@ -18,6 +18,9 @@ settings.register_profile("dev", deadline=None, suppress_health_check=_SLOW_OK, 
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
+# Helpers are imported where a test asks for them. They are not searched for doctests.
+collect_ignore = ["support"]
+
 # Workers share the cores, and thread counts must not change a test's outcome.
 torch.set_num_threads(1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -28,15 +29,22 @@ _ORDERS = {
 }
 _SCALES = np.geomspace(0.05, 8, 200)
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]
-# Laws of logits, each with what the share of reversed pairs comes to for many tokens.
-LAWS: dict[str, tuple[Draw, ReversalLimit]] = {
-    "normal": (lambda rng, shape: rng.standard_normal(shape), reversal_limit("gumbel")),
-    "exponential": (lambda rng, shape: rng.standard_exponential(shape), reversal_limit("gumbel")),
-    "Pareto, alpha 3": (lambda rng, shape: rng.pareto(3, shape), reversal_limit("frechet", 3.0)),
-    "Pareto, alpha 1": (lambda rng, shape: rng.pareto(1, shape), reversal_limit("frechet", 1.0)),
-    "bounded, alpha 3": (lambda rng, shape: rng.beta(1, 3, shape), reversal_limit("weibull", 3.0)),
-    "uniform (alpha 1)": (lambda rng, shape: rng.random(shape), reversal_limit("weibull", 1.0)),
-}
+
+
+@cache
+def laws() -> dict[str, tuple[Draw, ReversalLimit]]:
+    """Return laws of logits, each with what the share of reversed pairs comes to for many tokens.
+
+    The limits are enclosed in ball arithmetic, which takes seconds.
+    """
+    return {
+        "normal": (lambda rng, shape: rng.standard_normal(shape), reversal_limit("gumbel")),
+        "exponential": (lambda rng, shape: rng.standard_exponential(shape), reversal_limit("gumbel")),
+        "Pareto, alpha 3": (lambda rng, shape: rng.pareto(3, shape), reversal_limit("frechet", 3.0)),
+        "Pareto, alpha 1": (lambda rng, shape: rng.pareto(1, shape), reversal_limit("frechet", 1.0)),
+        "bounded, alpha 3": (lambda rng, shape: rng.beta(1, 3, shape), reversal_limit("weibull", 3.0)),
+        "uniform (alpha 1)": (lambda rng, shape: rng.random(shape), reversal_limit("weibull", 1.0)),
+    }
 
 
 # --- orders -----------------------------------------------------------------------------------------------------------
@@ -105,12 +113,12 @@ def draw_orders(
 def draw_reversals(
     shares: Mapping[str, Mapping[float, ReversalShare]], crossings: Mapping[int, NDArray[np.float64]]
 ) -> Figure:
-    """Draw shares of reversed pairs beside the limits of `LAWS`, and how many pairs cross so often.
+    """Draw shares of reversed pairs beside the limits of `laws`, and how many pairs cross so often.
 
     crossings: tokens -> the share of pairs of normal logits that cross 0, 1, ... times.
     """
     figure, (left, right) = panels_of(None, 1, 2, (12.0, 4.6), width_ratios=(3, 2))
-    plots.reversal_shares(shares, {name: limit for name, (_, limit) in LAWS.items()}, axes=left)
+    plots.reversal_shares(shares, {name: limit for name, (_, limit) in laws().items()}, axes=left)
     left.legend(loc="upper left", ncols=2)
     left.set_ylim(0, 0.75)
     for place, (look, (d, share)) in enumerate(zip(LOOKS, crossings.items(), strict=False)):

@@ -36,7 +36,6 @@ from judge_server import (
     sends,
     stalls,
 )
-from openai import _base_client
 
 from paper_figures.__main__ import main
 from paper_figures.judging import (
@@ -62,7 +61,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv(KEY_VARIABLE, SECRET)
     # The client waits for half a second and longer between its tries.
-    monkeypatch.setattr(_base_client, "INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 @pytest.fixture
