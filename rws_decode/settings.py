@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan, usual_block, usual_steps
-from rws_decode.common.arguments import check_temperature, is_id
+from rws_decode.common.arguments import is_id
+from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
 
 __all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
@@ -94,12 +94,11 @@ class Options:
     def __post_init__(self) -> None:
         check_ranking(self.ranking, self.precision)
         check_cfg(self.cfg)
-        check_temperature(self.sampling_temperature)
+        finite("sampling_temperature", self.sampling_temperature, least=0)
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
         for name, kind in (("end_of_text", EndOfText), ("padding", Padding)):
-            if getattr(self, name) not in get_args(kind):
-                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
+            one_of(name, getattr(self, name), get_args(kind))
 
     def only(self, who: str, *names: str) -> None:
         """Raise ValueError, naming the option, where another than these is not at its default.
@@ -152,10 +151,9 @@ class Savings:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
-        if self.spread is not None and not self.spread >= 0:
-            raise ValueError(f"spread is {self.spread}: a share, at least 0, or None is needed")
+        whole("memory", self.memory)
+        if self.spread is not None:
+            finite("spread", self.spread, least=0)
 
     @classmethod
     def everything(cls, memory: int = 2**30) -> Savings:
@@ -171,11 +169,9 @@ class Savings:
 def check_ranking(ranking: str, precision: str) -> None:
     """Raise ValueError, naming the argument, unless both are among `Ranking` and `Precision`."""
     for name, value, kind in (("ranking", ranking, Ranking), ("precision", precision, Precision)):
-        if value not in get_args(kind):
-            raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(get_args(kind))}")
+        one_of(name, value, get_args(kind))
 
 
 def check_cfg(cfg: float) -> None:
     """Raise ValueError unless the guidance scale is finite and at least 0."""
-    if not (isinstance(cfg, int | float) and math.isfinite(cfg) and cfg >= 0):
-        raise ValueError(f"cfg is {cfg!r}: it must be finite and at least 0")
+    finite("cfg", cfg, least=0)

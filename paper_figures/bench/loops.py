@@ -16,6 +16,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.decoding import Decoding
+from rws_theory.checks import whole
 
 _Task = Callable[[], Any]
 
@@ -48,8 +49,7 @@ def bench(
     it. `ratios`: throughput over the plain loop's, RWS's overhead over the default as a share of the naive loop's, and
     seconds of a batch-invariant decode (`Savings.batch_invariant`) over those of one batch.
     """
-    if repeats < 1:
-        raise ValueError(f"repeats is {repeats}: at least 1 is needed")
+    whole("repeats", repeats)
     shape: dict[str, Any] = {"length": length, "steps": steps, "block": block}
     ids = [predictor.encode_prompt(prompt) for prompt in prompts]
     by_length: dict[int, list[int]] = {}

@@ -20,6 +20,7 @@ from rws_decode.steering.table import is_method
 from rws_decode.strategies.protocol import OwnCount
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
+from rws_theory.checks import whole
 from rws_theory.worlds.part_memory import PartMemory
 
 METHODS = (
@@ -69,8 +70,7 @@ def quality(
     text of a method that asks for none is part of its seconds, but not of its reward calls. advance: called after each
     decode.
     """
-    if repeats < 1:
-        raise ValueError(f"repeats is {repeats}: at least 1 is needed")
+    whole("repeats", repeats)
     seconds = dict.fromkeys(methods, float("inf"))
     runs: dict[str, Decoding] = {}
     for _ in range(repeats):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rws_theory.checks import one_of
+
 if TYPE_CHECKING:
     from transformers import LlamaConfig
 
@@ -93,6 +95,5 @@ def shapes_named(name: str) -> Shapes:
     >>> shapes_named("llada-8b").predictor.layers
     32
     """
-    if name not in SHAPES:
-        raise ValueError(f"shape is {name!r}: one of {', '.join(SHAPES)} is needed")
+    one_of("shape", name, SHAPES)
     return SHAPES[name]

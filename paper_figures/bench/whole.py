@@ -47,6 +47,7 @@ from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, 
 from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.plain_loop import PlainRun
+from rws_theory.checks import one_of
 
 # The goals are set for models of this shape on a GPU.
 _AIMED_AT = "llada-8b"
@@ -84,8 +85,7 @@ class BenchSettings:
     def __post_init__(self) -> None:
         shapes_named(self.shape)
         block_plan(self.length, self.steps, self.block)
-        if self.dtype not in ("bfloat16", "float16", "float32"):
-            raise ValueError(f"dtype is {self.dtype!r}: bfloat16, float16 or float32 is needed")
+        one_of("dtype", self.dtype, ("bfloat16", "float16", "float32"))
         for name in ("prompt", "repeats", "memory", *("batches", "every")):
             values = getattr(self, name)
             values = values if isinstance(values, tuple) else (values,)

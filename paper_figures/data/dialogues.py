@@ -8,6 +8,7 @@ from paper_figures.data.loaders import BenchmarkPrompt
 from rws_decode.mini.stories.sample import sample_story
 from rws_decode.mini.stories.tasks import questions, split_of
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.checks import one_of, whole
 
 # Training reads the other splits.
 _HELD_OUT = ("test", "validation")
@@ -29,10 +30,8 @@ def story_dialogue_set(count: int = 40, seed: int = 0, *, split: str = "test") -
     >>> row.turns[1], row.references[1]
     ('why was the border-post occupied ?', 'because of the coup .')
     """
-    if count < 1:
-        raise ValueError(f"count is {count}: at least 1 is needed")
-    if split not in _HELD_OUT:
-        raise ValueError(f"split is {split!r}: {' or '.join(_HELD_OUT)} is needed, which no model was trained on")
+    whole("count", count)
+    one_of("split", split, _HELD_OUT)
     rng = random.Random(f"dialogues {split} {seed}")
     drawn: dict[str, BenchmarkPrompt] = {}
     while len(drawn) < count:

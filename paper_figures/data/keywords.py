@@ -15,6 +15,7 @@ from paper_figures.data.inclusion import included_keywords, lemmas, words_of
 from rws_decode.common.files import parse_json, write_json
 from rws_decode.mini.stories.lexicon import TOPICS as STORY_TOPICS
 from rws_decode.mini.stories.tasks import sample_split
+from rws_theory.checks import whole
 
 # Appendix D of the paper, in its order.
 TOPICS = (
@@ -237,8 +238,7 @@ def story_keyword_set(per_topic: int = 10, seed: int = 0, *, split: str = "test"
     >>> story.text(story.prompts[0]) == story.prompts[0].prompt
     True
     """
-    if per_topic < 1:
-        raise ValueError(f"per_topic is {per_topic}: at least 1 is needed")
+    whole("per_topic", per_topic)
     rng = random.Random(seed)
     drawn: dict[str, dict[str, KeywordPrompt]] = {topic: {} for topic in STORY_TOPICS}
     while any(len(tasks) < per_topic for tasks in drawn.values()):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rws_decode.mini.stories.tasks import sample_split
+from rws_theory.checks import one_of, whole
 
 _HELD_OUT = ("test", "validation")
 # A split holds some twenty times as many; of sort and largest, the rarest, some two thousand each.
@@ -38,10 +39,8 @@ def story_puzzle_set(
     >>> story_puzzle_set(1, seed=1)[0].prompt, story_puzzle_set(1, seed=1)[0].answer
     ('sort : eight one five', 'one five eight .')
     """
-    if not 1 <= count <= _MOST:
-        raise ValueError(f"count is {count}: 1 to {_MOST} is needed")
-    if split not in _HELD_OUT:
-        raise ValueError(f"split is {split!r}: {' or '.join(_HELD_OUT)} is needed, which no model was trained on")
+    whole("count", count, 1, _MOST)
+    one_of("split", split, _HELD_OUT)
     rng = random.Random(f"puzzles {split} {seed}")
     drawn: dict[str, PuzzlePrompt] = {}
     while len(drawn) < count:

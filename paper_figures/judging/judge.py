@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 from paper_figures.judging.cache import request_key
 from paper_figures.judging.prompts import PROMPTS, Question, judge_messages
+from rws_theory.checks import finite, one_of, whole
 
 __all__ = ["KEY_VARIABLE", "LLMJudge"]
 
@@ -61,18 +61,17 @@ class LLMJudge:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model.strip():
             raise ValueError(f"model is {self.model!r}: the name that the endpoint knows it by is needed")
-        if self.prompt not in PROMPTS:
-            raise ValueError(f"prompt is {self.prompt!r}: {' or '.join(PROMPTS)} is needed")
-        _whole("max_retries", self.max_retries, 0)
-        _whole("repeats", self.repeats, 0)
-        _whole("concurrency", self.concurrency, 1)
+        one_of("prompt", self.prompt, PROMPTS)
+        whole("max_retries", self.max_retries, 0)
+        whole("repeats", self.repeats, 0)
+        whole("concurrency", self.concurrency)
         if self.max_tokens is not None:
-            _whole("max_tokens", self.max_tokens, 1)
+            whole("max_tokens", self.max_tokens)
         if self.seed is not None:
-            _whole("seed", self.seed, 0)
-        _finite("timeout", self.timeout, positive=True)
+            whole("seed", self.seed, 0)
+        finite("timeout", self.timeout, above=0)
         if self.temperature is not None:
-            _finite("temperature", self.temperature, positive=False)
+            finite("temperature", self.temperature, least=0)
             # 0 and 0.0 are one setting, and must be one address in the cache.
             object.__setattr__(self, "temperature", float(self.temperature))
         object.__setattr__(self, "extra", _extra(self.extra))
@@ -155,13 +154,3 @@ def _extra(extra: Mapping[str, Any]) -> dict[str, Any]:
         return json.loads(json.dumps(dict(extra), allow_nan=False))  # a copy, of what JSON can hold
     except (TypeError, ValueError) as error:
         raise ValueError(f"extra cannot be sent as JSON: {error}") from error
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if type(value) is not int or value < least:
-        raise ValueError(f"{name} is {value!r}: a whole number, at least {least}, is needed")
-
-
-def _finite(name: str, value: Any, *, positive: bool) -> None:
-    if type(value) not in (int, float) or not math.isfinite(value) or value < 0 or (positive and value == 0):
-        raise ValueError(f"{name} is {value!r}: a finite number, {'above' if positive else 'at least'} 0, is needed")

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from rws_theory.checks import one_of
+
 Message = Mapping[str, str]
 Question = str | Sequence[Message]
 
@@ -65,8 +67,7 @@ def judge_messages(prompt: str, question: Question, first: str, second: str) -> 
     Answer 2:
     No.
     """
-    if prompt not in PROMPTS:
-        raise ValueError(f"prompt is {prompt!r}: {' or '.join(PROMPTS)} is needed")
+    one_of("prompt", prompt, PROMPTS)
     template = PROMPTS[prompt]
     shown = conversation_text(question) if template.shows_question else ""
     if template.shows_question and not shown.strip():

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from paper_figures.sandbox.seccomp import MACHINES, seccomp_filter
+from rws_theory.checks import finite
 
 SCRATCH = "/scratch"
 # All the environment that a program sees. The hash seed is fixed, so that its sets iterate alike.
@@ -61,8 +62,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:
-                raise ValueError(f"{name} is {value}: more than 0 is needed")
+            finite(name, value, above=0)
 
 
 def interpreter() -> str:

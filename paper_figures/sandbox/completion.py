@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from paper_figures.data.loaders import HumanEvalProblem
 from paper_figures.sandbox.syntax import Code, begin, dedent, needed, parse, shortened, width
+from rws_theory.checks import one_of
 
 How = Literal["continuation", "fenced function", "function", "indented body", "unparsable"]
 HOWS: tuple[How, ...] = ("continuation", "fenced function", "function", "indented body", "unparsable")
@@ -47,8 +48,7 @@ def humaneval_prompt(problem: HumanEvalProblem, style: Style) -> str:
         \'\'\'Return 1.\'\'\'
     \'\'\'
     """
-    if style not in STYLES:
-        raise ValueError(f"style is {style!r}: one of {', '.join(STYLES)} is needed")
+    one_of("style", style, STYLES)
     if style == "completion":
         return problem.prompt
     instruction = "Complete this Python function. Answer with the whole function in one code block."

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from paper_figures.data.loaders import HumanEvalProblem
 from paper_figures.sandbox.bubblewrap import Limits
 from paper_figures.sandbox.run import Execution, execute
+from rws_theory.checks import whole
 
 
 def check_completion(
@@ -43,8 +44,7 @@ def check_canonical(
     advance: Callable[[int], object] = lambda count: None,
 ) -> list[tuple[HumanEvalProblem, Execution]]:
     """Run every problem's canonical solution, `workers` at a time. All of them should pass."""
-    if workers < 1:
-        raise ValueError(f"workers is {workers}: at least 1 is needed")
+    whole("workers", workers)
     rows = list(problems)
     results: list[tuple[HumanEvalProblem, Execution]] = []
     # Threads, as each only waits for the processes that do the work.

@@ -29,6 +29,7 @@ from rws_decode.checkpoints.files import (
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
 from rws_decode.common.threads import torch_threads
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_theory.checks import whole
 from rws_theory.extras import required
 
 __all__ = [
@@ -160,8 +161,7 @@ def answer_scores(
         raise ValueError(f"causal model {causal.name} has no end-of-text token: its tokenizer must name eos_token")
     if len(prompts) != len(answers):
         raise ValueError(f"answers has {len(answers)} texts: prompts has {len(prompts)}, one answer for each is needed")
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}: at least 1 is needed")
+    whole("batch_size", batch_size)
     pairs = [_encode(causal, as_dialogue(prompt).text, answer) for prompt, answer in zip(prompts, answers, strict=True)]
     scores: list[AnswerScore] = []
     for start in range(0, len(pairs), batch_size):

@@ -21,6 +21,7 @@ from scipy import stats
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import check_resampling, exchange_test
+from rws_theory.checks import one_of, whole
 
 __all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference", "distinct_n"]
 
@@ -44,10 +45,8 @@ def distinct_n(
     >>> distinct_n(["a b a b", "a b"], 2), distinct_n(["a b a b", "a b"], 2, per="ngrams")
     (0.3333333333333333, 0.5)
     """
-    if n < 1:
-        raise ValueError(f"n is {n}: at least 1 is needed")
-    if per not in ("tokens", "ngrams"):
-        raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
+    whole("n", n)
+    one_of("per", per, ("tokens", "ngrams"))
     lines = [tuple(split(text)) for text in texts]
     grams = [line[start : start + n] for line in lines for start in range(len(line) - n + 1)]
     total = sum(map(len, lines)) if per == "tokens" else len(grams)
@@ -108,10 +107,8 @@ def distinct_difference(
     (1.0, 0.25, 0.5, 1.0)
     """
     check_resampling(level, resamples)
-    if n < 1:
-        raise ValueError(f"n is {n}: at least 1 is needed")
-    if per not in ("tokens", "ngrams"):
-        raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
+    whole("n", n)
+    one_of("per", per, ("tokens", "ngrams"))
     if len(texts_a) != len(texts_b) or not len(texts_a):
         raise ValueError(f"texts_b has {len(texts_b)} texts: texts_a has {len(texts_a)}, at least one pair is needed")
     # Pairs are sorted, so that what is drawn depends neither on the order of the prompts nor on that of the methods.

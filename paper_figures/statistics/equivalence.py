@@ -19,6 +19,7 @@ from paper_figures.statistics.means import equal_values_interval, nearly_equal
 from paper_figures.statistics.paired_proportions import net_score, net_share_of_counts
 from paper_figures.statistics.resampling import finite_arrays
 from paper_figures.statistics.sample_size import sign_test_power
+from rws_theory.checks import finite
 
 __all__ = ["Equivalence", "least_difference", "least_net_rate", "prompts_for", "t_test_power", "tost", "tost_net"]
 
@@ -172,8 +173,7 @@ def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: f
     (0.706, 0.101, None)
     """
     _check_power(power, alpha)
-    if not 0 < discordant_share <= 1:
-        raise ValueError(f"discordant_share is {discordant_share}: a share in (0, 1] is needed")
+    finite("discordant_share", discordant_share, most=1, above=0)
 
     def lacking(net: float) -> float:
         win, loss = (discordant_share + net) / 2, max(0.0, (discordant_share - net) / 2)
@@ -221,10 +221,8 @@ def _equivalence(interval: Interval, margin: float, p: float, p_different: float
 
 
 def _check_margin(margin: float, most: float, alpha: float) -> None:
-    if not 0 < margin < most:
-        raise ValueError(f"margin is {margin}: it must lie strictly between 0 and {most}")
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"alpha is {alpha}: it must lie strictly between 0 and 0.5, such as 0.05")
+    finite("margin", margin, above=0, below=most)
+    finite("alpha", alpha, above=0, below=0.5, example="0.05")
 
 
 def _check_power(power: float, alpha: float) -> None:

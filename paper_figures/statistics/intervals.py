@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from rws_theory.checks import finite
+
 __all__ = [
     "Interval",
     "bootstrap_interval",
@@ -42,8 +44,7 @@ def bootstrap_interval(
     Interval(mean=1.0, low=1.0, high=1.0)
     """
     array = _finite("values", values)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
+    finite("level", level, above=0, below=1)
     mean = float(array.mean())
     if np.ptp(array) == 0:
         return Interval(mean, mean, mean)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.statistics.resampling import exchange_tests
+from rws_theory.checks import whole
 
 __all__ = ["max_t"]
 
@@ -35,8 +36,7 @@ def max_t(differences: ArrayLike, rng: np.random.Generator, resamples: int = 999
         raise ValueError(f"differences has shape {array.shape}: (comparisons, prompts), both at least 1, is needed")
     if not np.isfinite(array).all():
         raise ValueError("differences holds values that are not finite: leave out such prompts in all rows")
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}: at least 1 is needed")
+    whole("resamples", resamples)
     rows = _unit_rows(array[:, (array != 0).any(axis=0)])  # a sign changes no prompt on which all methods are equal
     sums = rows.sum(axis=1)
     order = np.argsort(-np.abs(sums), kind="stable")

@@ -15,6 +15,7 @@ from scipy import stats
 
 from paper_figures.statistics.intervals import Interval, exact_share
 from paper_figures.statistics.resampling import batch_sizes, check_resampling, finite_arrays
+from rws_theory.checks import one_of
 
 __all__ = ["equal_values_interval", "mean_interval", "nearly_equal", "paired_differences", "paired_mean_interval"]
 
@@ -49,8 +50,7 @@ def mean_interval(
     >>> [round(number, 1) for number in mean_interval([1, 2, 2, 3, 12], np.random.default_rng(0))]
     [4.0, 1.8, 10.0]
     """
-    if method not in get_args(Method):
-        raise ValueError(f"method is {method!r}: it must be 'BCa' or 'studentised'")
+    one_of("method", method, get_args(Method))
     (array,) = finite_arrays(values=values)
     check_resampling(level, resamples)
     if nearly_equal(array):

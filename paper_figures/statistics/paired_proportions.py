@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
+from rws_theory.checks import finite
 
 __all__ = ["net_score", "net_share", "net_share_of_counts", "paired_share_difference", "restricted_loss"]
 
@@ -60,8 +61,7 @@ def net_share_of_counts(wins: int, losses: int, n: int, level: float = 0.95) -> 
     [0.125, 0.003, 0.252]
     """
     _check_counts(wins, losses, n)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
+    finite("level", level, above=0, below=1)
     z = float(norm.ppf((1 + level) / 2))
     net = (wins - losses) / n
     if wins == losses == 0:
@@ -90,8 +90,7 @@ def net_score(wins: int, losses: int, n: int, difference: float) -> float:
     2.0
     """
     _check_counts(wins, losses, n)
-    if not -1 < difference < 1:
-        raise ValueError(f"difference is {difference}: a net win rate strictly between -1 and 1 is needed")
+    finite("difference", difference, above=-1, below=1)
     distance = wins - losses - n * difference
     variance = n * _variance(wins, losses, n, difference)
     return distance / sqrt(variance) if variance > 0 else 0.0

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, percentile_interval
 from paper_figures.statistics.resampling import batch_sizes, check_resampling, exchange_test, finite_arrays
 from paper_figures.statistics.significance import paired_test
+from rws_theory.checks import finite
 
 __all__ = ["CaliperEffect", "PartialEffect", "caliper_effect", "partial_effect"]
 
@@ -157,8 +158,7 @@ def caliper_effect(
     (2, 1.0, 0.5)
     """
     check_resampling(level, resamples)
-    if not 0 <= width < np.inf:
-        raise ValueError(f"width is {width}: a finite number of at least 0 is needed")
+    finite("width", width, least=0)
     d, g, slack = _pairs(outcome, control_outcome, god, control_god)
     kept = d[np.abs(g) <= width + slack]
     if not kept.size:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from rws_theory.checks import whole
+
 __all__ = ["pass_at_k"]
 
 
@@ -16,9 +18,7 @@ def pass_at_k(samples: int, passed: int, k: int) -> float:
     >>> pass_at_k(4, 1, 2)
     0.5
     """
-    if not 1 <= k <= samples:
-        raise ValueError(f"k is {k}: it must be 1 to samples, which is {samples}")
-    if not 0 <= passed <= samples:
-        raise ValueError(f"passed is {passed}: it must be 0 to samples, which is {samples}")
+    whole("k", k, 1, samples)
+    whole("passed", passed, 0, samples)
     total = math.comb(samples, k)
     return (total - math.comb(samples - passed, k)) / total

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from paper_figures.statistics.causal_scores import CausalScorer, exp_or_inf
 from rws_decode.common.threads import torch_threads
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_theory.checks import whole
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
 
@@ -135,11 +136,9 @@ def perplexity(
     """
     if prompts is not None and len(prompts) != len(texts):
         raise ValueError(f"prompts has {len(prompts)} texts: texts has {len(texts)}, one prompt for each is needed")
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}: at least 1 is needed")
+    whole("batch_size", batch_size)
     wide = causal.max_length if window is None else window
-    if not 2 <= wide <= causal.max_length:
-        raise ValueError(f"window is {wide}: 2 to {causal.max_length}, what {causal.name} reads, is needed")
+    whole("window", wide, 2, causal.max_length)
     step = max(1, wide // 2) if stride is None else stride
     ids: list[list[int]] = []
     work: list[tuple[int, Window]] = []

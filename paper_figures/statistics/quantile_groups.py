@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from paper_figures.statistics.resampling import finite_arrays
+from rws_theory.checks import whole
 
 __all__ = ["QuantileGroups", "group_of_ties", "is_monotone", "monotone_chance", "quantile_groups"]
 
@@ -40,8 +41,7 @@ def quantile_groups(values: ArrayLike, groups: int = 5) -> QuantileGroups:
     QuantileGroups(labels=(0, 0, 0, 1, 1), sizes=(3, 2), ranges=((0.1, 0.1), (0.2, 0.4)))
     """
     (array,) = finite_arrays(values=values)
-    if groups < 1:
-        raise ValueError(f"groups is {groups}: at least 1 is needed")
+    whole("groups", groups)
     _, value_index, ties = np.unique(array, return_inverse=True, return_counts=True)
     labels = group_of_ties(ties, groups)[value_index]
     members = [array[labels == group] for group in range(groups)]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.checks import finite, whole
+
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
     """Return the arrays in float64.
@@ -42,10 +44,8 @@ def checked_outcomes(outcome: ArrayLike) -> NDArray[np.int64]:
 
 def check_resampling(level: float, resamples: int) -> None:
     """Raise ValueError unless 0 < level < 1 and resamples >= 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}: at least 1 is needed")
+    finite("level", level, above=0, below=1)
+    whole("resamples", resamples)
 
 
 def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:

@@ -9,6 +9,8 @@ from math import ceil, floor
 import numpy as np
 from scipy.stats import binom
 
+from rws_theory.checks import finite, whole
+
 __all__ = ["possible_sizes", "prompts_needed", "sign_test_power"]
 
 
@@ -23,8 +25,7 @@ def possible_sizes(rows: Sequence[Sequence[float]], largest: int, decimals: int 
     >>> possible_sizes([(33.3, 66.7)], largest=10)
     [3, 6, 9]
     """
-    if largest < 1:
-        raise ValueError(f"largest is {largest}: at least 1 is needed")
+    whole("largest", largest)
     if not all(rows) or not all(0 <= share <= 100 for row in rows for share in row):
         raise ValueError(f"rows is {list(rows)!r}: rows of shares from 0 to 100 are needed")
     half = 0.5 * 10.0**-decimals + 1e-9  # decimal shares are not exact in binary
@@ -71,8 +72,7 @@ def prompts_needed(
     >>> prompts_needed(0.6, 0.4), prompts_needed(0.6, 0.3), prompts_needed(0.5, 0.5, largest=1000)
     (203, 83, None)
     """
-    if not 0 < power < 1:
-        raise ValueError(f"power is {power}: a probability in (0, 1) is needed")
+    finite("power", power, above=0, below=1)
     low, high = 0, 1
     while sign_test_power(win, loss, high, alpha) < power:
         if high >= largest:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.intervals import Interval, percentile_interval
 from paper_figures.statistics.quantile_groups import group_of_ties
 from paper_figures.statistics.resampling import batch_sizes, check_resampling, checked_outcomes, finite_arrays
+from rws_theory.checks import whole
 
 __all__ = ["Trend", "trend_test"]
 
@@ -68,8 +69,7 @@ def trend_test(
     0.3333333333333333
     """
     check_resampling(level, resamples)
-    if groups < 1:
-        raise ValueError(f"groups is {groups}: at least 1 is needed")
+    whole("groups", groups)
     values, _ = finite_arrays(god=god, outcome=outcome)
     results = checked_outcomes(outcome).astype(np.int8)
     slope = _slope(values, results == 1, rng, groups, level, resamples)

@@ -15,6 +15,7 @@ from scipy import stats
 from paper_figures.statistics.intervals import Interval, share_interval
 from paper_figures.statistics.paired_proportions import net_share_of_counts
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
+from rws_theory.checks import finite
 
 __all__ = ["WinRate", "paired_outcomes", "rate_of_counts", "rate_of_outcomes", "win_rate"]
 
@@ -60,8 +61,7 @@ def paired_outcomes(method: ArrayLike, default: ArrayLike, *, tolerance: float =
     [1, 0, -1]
     """
     method_scores, default_scores = finite_arrays(method=method, default=default)
-    if not 0 <= tolerance < np.inf:
-        raise ValueError(f"tolerance is {tolerance}: a finite number of at least 0 is needed")
+    finite("tolerance", tolerance, least=0)
     with np.errstate(over="ignore"):  # a difference that overflows is decided too
         decided = np.abs(method_scores - default_scores) > tolerance
     return np.where(decided, (method_scores > default_scores).astype(np.int64) - (method_scores < default_scores), 0)

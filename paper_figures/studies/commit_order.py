@@ -50,9 +50,9 @@ class Options(single_stage.StageOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from rws_decode.common.arguments import check_positive
+    from rws_theory.checks import finite
 
-    check_positive("reward_scale", options.reward_scale)
+    finite("reward_scale", options.reward_scale, above=0)
     _check_steps(options)
     options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
 

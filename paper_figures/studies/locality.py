@@ -101,9 +101,9 @@ def run(options: Options) -> dict[str, Any]:
 
 def _check(options: Options) -> None:
     from paper_figures.data.examples import refuse_no_world
-    from rws_decode.common.arguments import check_positive
+    from rws_theory.checks import finite
 
-    check_positive("reward_scale", options.reward_scale)
+    finite("reward_scale", options.reward_scale, above=0)
     localities = list(options.localities)
     if not all(0 <= locality <= 1 for locality in localities) or len(set(localities)) < len(localities):
         raise ValueError(f"--localities is {localities}: different numbers from 0 to 1 are needed")

@@ -103,10 +103,10 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def _check(options: Options) -> None:
-    from rws_decode.common.arguments import check_positive
+    from rws_theory.checks import finite
 
     for scale in options.reward_scale:
-        check_positive("reward_scale", scale)
+        finite("reward_scale", scale, above=0)
     single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -17,6 +16,7 @@ from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load
+from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 __all__ = ["CONFIG_NAME", "RWSGenerationConfig"]
@@ -139,8 +139,7 @@ class RWSGenerationConfig:
             if not isinstance(value, kinds) or isinstance(value, bool):
                 raise ValueError(f"{option.name} is {value!r}: {_names(kinds)} is needed")
         for name in ("temperature", "cfg_scale"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be finite and at least 0")
+            finite(name, getattr(self, name), least=0)
         for token in self._end_ids() or ():
             if isinstance(token, bool) or not isinstance(token, int) or token < 0:
                 raise ValueError(f"eos_token_id holds {token!r}: token ids, whole numbers from 0, are needed")

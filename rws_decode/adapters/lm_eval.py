@@ -25,6 +25,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
+from rws_theory.checks import whole
 from rws_theory.commands.progress import tell
 from rws_theory.extras import required
 
@@ -104,8 +105,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         # The harness also gives "auto" and None, and numbers as text.
         size = int(str(batch_size)) if str(batch_size).isdecimal() else 1
         for name, value in (("batch_size", size), ("mc_num", mc_num)):
-            if value < 1:
-                raise ValueError(f"{name} is {value}: at least 1 is needed")
+            whole(name, value)
         self.batch_size = size
         self.mc_num = mc_num
         self.seed = seed

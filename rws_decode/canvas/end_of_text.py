@@ -11,6 +11,7 @@ from torch import Tensor
 from rws_decode.canvas import EndOfText
 from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of
+from rws_theory.checks import one_of
 
 PUBLISHED = "defer-published"
 
@@ -38,8 +39,7 @@ def end_tokens(
     >>> end_tokens(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5), "defer", None)
     [5]
     """
-    if policy not in get_args(EndOfText):
-        raise ValueError(f"end_of_text is {policy!r}: it must be one of {', '.join(get_args(EndOfText))}")
+    one_of("end_of_text", policy, get_args(EndOfText))
     given = list(ends_of(predictor) if end_ids is None else end_ids)
     if not all(map(is_id, given)):
         raise ValueError(f"end_ids is {given}: token ids, whole numbers, are needed")

@@ -13,6 +13,7 @@ from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import gap_text, row_of
+from rws_theory.checks import one_of
 
 
 class Prompt(NamedTuple):
@@ -104,8 +105,7 @@ def lay_out(
     >>> gaps.ids.tolist(), gaps.answer.tolist()
     ([[9, 5, 0, 0], [0, 6, 0, 7]], [[2, 3], [0, 2]])
     """
-    if padding not in get_args(Padding):
-        raise ValueError(f"padding is {padding!r}: it must be one of {', '.join(get_args(Padding))}")
+    one_of("padding", padding, get_args(Padding))
     rows = [row_of(prompt, predictor.mask_id, length) for prompt in prompts]
     width = max(map(len, rows))
     # Padding is hidden by the attention mask: any id will do where the predictor has none for it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rws_decode.common.nearest import divisors, nearest
+from rws_theory.checks import whole
 
 # Tokens of an answer: more than any model reads, and few enough that a plan is made at once.
 LONGEST = 2**20
@@ -27,12 +28,10 @@ def commit_counts(masks: int, steps: int) -> list[int]:
     >>> commit_counts(32, 5)
     [7, 7, 6, 6, 6]
     """
-    if masks < 1:
-        raise ValueError(f"masks is {masks}: at least 1 is needed")
-    if not 1 <= steps <= masks:
-        raise ValueError(f"steps is {steps}: it must be 1 to {masks}, the masks, so that each step commits a token")
-    whole, rest = divmod(masks, steps)
-    return [whole + (step < rest) for step in range(steps)]
+    whole("masks", masks)
+    whole("steps", steps, 1, masks)
+    each, rest = divmod(masks, steps)
+    return [each + (step < rest) for step in range(steps)]
 
 
 def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
@@ -46,12 +45,7 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
     [(0, 3, 2), (0, 3, 1), (3, 6, 2), (3, 6, 1)]
     """
     for name, value in (("length", length), ("steps", steps), ("block", block)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"{name} is {value!r}: a whole number is needed")
-        if value < 1:
-            raise ValueError(f"{name} is {value}: at least 1 is needed")
-    if length > LONGEST:
-        raise ValueError(f"length is {length}: at most {LONGEST} tokens can be planned")
+        whole(name, value, 1, LONGEST if name == "length" else None)
     if length % block:
         near = nearest(block, divisors(length))
         raise ValueError(f"block is {block}: it must divide length, which is {length}, such as {near}")
@@ -74,8 +68,8 @@ def usual_block(length: int) -> int:
     >>> [usual_block(length) for length in (64, 100, 37, 4)]
     [32, 25, 37, 4]
     """
-    whole = isinstance(length, int) and not isinstance(length, bool)  # else `block_plan` refuses it
-    return next((block for block in range(32, 7, -1) if whole and length % block == 0), length)
+    right = isinstance(length, int) and not isinstance(length, bool)  # else `block_plan` refuses it
+    return next((block for block in range(32, 7, -1) if right and length % block == 0), length)
 
 
 def usual_steps(length: int, block: int) -> int:

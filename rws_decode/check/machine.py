@@ -16,6 +16,7 @@ from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import LogitsDtype, MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_theory import __version__
+from rws_theory.checks import one_of
 
 # Facts of the models that stand among those of the machine: old digests, which lack them, are still read.
 STORED = "dtype of the checkpoint's files"
@@ -30,8 +31,7 @@ def attending(attention: Attention) -> Iterator[None]:
     """Compute attention as PyTorch chooses, or by its plain form, "math"; ValueError for another word."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    if attention not in get_args(Attention):
-        raise ValueError(f"attention is {attention!r}: {' or '.join(get_args(Attention))} is needed")
+    one_of("attention", attention, get_args(Attention))
     with sdpa_kernel(SDPBackend.MATH) if attention == "math" else nullcontext():
         yield
 

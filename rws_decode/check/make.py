@@ -28,6 +28,7 @@ from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import logit_error
+from rws_theory.checks import whole
 
 __all__ = ["BATCH", "check_digest"]
 
@@ -66,8 +67,7 @@ def check_digest(
     >>> digest.decodes[0].tokens, digest.logits[0].logits[0]
     ((3, 3, 3, 3), (1.0, 0.0, 0.0, 0.0))
     """
-    if batch < 1:
-        raise ValueError(f"batch is {batch}: at least 1 is needed")
+    whole("batch", batch)
     if like is not None:
         asked, shape = like.prompts, like.shape
     elif prompts is None:

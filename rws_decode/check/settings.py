@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+from rws_theory.checks import one_of, whole
+
 if TYPE_CHECKING:
     from rws_decode.check.digest import Digest
 
@@ -39,11 +41,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         for name, values in {"attention": ("", "math"), "cpu": ("", *CPUS)}.items():
-            if getattr(self, name) not in values:
-                raise ValueError(f"{name} is {getattr(self, name)!r}: {' or '.join(values[1:])} is needed")
+            one_of(name, getattr(self, name), values)
         for name in ("threads", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: at least 1 is needed")
+            whole(name, getattr(self, name))
 
 
 def setting_named(text: str, base: Setting) -> Setting:

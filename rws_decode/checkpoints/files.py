@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.trial import tried
 from rws_decode.common.files import parse_json, regular_file, write_json
+from rws_theory.checks import one_of
 
 if TYPE_CHECKING:
     import torch
@@ -262,8 +263,7 @@ def dtype_named(name: str | torch.dtype) -> torch.dtype:
     torch.bfloat16
     """
     text = str(name).removeprefix("torch.")
-    if text not in _DTYPES:
-        raise ValueError(f"dtype is {text!r}: it must be one of {', '.join(_DTYPES)}")
+    one_of("dtype", text, _DTYPES)
     import torch
 
     return getattr(torch, text)

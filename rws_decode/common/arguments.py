@@ -6,34 +6,11 @@ import math
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from rws_theory.checks import whole
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-def check_positive(name: str, value: float) -> None:
-    """Raise ValueError unless the value is a positive finite number."""
-    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {value!r}: it must be positive and finite")
-
-
-def check_count(name: str, value: int, example: str) -> None:
-    """Raise ValueError unless the value is a whole number, at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is {value!r}: a whole number, at least 1, is needed, as in {example}")
-
-
-def check_weight(name: str, value: float, *, infinite: bool = False) -> None:
-    """Raise ValueError unless the value is a finite number, or, where that has a meaning, infinite."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-    if not number or not (math.isfinite(value) or (infinite and value > 0)):
-        raise ValueError(f"{name} is {value!r}: a finite number is needed{', or inf' if infinite else ''}")
-
-
-def check_temperature(value: float) -> None:
-    """Raise ValueError unless the sampling temperature is a finite number, at least 0."""
-    if isinstance(value, bool) or not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
-        raise ValueError(f"sampling_temperature is {value!r}: it must be finite and at least 0")
 
 
 def is_id(token: object) -> bool:
@@ -44,8 +21,7 @@ def is_id(token: object) -> bool:
 def check_seeds(name: str, seeds: int | tuple[int, ...]) -> None:
     """Raise ValueError unless each seed, one or one per row, is a whole number from 0 to 2**63 - 1."""
     for seed in seeds if isinstance(seeds, tuple) else (seeds,):
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-            raise ValueError(f"{name} is {seed!r}: a whole number, at least 0 and below 2**63, is needed")
+        whole(name, seed, 0, 2**63 - 1)
 
 
 def check_table(name: str, table: tuple[Any, ...], *, positive: bool) -> None:

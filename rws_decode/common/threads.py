@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from rws_theory.checks import whole
+
 __all__ = ["MOST_THREADS", "THREADS", "hold_threads", "torch_threads"]
 
 THREADS = 1
@@ -63,6 +65,6 @@ def hold_threads(count: int) -> None:
 
 
 def _checked(count: int | None) -> int | None:
-    if count is not None and (type(count) is not int or not 1 <= count <= MOST_THREADS):
-        raise ValueError(f"count is {count!r}: 1 to {MOST_THREADS} threads are possible")
+    if count is not None:
+        whole("count", count, 1, MOST_THREADS)
     return count

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rws_theory.checks import whole
+
 __all__ = ["CompactSavings"]
 
 
@@ -31,8 +33,7 @@ class CompactSavings:
     memory: int = 2**31
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
+        whole("memory", self.memory)
 
     @classmethod
     def usual(cls, memory: int = 2**31) -> CompactSavings:

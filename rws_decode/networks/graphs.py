@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from rws_theory.checks import whole
+
 
 class _Recording(NamedTuple):
     buffers: list[Tensor | None]
@@ -35,8 +37,7 @@ class Replays:
     """
 
     def __init__(self, most: int = 32) -> None:
-        if most < 1:
-            raise ValueError(f"most is {most}: at least 1 recording is needed")
+        whole("most", most)
         self.most = most
         self.recorded = 0
         self._recordings: OrderedDict[Hashable, _Recording] = OrderedDict()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.path_diagnostics import canvas_with_masks, log_probabilities
+from rws_theory.checks import finite
 
 __all__ = ["exchange_distance"]
 
@@ -38,8 +39,7 @@ def exchange_distance(
     True
     """
     row = canvas_with_masks(predictor, canvas, {"first": first, "second": second})
-    if not 0 <= left_out < 0.5:
-        raise ValueError(f"left_out is {left_out!r}: a probability from 0 to below 0.5 is needed")
+    finite("left_out", left_out, least=0, below=0.5)
     one, other = np.exp(log_probabilities(predictor, [row], [(0, first), (0, second)]).numpy())
     ours, theirs = _likely(one, left_out), _likely(other, left_out)
     ahead = one[ours, None] * _after(predictor, row, first, second, ours)

@@ -18,6 +18,7 @@ from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.checks import whole
 
 if TYPE_CHECKING:
     from transformers import DynamicCache
@@ -59,8 +60,7 @@ class CausalReward(NetworkReward):
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         check_one_output(name, model)
-        if cache_bytes < 0:
-            raise ValueError(f"cache_bytes is {cache_bytes}: a number of bytes, at least 0, is needed")
+        whole("cache_bytes", cache_bytes, 0)
         if not is_causal_classifier(model.eval()):
             raise ValueError(f"reward model {name} is a {type(model).__name__}: a causal classifier is needed")
         encode = text_encoder(name, tokenizer, template, always_begin=always_begin, closing=closing)

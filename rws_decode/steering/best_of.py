@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rws_decode.common.arguments import check_weight
 from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, log_mean
 from rws_decode.strategies.numbers import number
+from rws_theory.checks import finite
 
 __all__ = ["BestOf", "SoftBestOf"]
 
@@ -46,7 +46,7 @@ class SoftBestOf(Copies):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_weight("beta", self.beta)
+        finite("beta", self.beta)
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rws_decode.common.arguments import check_count
 from rws_decode.strategies.numbers import number
+from rws_theory.checks import whole
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Copies:
     draws = True
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, f"{type(self).__name__}(8)")
+        whole("n", self.n, example=f"{type(self).__name__}(8)")
 
     @property
     def copies(self) -> int:

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.common.arguments import check_count, check_weight
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.soft_answers import SoftAnswers
 from rws_decode.strategies.numbers import number
+from rws_theory.checks import finite, one_of, whole
 
 __all__ = ["GradientGuidance", "Mix", "Update"]
 
@@ -61,13 +61,10 @@ class GradientGuidance:
     copies = 1
 
     def __post_init__(self) -> None:
-        check_count("gradients", self.gradients, "GradientGuidance(3)")
-        check_weight("step_size", self.step_size)
-        if self.step_size < 0:
-            raise ValueError(f"step_size is {self.step_size!r}: at least 0 is needed, as in GradientGuidance(3)")
+        whole("gradients", self.gradients, example="GradientGuidance(3)")
+        finite("step_size", self.step_size, least=0, example="GradientGuidance(3)")
         for name, value, known in (("mix", self.mix, get_args(Mix)), ("update", self.update, get_args(Update))):
-            if value not in known:
-                raise ValueError(f"{name} is {value!r}: one of {', '.join(known)} is needed")
+            one_of(name, value, known)
 
     def forwards(self, steps: int) -> int:
         """Return the forwards of a prompt: one a step, however many gradients there are."""

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from rws_decode.common.arguments import check_count, check_weight
 from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble, Path
 from rws_decode.steering.particles import check_ess_threshold, weigh_along
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw
 from rws_decode.strategies.numbers import number
+from rws_theory.checks import finite, whole
 
 __all__ = ["ParticleGibbs"]
 
@@ -38,10 +38,9 @@ class ParticleGibbs(Copies):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n < 2:
-            raise ValueError(f"n is {self.n}: copy 0 repeats a path, at least 2 are needed, as in ParticleGibbs(8)")
-        check_count("sweeps", self.sweeps, "ParticleGibbs(8, sweeps=4)")
-        check_weight("beta", self.beta)
+        whole("n", self.n, 2, example="ParticleGibbs(8)")
+        whole("sweeps", self.sweeps, example="ParticleGibbs(8, sweeps=4)")
+        finite("beta", self.beta)
         check_ess_threshold(self.ess_threshold)
 
     def forwards(self, steps: int) -> int:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.common.arguments import check_weight
 from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import EVEN, draw, effective_size, log_mean, systematic
 from rws_decode.strategies.numbers import number
-
-__all__ = ["Particles", "check_ess_threshold", "weigh_along"]
+from rws_theory.checks import finite
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,7 +40,7 @@ class Particles(Copies):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_weight("beta", self.beta)
+        finite("beta", self.beta)
         check_ess_threshold(self.ess_threshold)
 
     def run(self, ensemble: Ensemble) -> Choice:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.common.arguments import check_count, check_weight
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.step.candidate import TokenSampler
@@ -17,6 +16,7 @@ from rws_decode.step.forward import Candidates, greedy
 from rws_decode.step.step import in_block
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, whole
 
 __all__ = ["RewardLookahead"]
 
@@ -39,8 +39,9 @@ class RewardLookahead:
     draws = False
 
     def __post_init__(self) -> None:
-        check_count("width", self.width, "RewardLookahead(8)")
-        check_weight("beta", self.beta, infinite=True)
+        whole("width", self.width, example="RewardLookahead(8)")
+        if self.beta != math.inf:
+            finite("beta", self.beta, example="1.0, or inf")
 
     @property
     def copies(self) -> int:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from rws_decode.common.arguments import check_weight
 from rws_decode.steering.copies import Copies
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.steering.weights import draw, tilting
 from rws_decode.strategies.numbers import number
+from rws_theory.checks import finite
 
 __all__ = ["SVDD"]
 
@@ -32,7 +33,8 @@ class SVDD(Copies):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_weight("beta", self.beta, infinite=True)
+        if self.beta != math.inf:
+            finite("beta", self.beta, example="1.0, or inf")
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, all copies from one state in each step."""

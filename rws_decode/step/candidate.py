@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from rws_decode.common.arguments import check_seeds, check_temperature, per_row
+from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.step.forward import Candidates, greedy, lead_of
+from rws_theory.checks import finite
 
 # Positions drawn at once, twice as many at most: 64 of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
@@ -40,7 +41,7 @@ class TokenSampler:
     """
 
     def __init__(self, temperature: float, seed: int | Sequence[int], rows: int) -> None:
-        check_temperature(temperature)
+        finite("sampling_temperature", temperature, least=0)
         seeds = tuple(seed) if isinstance(seed, Iterable) else seed
         check_seeds("seed", seeds)
         self.temperature = float(temperature)

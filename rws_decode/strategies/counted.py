@@ -16,6 +16,7 @@ from rws_decode.strategies.protocol import (
     OwnCount,
     asks_reward,
 )
+from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def least_odds(threshold: float, name: str = "threshold") -> float:
     >>> least_odds(0.5)
     0.0
     """
-    if not (isinstance(threshold, int | float) and 0 < threshold < 1):
-        raise ValueError(f"{name} is {threshold!r}: a probability between 0 and 1 is needed, such as 0.9")
+    finite(name, threshold, above=0, below=1, example="0.9")
     return math.log(threshold) - math.log1p(-threshold)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 
 if TYPE_CHECKING:
     import torch
@@ -43,7 +43,7 @@ class CertaintyPrior(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("sigma", self.sigma)
+        finite("sigma", self.sigma, above=0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return the confidence times the density of each position, float64 [N]."""

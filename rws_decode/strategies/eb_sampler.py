@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from rws_decode.strategies.counted import Counted, entropies, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 
 if TYPE_CHECKING:
     import torch
@@ -42,8 +42,7 @@ class EntropyBound(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.gamma, int | float) and math.isfinite(self.gamma) and self.gamma >= 0):
-            raise ValueError(f"gamma is {self.gamma!r}: a number of nats, at least 0, is needed, such as 0.1")
+        finite("gamma", self.gamma, least=0, example="0.1")
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""

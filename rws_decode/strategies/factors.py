@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import rws_theory
-from rws_decode.common.arguments import check_positive, per_row
+from rws_decode.common.arguments import per_row
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Temperature:
 
     def __post_init__(self) -> None:
         for value in self.scale if isinstance(self.scale, tuple) else (self.scale,):
-            check_positive("scale", value)
+            finite("scale", value, above=0)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the scale, [rows]; ValueError where a tuple of scales has another length."""
@@ -88,8 +89,8 @@ class RWS:
     needs_reward = True
 
     def __post_init__(self) -> None:
-        check_positive("reward_scale", self.reward_scale)
-        check_positive("eps", self.eps)
+        finite("reward_scale", self.reward_scale, above=0)
+        finite("eps", self.eps, above=0)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, [rows]; ValueError without rewards."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted, least_odds, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 
 if TYPE_CHECKING:
     import torch
@@ -67,7 +67,7 @@ class ParallelFactor(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("parallel_factor", self.parallel_factor)
+        finite("parallel_factor", self.parallel_factor, above=0)
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""

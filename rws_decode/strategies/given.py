@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import rws_theory
-from rws_decode.common.arguments import at_step, check_positive, check_table
+from rws_decode.common.arguments import at_step, check_table
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class RewardReplay:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        check_positive("reward_scale", self.reward_scale)
-        check_positive("eps", self.eps)
+        finite("reward_scale", self.reward_scale, above=0)
+        finite("eps", self.eps, above=0)
         check_table("rewards", self.rewards, positive=False)
 
     def factor(self, view: MaskedPositions) -> Floats:

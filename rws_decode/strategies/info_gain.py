@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import entropies
 from rws_decode.strategies.lookahead import Lookahead, Tried, gumbel
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +40,7 @@ class InformationGain(Lookahead):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("position_temperature", self.position_temperature)
+        finite("position_temperature", self.position_temperature, above=0)
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return the confidence over the temperature plus Gumbel noise, [hypotheses - 1, N]."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted, least_odds
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, whole
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +46,8 @@ class Klass(Counted):
     def __post_init__(self) -> None:
         super().__post_init__()
         least_odds(self.threshold)
-        check_positive("divergence", self.divergence)
-        if isinstance(self.rest, bool) or not isinstance(self.rest, int) or self.rest < 1:
-            raise ValueError(f"rest is {self.rest!r}: a number of steps, at least 1, is needed, such as 2")
+        finite("divergence", self.divergence, above=0)
+        whole("rest", self.rest, example="2")
 
     @property
     def memory(self) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rws_decode.strategies.lookahead import Lookahead, Tried, gumbel, leading
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, whole
 
 if TYPE_CHECKING:
     import torch
@@ -41,10 +41,8 @@ class LookUM(Lookahead):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.pool, bool) or not isinstance(self.pool, int) or self.pool < 1:
-            raise ValueError(f"pool is {self.pool!r}: a number of positions, at least 1, is needed, such as 5")
-        if not (isinstance(self.alpha, int | float) and math.isfinite(self.alpha) and self.alpha >= 0):
-            raise ValueError(f"alpha is {self.alpha!r}: a number of nats, at least 0, is needed, such as 0.1")
+        whole("pool", self.pool, example="5")
+        finite("alpha", self.alpha, least=0, example="0.1")
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return uniform numbers within the pool and -inf outside, [hypotheses - 1, N]."""

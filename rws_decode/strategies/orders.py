@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rws_decode.common.arguments import check_positive, check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ class Margin:
     sensitivity = 2.0
 
     def __post_init__(self) -> None:
-        if self.of not in ("probability", "logit"):
-            raise ValueError(f"of is {self.of!r}: it must be probability or logit")
+        one_of("of", self.of, ("probability", "logit"))
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return the margin of each position, float64 [N]."""
@@ -101,7 +101,7 @@ class RandomOrder:
     def __post_init__(self) -> None:
         check_seeds("seed", self.seed)
         if self.window is not None:
-            check_positive("window", self.window)
+            finite("window", self.window, above=0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return a number for each position, the same at every step, in [0, 1) without a window; float64 [N]."""

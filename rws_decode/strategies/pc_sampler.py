@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rws_decode.common.arguments import check_positive
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,9 +51,8 @@ class Calibrated(Counted):
         values = np.asarray(self.frequency)
         if values.ndim != 1 or not (np.isfinite(values).all() and (values > 0).all()):
             raise ValueError("frequency must be positive numbers, one for each token: token_frequencies gives them")
-        if not (isinstance(self.decay, int | float) and math.isfinite(self.decay) and self.decay >= 0):
-            raise ValueError(f"decay is {self.decay!r}: a number, at least 0, is needed, such as 0.25")
-        check_positive("limit", self.limit)
+        finite("decay", self.decay, least=0, example="0.25")
+        finite("limit", self.limit, above=0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return the calibrated confidence of each position, float64 [N]."""

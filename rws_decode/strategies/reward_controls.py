@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rws_decode.common.arguments import check_positive, check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.strategies.factors import reward_factors, rws_factor, tensor_factors
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, whole
 from rws_theory.show import one_line
 
 if TYPE_CHECKING:
@@ -42,10 +43,9 @@ class RWSEvery:
     needs_reward = True
 
     def __post_init__(self) -> None:
-        check_positive("reward_scale", self.reward_scale)
-        check_positive("eps", self.eps)
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise ValueError(f"every is {self.every!r}: a whole number of steps, at least 1, is needed")
+        finite("reward_scale", self.reward_scale, above=0)
+        finite("eps", self.eps, above=0)
+        whole("every", self.every)
 
     def asks_reward(self, step: int) -> bool:
         """Say whether the reward is asked at a step."""
@@ -80,8 +80,8 @@ class FlippedReward:
     needs_reward = True
 
     def __post_init__(self) -> None:
-        check_positive("reward_scale", self.reward_scale)
-        check_positive("eps", self.eps)
+        finite("reward_scale", self.reward_scale, above=0)
+        finite("eps", self.eps, above=0)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
@@ -117,8 +117,8 @@ class RandomReward:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        check_positive("reward_scale", self.reward_scale)
-        check_positive("eps", self.eps)
+        finite("reward_scale", self.reward_scale, above=0)
+        finite("eps", self.eps, above=0)
         check_seeds("seed", self.seed)
 
     def factor(self, view: MaskedPositions) -> Floats:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of, read_number
+from rws_theory.checks import one_of
 
 if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
@@ -291,6 +292,5 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
 
 
 def _entry(name: str) -> Entry:
-    if name not in OFFERED:
-        raise ValueError(f"strategy is {name!r}: it must be one of {', '.join(OFFERED)}")
+    one_of("strategy", name, OFFERED)
     return STRATEGIES[name]

@@ -32,6 +32,7 @@ from rws_decode.testing.diffusion import write_dream, write_llada
 from rws_decode.testing.published_rewards import write_published
 from rws_decode.testing.words import WORDS, word_tokenizer
 from rws_decode.text.words import END
+from rws_theory.checks import one_of
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.stored import pack
 
@@ -77,8 +78,7 @@ def tiny_checkpoint(
     >>> trace.steps_run, trace.commit_step.tolist().count(0)
     (2, 2)
     """
-    if layout not in _LAYOUTS:
-        raise ValueError(f"layout is {layout!r}: one of {', '.join(_LAYOUTS)} is needed")
+    one_of("layout", layout, _LAYOUTS)
     folder = Path(directory)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"directory is {folder}: it holds something already, name a new one")

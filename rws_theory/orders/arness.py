@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rws_theory.orders.deviation import Reading, check_commit_step, check_count, check_reading
+from rws_theory.checks import one_of, whole
+from rws_theory.orders.deviation import READINGS, Reading, check_commit_step
 
 __all__ = ["global_arness", "global_arness_mean", "kendall_tau", "local_arness", "local_arness_mean"]
 
@@ -89,9 +90,9 @@ def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens"
     [0.4, 0.25]
     """
     steps = check_commit_step(commit_step)
-    check_reading(reading)
+    one_of("reading", reading, READINGS)
     n = steps.shape[-1]
-    if check_count("k", k) >= n:
+    if whole("k", k) >= n:
         raise ValueError(f"k must be below the number of positions, {n}, got {k}")
     order = np.argsort(steps, kind="stable")
     follows = np.diff(order) == 1
@@ -117,8 +118,8 @@ def global_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens
     [0.8333333333333334, 1.0]
     """
     steps = check_commit_step(commit_step)
-    check_reading(reading)
-    check_count("k", k)
+    one_of("reading", reading, READINGS)
+    whole("k", k)
     order = np.argsort(steps, kind="stable")
     rank = np.argsort(order)  # when each position is committed, as a token
     # Masked positions to the left of a token as it is committed: those further left that are committed later.
@@ -137,8 +138,8 @@ def local_arness_mean(n: int, k: int = 1) -> float:
     >>> local_arness_mean(5), local_arness_mean(5, 2)
     (0.2, 0.05)
     """
-    check_count("n", n)
-    if check_count("k", k) >= n:
+    whole("n", n)
+    if whole("k", k) >= n:
         raise ValueError(f"k must be below the number of positions, {n}, got {k}")
     return 1 / math.perm(n, k)
 
@@ -151,8 +152,8 @@ def global_arness_mean(n: int, k: int = 1) -> float:
     >>> round(global_arness_mean(4), 6), global_arness_mean(4, 4)
     (0.520833, 1.0)
     """
-    check_count("k", k)
-    return math.fsum(min(k, m) / m for m in range(1, check_count("n", n) + 1)) / n
+    whole("k", k)
+    return math.fsum(min(k, m) / m for m in range(1, whole("n", n) + 1)) / n
 
 
 def _average(scores: Any, step_of_token: NDArray[np.integer], first: int, reading: str) -> Any:

@@ -11,14 +11,17 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, perm
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.checks import one_of, whole
+
 __all__ = ["footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"]
 
 Reading = Literal["tokens", "steps"]
+READINGS = get_args(Reading)
 
 
 def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "tokens") -> Any:
@@ -56,7 +59,7 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
     [2.0, 1.0]
     """
     steps = check_commit_step(commit_step)
-    check_reading(reading)
+    one_of("reading", reading, READINGS)
     if reading == "tokens":
         order = np.argsort(steps, kind="stable")  # stable: the tokens of one step from left to right
         # order[o] is the o-th position to be committed: the sum of |o - order[o]| over o is that of |i - o_i| over i.
@@ -199,25 +202,12 @@ def check_commit_step(commit_step: ArrayLike) -> NDArray[np.integer]:
     return steps
 
 
-def check_reading(reading: str) -> None:
-    """Raise ValueError unless `reading` is one of the two."""
-    if reading not in ("tokens", "steps"):
-        raise ValueError(f"reading must be 'tokens' or 'steps', got {reading!r}")
-
-
-def check_count(name: str, value: int) -> int:
-    """Return `value` as an int, or raise ValueError unless it is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
-    return int(value)
-
-
 def _shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
     """Check the arguments, and return the length of a block and the tokens per step."""
-    check_reading(reading)
-    total, length, k = check_count("n", n), check_count("block", n if block is None else block), per_step
+    one_of("reading", reading, READINGS)
+    total, length, k = whole("n", n), whole("block", n if block is None else block), per_step
     if total % length:
         raise ValueError(f"block must divide n = {n}, got {block}")
-    if length % check_count("per_step", k):
+    if length % whole("per_step", k):
         raise ValueError(f"per_step must divide {'n' if block is None else 'block'} = {length}, got {per_step}")
     return length, int(k)

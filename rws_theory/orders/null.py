@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_theory.orders.deviation import Reading, check_count, check_reading, token_moments
+from rws_theory.checks import one_of, whole
+from rws_theory.orders.deviation import READINGS, Reading, token_moments
 from rws_theory.show import figures
 
 __all__ = ["LIMITS", "FootruleDistribution", "affordable", "convolved", "footrule_distribution", "moments"]
@@ -54,10 +55,10 @@ def footrule_distribution(
     >>> (null.values * 3).tolist(), (null.probabilities * 6).round(12).tolist()
     ([0.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     """
-    check_reading(reading)
-    check_count("n", n)
-    length = check_count("block", n if block is None else block)
-    k = check_count("per_step", per_step)
+    one_of("reading", reading, READINGS)
+    whole("n", n)
+    length = whole("block", n if block is None else block)
+    k = whole("per_step", per_step)
     if n % length or length % k:
         raise ValueError(f"block and per_step must divide n and block, got n = {n}, block = {length}, per_step = {k}")
     blocks = [np.repeat(np.arange(length // k), k)] * (n // length)

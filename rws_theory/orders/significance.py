@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.checks import one_of, whole
 from rws_theory.orders.deviation import (
+    READINGS,
     Reading,
     check_commit_step,
-    check_count,
-    check_reading,
     generation_order_deviation,
 )
 from rws_theory.orders.null import LIMITS, affordable, convolved, moments
@@ -116,7 +116,7 @@ def order_test(
     steps = check_commit_step(commit_step)
     if steps.ndim != 1:
         raise ValueError(f"commit_step must have shape (n,) for a test, got shape {steps.shape}")
-    check_reading(reading)
+    one_of("reading", reading, READINGS)
     for name, value, choices in (
         ("alternative", alternative, ("two-sided", "less", "greater")),
         ("method", method, ("auto", "exact", "normal", "monte-carlo")),
@@ -124,7 +124,7 @@ def order_test(
         if value not in choices:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     n = steps.size
-    length = check_count("block", n if block is None else block)
+    length = whole("block", n if block is None else block)
     if n % length:
         raise ValueError(f"block must divide n = {n}, got {block}")
     if int(steps.max()) >= 2**63:
@@ -147,7 +147,7 @@ def order_test(
     elif method == "monte-carlo":
         if rng is None:
             raise ValueError("rng must be a numpy Generator for method 'monte-carlo', got None")
-        drawn = check_count("samples", samples)
+        drawn = whole("samples", samples)
         shuffled = np.concatenate([rng.permuted(np.tile(b, (drawn, 1)), axis=1) for b in blocks], axis=1)
         footrules = n * generation_order_deviation(shuffled, reading)
         p = (1 + int(_extreme(footrules, observed, mean, alternative).sum())) / (1 + drawn)

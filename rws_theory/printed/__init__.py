@@ -7,6 +7,8 @@ from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
+from rws_theory.checks import one_of
+
 __all__ = ["NAMES", "printed_in"]
 
 NAMES = (
@@ -40,7 +42,6 @@ def printed_in(name: str, *, exact: bool = False) -> dict[str, Any]:
     >>> printed_in("table8_temperature", exact=True)["rows"][0]["perplexity"]
     Fraction(1357, 100)
     """
-    if name not in NAMES:
-        raise ValueError(f"name is {name!r}: one of {', '.join(NAMES)} is needed")
+    one_of("name", name, NAMES)
     text = files(__name__).joinpath(f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text, parse_float=Fraction if exact else float)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rws_theory.checks import whole
 from rws_theory.tilting.weights import Floats, Weights
 
 __all__ = ["MAX_ORDER", "log_partition", "tilt", "tilted_cumulants", "tilted_gain"]
@@ -68,8 +69,7 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
     >>> tilted_cumulants([0.0, 0.0], [1e6, 1e6 + 1], 0.0).tolist()
     [1000000.5, 0.25]
     """
-    if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MAX_ORDER:
-        raise ValueError(f"order is {order!r}: a whole number from 1 to {MAX_ORDER} is needed")
+    whole("order", order, 1, MAX_ORDER)
     state = Weights(log_p, reward, r)
     mean, deviation = state.centred()
     spread = np.abs(deviation).max(axis=-1)

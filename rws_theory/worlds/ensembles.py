@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.checks import whole
 from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range
 from rws_theory.show import one_line
@@ -111,8 +112,7 @@ def corollary_study(
     (9, ['confidence', 'constant', 'shuffled', 'flipped'], {20})
     """
     for name, value, least in (("models", models, 1), ("length", length, 2), ("words", words, 2)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} is {value!r}: a whole number of at least {least} is needed")
+        whole(name, value, least)
     if (entries := models * words**length) > _MOST:
         raise ValueError(f"models * words**length is {entries:.2g} entries: at most {_MOST:.2g} fit, as by words=4")
     factor_range(reward_scale, eps)  # refuses what is no scale before anything is drawn

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from rws_theory.checks import finite, whole
 from rws_theory.show import figures, shortened, table_html
 from rws_theory.worlds.backoff import Ints
 from rws_theory.worlds.ngram import NGram
@@ -95,10 +96,8 @@ def frontier(
     >>> [(point.tokens.tolist(), point.reward) for point in curve.points], curve.complete
     ([([0, 0, 0], 0.0), ([1, 0, 0], 1.0), ([1, 1, 1], 3.0)], True)
     """
-    if not (np.isfinite(beta) and beta > 0):
-        raise ValueError(f"beta is {beta}: a positive number is needed, the largest weight of the reward")
-    if searches < 2:
-        raise ValueError(f"searches is {searches}: at least 2 are needed, for weight 0 and for beta")
+    finite("beta", beta, above=0)
+    whole("searches", searches, 2)
     fixed = cache(lambda: world.revealed_log_prob(n, context))  # asked once a search has found the length possible
 
     def best(weight: float) -> FrontierPoint:

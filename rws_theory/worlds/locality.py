@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rws_theory.checks import finite, whole
 from rws_theory.show import shortened
 from rws_theory.worlds.backoff import Floats, Ints
 from rws_theory.worlds.joint_table import check_canvas
@@ -83,10 +84,8 @@ def scattered_order(n: int, locality: float, rng: np.random.Generator) -> Ints:
     >>> scattered_order(4, 1.0, np.random.default_rng(0)).tolist()
     [0, 1, 2, 3]
     """
-    if not 0.0 <= locality <= 1.0:
-        raise ValueError(f"locality is {locality}: a number from 0 to 1 is needed")
-    if n < 1:
-        raise ValueError(f"n is {n}: at least 1 is needed")
+    finite("locality", locality, least=0.0, most=1.0)
+    whole("n", n)
     noise = rng.random(n)  # drawn at any locality, so that one generator gives one family
     return np.argsort(locality * np.arange(n) + (1.0 - locality) * n * noise, kind="stable")
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from rws_theory.checks import whole
 from rws_theory.worlds.joint_table import MASK, Floats, Ints, JointTable, check_canvas
 
 __all__ = ["MarkovChain"]
@@ -93,8 +94,7 @@ class MarkovChain:
         >>> MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]])).table(2).log_p.shape
         (2, 2)
         """
-        if length < 1:
-            raise ValueError(f"length is {length}: at least 1 is needed")
+        whole("length", length)
         log_p = self.log_initial
         for _ in range(length - 1):
             log_p = log_p[..., None] + self.log_transitions
@@ -109,8 +109,7 @@ class MarkovChain:
         >>> MarkovChain(np.log([0.5, 0.5]), np.log([[0.5, 0.5], [0.5, 0.5]])).log_probability_statistics(3)
         (-2.0794415416798357, 0.0)
         """
-        if length < 1:
-            raise ValueError(f"length is {length}: at least 1 is needed")
+        whole("length", length)
         weight = np.exp(self.log_initial)
         first = np.where(weight > 0, self.log_initial, 0.0)
         step = np.exp(self.log_transitions)

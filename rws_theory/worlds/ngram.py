@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rws_theory.checks import finite, one_of, whole
 from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Backoff, Floats, Ints, fit_backoff
 from rws_theory.worlds.backoff_passes import passes_of
@@ -61,12 +62,9 @@ class NGram:
         at all.
         """
         least = [minimum] * (order - 1) if isinstance(minimum, int) else [int(count) for count in minimum]
-        if order not in (1, 2, 3, 4):
-            raise ValueError(f"order is {order}: 1, 2, 3 or 4 is needed")
-        if vocabulary < 1:
-            raise ValueError(f"vocabulary is {vocabulary}: at least 1 is needed")
-        if not 0.0 < discount < 1.0:
-            raise ValueError(f"discount is {discount}: a number between 0 and 1 is needed")
+        one_of("order", order, (1, 2, 3, 4))
+        whole("vocabulary", vocabulary)
+        finite("discount", discount, above=0.0, below=1.0)
         if len(least) != order - 1 or sorted(least) != least or min(least, default=1) < 1:
             raise ValueError(f"minimum is {minimum}: counts of at least 1 are needed for 2 to {order} words, ascending")
         rows = [np.asarray(sequence) for sequence in sequences]
@@ -287,8 +285,7 @@ class NGram:
 
     def _canvas(self, n: int | Sequence[int] | Ints) -> Ints:
         if isinstance(n, (int, np.integer)):
-            if not 1 <= n <= _LONGEST:
-                raise ValueError(f"n is {n}: a number of words from 1 to {_LONGEST} is needed")
+            whole("n", n, 1, _LONGEST)
             return np.full(int(n), MASK)
         return check_canvas(n, self)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.checks import whole
 from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range, normalise, reward_factor
 from rws_theory.show import one_line
@@ -77,8 +78,7 @@ def decode_masked(
     size = model.length if length is None else length
     if size is None or size < 1 or model.length not in (None, size):
         raise ValueError(f"length is {length}: the model has {model.length or 'any length of at least 1'}")
-    if per_step < 1:
-        raise ValueError(f"per_step is {per_step}: at least 1 is needed")
+    whole("per_step", per_step)
     canvas, commit_step = np.full(size, MASK), np.zeros(size, dtype=np.int64)
     factors: list[float] = []
     rewards: list[float] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from rws_theory.checks import whole
 from rws_theory.show import one_line
 from rws_theory.worlds.backoff import Backoff, Floats, Ints
 from rws_theory.worlds.backoff_passes import Passes, passes_of
@@ -51,8 +52,7 @@ def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequenc
         raise ValueError("reward is of pairs: one per word, or an automaton, is needed")
     if world.tilted:
         raise ValueError("world is tilted: slopes are those of a world as it was fitted")
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"n is {n}: a number of words, at least 1, is needed")
+    whole("n", n)
     before = np.zeros(0, np.int64) if len(context) == 0 else check_canvas(context, world, complete=True, name="context")
     chain = world.chain
     moves = _Moves(chain)

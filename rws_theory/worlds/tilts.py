@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rws_theory.checks import finite
 from rws_theory.show import figures
 from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Floats, Ints
@@ -57,8 +58,7 @@ class Tilt:
 
     def with_reward(self, reward: AdditiveReward, beta: float) -> Tilt:
         """Return this tilt and beta times a reward."""
-        if not np.isfinite(beta):
-            raise ValueError(f"beta is {beta}: a finite number is needed")
+        finite("beta", beta)
         added, pairs = additive(reward, self.words.reward.shape[1])
         words = self.words.times(Automaton(added.following, beta * added.reward))
         if pairs is not None:

@@ -21,6 +21,7 @@ from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.table import records
+from rws_theory.checks import one_of
 
 _EXACT = ("log-odds", "float64")  # what paths rank by
 
@@ -129,8 +130,7 @@ def check_selection(
 
     `ranking` is how positions are ranked, and in which precision.
     """
-    if by not in ("grid", "path"):
-        raise ValueError(f"select is {by!r}: grid or path is needed")
+    one_of("select", by, ("grid", "path"))
     if not validation:
         raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
     if by == "path" and not paths:

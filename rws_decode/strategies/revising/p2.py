@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
@@ -10,6 +9,7 @@ from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
+from rws_theory.checks import finite, one_of
 
 if TYPE_CHECKING:
     import torch
@@ -45,10 +45,8 @@ class P2(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.eta, bool) or not isinstance(self.eta, int | float) or not 0 <= self.eta < math.inf:
-            raise ValueError(f"eta is {self.eta!r}: p2 needs a finite number, at least 0, such as 1.0")
-        if self.evidence not in get_args(Evidence)[1:]:
-            raise ValueError(f"evidence is {self.evidence!r}: p2 needs visible or left-out")
+        finite("eta", self.eta, least=0, example="1.0")
+        one_of("evidence", self.evidence, get_args(Evidence)[1:])
 
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return the committed tokens that are not among the U + k of largest score of their row, bool [M]."""

@@ -10,6 +10,7 @@ from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
+from rws_theory.checks import finite, one_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,10 +53,8 @@ class ReMDM(Counted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.eta, bool) or not isinstance(self.eta, int | float) or not 0 <= self.eta <= 1:
-            raise ValueError(f"eta is {self.eta!r}: remdm needs a number from 0 to 1, such as 0.1")
-        if self.form not in get_args(Form):
-            raise ValueError(f"form is {self.form!r}: it must be one of {', '.join(get_args(Form))}")
+        finite("eta", self.eta, least=0, most=1, example="0.1")
+        one_of("form", self.form, get_args(Form))
         check_seeds("seed", self.seed)
 
     def revise(self, view: CommittedPositions) -> Tensor:

@@ -14,6 +14,7 @@ from rws_decode.view.plots.axes import values_label, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import at_position, count, joined
+from rws_theory.checks import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +40,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
 
     ValueError for a step that was not run, and for more than one of axes.
     """
-    if isinstance(number, bool) or not 0 <= number < trace.steps_run:
-        raise ValueError(f"number is {number!r}: a step from 0 to {trace.steps_run - 1} is needed")
+    whole("number", number, 0, trace.steps_run - 1)
     value, chosen, unscaled = trace.value[number], trace.chosen[number], trace.unscaled[number]
     kept = np.flatnonzero(~np.isnan(value) | chosen | unscaled)
     ranked = np.where(np.isnan(value[kept]), -np.inf, value[kept])

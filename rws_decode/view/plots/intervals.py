@@ -10,6 +10,7 @@ import numpy as np
 from rws_decode.common.palette import LOOKS
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.sentences import number
+from rws_theory.checks import finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +44,7 @@ def intervals(
         for at, (value, low, high) in values.items():
             if not low <= value <= high:
                 raise ValueError(f"series holds {name!r} at {at}: {value:g} is not in [{low:g}, {high:g}]")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: a number between 0 and 1 is needed, such as level=0.95")
+    finite("level", level, above=0, below=1, example="level=0.95")
     numbers = sorted({at for values in series.values() for at in values})
     if logarithmic and not numbers[0] > 0:
         raise ValueError(f"series holds the number {numbers[0]}: a logarithmic axis has numbers above 0")

@@ -303,7 +303,7 @@ def test_the_dtype_is_the_one_asked_for(folder: Path) -> None:
     for asked, dtype in [(None, torch.float32), ("float16", torch.float16), (torch.bfloat16, torch.bfloat16)]:
         loaded = load_predictor(str(folder), dtype=asked, progress=False)
         assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
-    with pytest.raises(ValueError, match=r"^dtype is 'int8': it must be one of bfloat16, float16, float32, float64"):
+    with pytest.raises(ValueError, match=r"^dtype is 'int8':"):
         load_predictor(str(folder), dtype="int8")
 
 

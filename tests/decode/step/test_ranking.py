@@ -226,13 +226,13 @@ def test_impossible_tokens_do_not_count_and_a_lone_token_is_certain() -> None:
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
 def test_the_factor_must_be_positive(factor: float) -> None:
-    with pytest.raises(ValueError, match=rf"^factor is {factor}: it must be positive and finite$"):
+    with pytest.raises(ValueError, match=rf"^factor is {factor}:"):
         rank_values(torch.zeros(1, 3), torch.tensor([0]), factor)
 
 
 def test_unknown_names_are_refused() -> None:
     logits, best = random_logits(1, 3)
-    with pytest.raises(ValueError, match=r"^ranking is 'margin': it must be one of log-odds, probability, topk$"):
+    with pytest.raises(ValueError, match=r"^ranking is 'margin':"):
         rank_values(logits, best, 1.0, "margin")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^precision is 'half': it must be one of model, bfloat16, float32, float64$"):
+    with pytest.raises(ValueError, match=r"^precision is 'half':"):
         rank_values(logits, best, 1.0, "log-odds", "half")  # type: ignore[arg-type]

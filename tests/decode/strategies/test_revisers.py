@@ -236,15 +236,15 @@ def test_a_name_with_numbers_is_decoded_saved_and_replayed(text: str, tmp_path: 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ReMDM(1.5), "eta is 1.5: remdm needs a number from 0 to 1, such as 0.1"),
-        (lambda: ReMDM(True), "eta is True: remdm needs a number from 0 to 1"),
-        (lambda: ReMDM(0.5, "loop"), "form is 'loop': it must be one of cap, rescale, confidence"),  # type: ignore[arg-type]
+        (lambda: ReMDM(1.5), "eta is 1.5:"),
+        (lambda: ReMDM(True), "eta is True:"),
+        (lambda: ReMDM(0.5, "loop"), "form is 'loop':"),  # type: ignore[arg-type]
         (lambda: ReMDM(0.5, seed=-1), "seed is -1: a whole number"),
-        (lambda: P2(-1.0), "eta is -1.0: p2 needs a finite number, at least 0, such as 1.0"),
-        (lambda: P2(math.nan), "eta is nan: p2 needs a finite number"),
-        (lambda: P2(1.0, "none"), "evidence is 'none': p2 needs visible or left-out"),
-        (lambda: Wino(1.0), "threshold is 1.0: a probability between 0 and 1"),
-        (lambda: Wino(0.5, 2.0), "verify is 2.0: a probability between 0 and 1"),
+        (lambda: P2(-1.0), "eta is -1.0:"),
+        (lambda: P2(math.nan), "eta is nan:"),
+        (lambda: P2(1.0, "none"), "evidence is 'none':"),
+        (lambda: Wino(1.0), "threshold is 1.0:"),
+        (lambda: Wino(0.5, 2.0), "verify is 2.0:"),
         (lambda: Wino(0.5, scaled=Wino(0.5)), "scaled is Wino"),
         (lambda: P2(0.5, scaled=RWS(-1.0)), "reward_scale is -1.0"),
     ],

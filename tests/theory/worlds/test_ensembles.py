@@ -412,11 +412,11 @@ def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) 
             lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, EPS),
             "rewards must give the first completion more than the mean 1/2, got 0",
         ),
-        (lambda: corollary_study(models=0), "models is 0: a whole number of at least 1 is needed"),
-        (lambda: corollary_study(models=2.0), "models is 2.0: a whole number of at least 1 is needed"),  # type: ignore[arg-type]
-        (lambda: corollary_study(models=True), "models is True: a whole number of at least 1 is needed"),
-        (lambda: corollary_study(models=1, length=1), "length is 1: a whole number of at least 2 is needed"),
-        (lambda: corollary_study(models=1, words=1), "words is 1: a whole number of at least 2 is needed"),
+        (lambda: corollary_study(models=0), "models is 0:"),
+        (lambda: corollary_study(models=2.0), "models is 2.0:"),  # type: ignore[arg-type]
+        (lambda: corollary_study(models=True), "models is True:"),
+        (lambda: corollary_study(models=1, length=1), "length is 1:"),
+        (lambda: corollary_study(models=1, words=1), "words is 1:"),
         (lambda: corollary_study(models=1, eps=0.0), "eps must be positive and finite, got 0.0"),
         (
             lambda: check_less_reward(((1, 2), (3,)), ((1, 2), (3, 4)), 8, EPS),
@@ -445,11 +445,11 @@ def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) 
         (lambda: corollary_study(models=1, reward_scale=0.0), "reward_scale must be positive and finite, got 0.0"),
         (
             lambda: random_tables("gauss", 1, 2, 2, np.random.default_rng(0)),  # type: ignore[arg-type]
-            "ensemble is 'gauss': it must be one of softmax-normal, dirichlet, markov",
+            "ensemble is 'gauss':",
         ),
         (
             lambda: random_rewards("odd", np.zeros((1, 2)), np.random.default_rng(0)),  # type: ignore[arg-type]
-            "reward is 'odd': it must be one of log-probability, independent, sub-structure",
+            "reward is 'odd':",
         ),
         (
             lambda: decode_tables(np.zeros((1, 2, 2)), np.zeros((1, 2)), constant_rule(1.0)),

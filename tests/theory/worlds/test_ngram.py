@@ -172,8 +172,8 @@ FIT: dict[str, Any] = {"sequences": [[0, 1, 2]], "order": 3, "vocabulary": 3}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"order": 5}, "order is 5: 1, 2, 3 or 4"),
-        ({"discount": 1.0}, "discount is 1.0: a number between 0 and 1"),
+        ({"order": 5}, "order is 5:"),
+        ({"discount": 1.0}, "discount is 1.0:"),
         ({"minimum": (3, 2)}, "minimum is"),
         ({"minimum": 0}, "minimum is 0"),
         ({"sequences": [[]]}, "sequences hold no word"),

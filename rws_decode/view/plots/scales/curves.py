@@ -21,6 +21,7 @@ from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import at_position, joined, number
 from rws_theory import Crossings, crossings, log_odds, max_probability, selection_path
+from rws_theory.checks import one_of, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,11 +85,10 @@ def confidence_curves(
     >>> plots.caption(figure)
     'The curves of a and b cross once, at 4.812. It is proved that they cross nowhere else. The dotted line is scale 1.'
     """
-    if unit not in get_args(Unit):
-        raise ValueError(f"unit is {unit!r}: one of {', '.join(get_args(Unit))} is needed")
+    one_of("unit", unit, get_args(Unit))
     rows = _rows(logits, k)
-    if rows.k is not None and not 0 <= rows.k <= len(rows.logits):
-        raise ValueError(f"k is {rows.k}: a number from 0 to {len(rows.logits)}, the positions, is needed")
+    if rows.k is not None:
+        whole("k", rows.k, 0, len(rows.logits))
     drawn_rows = _drawn(rows, logits, positions)
     if names is not None:
         if len(names) != len(drawn_rows):
