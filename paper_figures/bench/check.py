@@ -13,6 +13,8 @@ from paper_figures.bench.agreement import agreement
 from paper_figures.bench.kernels import reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES, Shapes
+from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.gpu.row_statistics import log_f_error, row_statistics
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
@@ -72,8 +74,6 @@ def self_check(
 
 def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...] = _SIZES, seed: int = 0) -> Check:
     """Compare `row_statistics`, by the backend that "auto" takes here, with float64 on random logits of many shapes."""
-    from rws_decode.gpu.row_statistics import log_f_error, row_statistics
-
     draw, worst, wrong = np.random.default_rng(seed), 0.0, []
     shapes = [(size, number) for size in sizes for number in _FACTORS if size > _FEW or number == 1]
     for size, number in shapes:
@@ -100,8 +100,6 @@ def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...
 
 def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed: int = 0) -> list[Check]:
     """Decode random prompts with a random model in the ways that must agree, and compare them."""
-    from rws_decode.gpu import CompactSavings, decode_compact
-
     precision = str(dtype).removeprefix("torch.")
     predictor, reward = make_models(shapes, device=device, dtype=dtype, seed=seed)
     prompts = random_prompts(shapes, 4, 16, seed)

@@ -17,14 +17,14 @@ from typing import Any
 import torch
 
 from paper_figures.bench.check import self_check
-from paper_figures.bench.floor import measure_ceilings
 from paper_figures.bench.kernels import kernel_table
+from paper_figures.bench.roofline import measure_ceilings
 from paper_figures.bench.shapes import SHAPES
 from paper_figures.bench.whole import NOTES, BenchSettings, measure
 from paper_figures.studies.work.timing import machine_name
 from rws_decode.common.files import write_json
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def device_run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from paper_figures.bench.clock import each_seconds
-from paper_figures.bench.floor import copy_bandwidth
+from paper_figures.bench.roofline import copy_bandwidth
+from rws_decode.gpu.row_statistics import Backend, row_statistics
 
 # Factors at once -> share of the copy bandwidth aimed at, for 256 x 126,464 logits on a GPU.
 GOALS = {1: 0.8, 16: 0.6}
@@ -84,8 +85,6 @@ def kernel_table(
     rows: int = 256,
     vocabulary: int = 126_464,
     factors: Sequence[int] = (1, 4, 16),
-    compiled: bool | None = None,
-    sweep: bool = False,
     repeats: int = 7,
     seed: int = 0,
     bandwidth: float | None = None,
@@ -95,9 +94,8 @@ def kernel_table(
 
     Keys: device, rows, vocabulary, repeats, seed, bandwidth (bytes per second, read plus written; measured here if not
     given), and `ways`, a `KernelRow` each: "ours, triton" and "ours, torch" (`row_statistics`); "published" and
-    "published, float64": softmax, gather and topk as LLaDA's loop has them, which serve one factor of 1 alone;
-    "compiled": the plain form under torch.compile. compiled: None measures it on CUDA alone. sweep: also each block
-    size of `CONFIGURATIONS`. ValueError for sizes or factors below 1.
+    "published, float64": softmax, gather and topk as LLaDA's loop has them, which serve one factor of 1 alone.
+    ValueError for sizes or factors below 1.
     """
     if min(rows, vocabulary, repeats, *factors) < 1 or vocabulary < 2:
         raise ValueError(f"rows is {rows}, vocabulary {vocabulary}, factors {list(factors)}: at least 1 (2 words)")
@@ -106,21 +104,18 @@ def kernel_table(
     for dtype in _DTYPES:
         inputs = _inputs(device, dtype, rows, vocabulary, seed)
         for number in factors:
-            scale = _factors(number, device)
+            # One of them is 1 where it is the only one; else they are from 1/2 to 8.
+            scale = torch.ones(1, device=device) if number == 1 else torch.logspace(-1, 3, number, 2.0, device=device)
             truth = reference(inputs[0], scale)
-            ways = _ways(device, number, device.type == "cuda" if compiled is None else compiled, sweep)
-            for name, way in ways.items():
+            for name, way in _ways(number).items():
                 goal = GOALS.get(number) if name == "ours, triton" else None
                 row = KernelRow(name, str(dtype).removeprefix("torch."), number, MEASURED, goal=goal)
                 table.append(_row(row, way, inputs, scale, truth, bandwidth, repeats))
-                tell(f"kernel: {name}, {row.dtype}, {number} factors: {_told(table[-1])}")
+                told = table[-1].status if table[-1].ms is None else f"{table[-1].ms:.4g} ms"
+                tell(f"kernel: {name}, {row.dtype}, {number} factors: {told}")
         del inputs
     settings = {"device": str(device), "rows": rows, "vocabulary": vocabulary, "repeats": repeats, "seed": seed}
     return settings | {"bandwidth": bandwidth, "ways": [asdict(row) for row in table]}
-
-
-def _told(row: KernelRow) -> str:
-    return row.status if row.ms is None else f"{row.ms:.4g} ms"
 
 
 def _inputs(device: torch.device, dtype: torch.dtype, rows: int, vocabulary: int, seed: int) -> list[Tensor]:
@@ -132,45 +127,20 @@ def _inputs(device: torch.device, dtype: torch.dtype, rows: int, vocabulary: int
     return [torch.empty(shape, dtype=dtype, device=device).normal_(0, 2.5, generator=draw) for _ in range(count)]
 
 
-def _factors(number: int, device: torch.device) -> Tensor:
-    """Return [G] factors, one of them 1 where it is the only one, from 1/2 to 8 else."""
-    if number == 1:
-        return torch.ones(1, device=device)
-    return torch.logspace(-1, 3, number, base=2.0, device=device)
-
-
 Way = Callable[[Tensor, Tensor], RowValues]
 
 
-def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dict[str, Way | str]:
-    """Return the ways by name, or why one cannot run."""
-    from rws_decode.gpu.row_statistics import row_statistics
-
-    def ours(backend: Any, logits: Tensor, scale: Tensor) -> RowValues:
-        statistics = row_statistics(logits, scale, backend=backend)
-        return RowValues(statistics.token, statistics.lead, statistics.log_f)
-
-    ways: dict[str, Way | str] = {"ours, triton": partial(ours, "triton"), "ours, torch": partial(ours, "torch")}
-    if device.type != "cuda":
-        ways["ours, triton"] = f"triton compiles for CUDA, not for {device.type}"
-    if sweep and device.type == "cuda":
-        ways |= _sweep()
+def _ways(number: int) -> dict[str, Way]:
+    """Return the ways that serve so many factors, by name."""
+    ways: dict[str, Way] = {"ours, triton": partial(_ours, "triton"), "ours, torch": partial(_ours, "torch")}
     if number == 1:
         ways |= {"published": partial(_published, None), "published, float64": partial(_published, torch.float64)}
-    if compiled:
-        ways["compiled"] = _compiled()
     return ways
 
 
-def _sweep() -> dict[str, Way]:
-    from rws_decode.gpu.row_statistics import RowStatistics
-    from rws_decode.gpu.triton_rows import CONFIGURATIONS, triton_statistics
-
-    def at(block: int, warps: int, logits: Tensor, scale: Tensor) -> RowValues:
-        statistics = RowStatistics(*triton_statistics(logits, scale, slopes=False, block=block, warps=warps))
-        return RowValues(statistics.token, statistics.lead, statistics.log_f)
-
-    return {f"ours, triton, {block} / {warps}": partial(at, block, warps) for block, warps in CONFIGURATIONS}
+def _ours(backend: Backend, logits: Tensor, scale: Tensor) -> RowValues:
+    statistics = row_statistics(logits, scale, backend=backend)
+    return RowValues(statistics.token, statistics.lead, statistics.log_f)
 
 
 def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> RowValues:
@@ -182,50 +152,30 @@ def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> RowV
     return RowValues(token, None, (torch.log1p(-chance.double()) - chance.double().log())[:, None])
 
 
-def _plain(logits: Tensor, scale: Tensor) -> RowValues:
-    """Compute the definition in float32, as one would write it."""
-    wide = logits.float()
-    token = wide.argmax(dim=-1, keepdim=True)
-    gaps = (wide - wide.gather(1, token)).scatter(1, token, -torch.inf)
-    values = [torch.logsumexp(scale[number] * gaps, dim=-1) for number in range(len(scale))]
-    return RowValues(token[:, 0], -gaps.amax(dim=-1), torch.stack(values, dim=1))
-
-
-def _compiled() -> Way:
-    # Compiled anew for every dtype and number of factors: beyond a few, PyTorch would stop and run it as written.
-    torch.compiler.reset()
-    made: Way = torch.compile(_plain, dynamic=False)
-    return made
-
-
 def _row(
     row: KernelRow,
-    way: Way | str,
+    way: Way,
     inputs: Sequence[Tensor],
     scale: Tensor,
     truth: Truth,
     bandwidth: float,
     repeats: int,
 ) -> KernelRow:
-    if isinstance(way, str):
-        return KernelRow(row.way, row.dtype, row.factors, f"not run: {way}", goal=row.goal)
+    if row.way == "ours, triton" and inputs[0].device.type != "cuda":
+        return replace(row, status=f"not run: triton compiles for CUDA, not for {inputs[0].device.type}")
     try:
         with torch.inference_mode():
             answer = way(inputs[0], scale)
             times = each_seconds([partial(way, logits, scale) for logits in inputs], inputs[0].device, repeats=repeats)
     except Exception as error:  # A compiler's, or memory's: the other ways are measured all the same.
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        return KernelRow(row.way, row.dtype, row.factors, f"failed: {reason}", goal=row.goal)
+        return replace(row, status=f"failed: {reason}")
     seconds = median(times)
-    return KernelRow(
-        row.way,
-        row.dtype,
-        row.factors,
-        MEASURED,
+    return replace(
+        row,
         ms=1e3 * seconds,
         share=inputs[0].nbytes / seconds / bandwidth,
         error=float((answer.log_f.double() - truth.log_f).abs().max()),
         tokens=bool((answer.token == truth.token).all()),
         leads=None if answer.lead is None else bool((answer.lead == truth.lead.to(answer.lead.dtype)).all()),
-        goal=row.goal,
     )

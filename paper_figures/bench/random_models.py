@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -94,8 +95,6 @@ def random_prompts(shapes: Shapes, count: int, length: int, seed: int = 0) -> li
     >>> random_prompts(SHAPES["tiny"], 2, 3)
     ['w44 w47 w64', 'w67 w67 w9']
     """
-    import numpy as np
-
     if count < 1 or length < 1:
         raise ValueError(f"count is {count} and length {length}: at least 1 of each is needed")
     below = min(shapes.mask, shapes.end)

@@ -74,9 +74,9 @@ def _parameters(result: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _floor(result: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{'floor':>22}{'GFLOP':>12}{'MB':>10}{'ms':>9}  bound by (means per step)"
-    for row in result["floor"]:
+def _roofline(result: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{'least time':>22}{'GFLOP':>12}{'MB':>10}{'ms':>9}  bound by (means per step)"
+    for row in result["roofline"]:
         yield f"batch {row['batch']}, {row['method']}: {row['seconds']:.4g} s, {row['ms_per_step']:.4g} ms per step"
         for part in row["parts"]:
             numbers = f"{part['gigaflop']:>12,.4g}{part['megabytes']:>10,.4g}{part['ms']:>9.4g}"
@@ -88,11 +88,7 @@ def _ways(result: Mapping[str, Any]) -> Iterator[str]:
         f"{'way':32}{'batch':>6}{'runs':>5}{'seconds':>9}{'ms/step':>9}{'tokens/s':>10}{'GiB above':>10}"
         f"{'forwards':>9}{'calls':>7}{'saved':>7}  same tokens"
     )
-    group = None
     for row in result["ways"]:
-        if (row["batch"], row["group"]) != group:
-            group = row["batch"], row["group"]
-            yield f"-- batch {row['batch']}, {row['group']}"
         head = f"{row['way']:32}{row['batch']:>6}{row['runs']:>5}"
         if row["median_seconds"] is None:
             yield f"{head}  {row['status']}"
@@ -139,13 +135,6 @@ def _frequency(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: {row['seconds']:.3f} s{over}{more}, {row['reward_calls']} reward calls"
 
 
-def _savings(result: Mapping[str, Any]) -> Iterator[str]:
-    yield "savings: seconds without it over all's, and without any over it alone"
-    for row in result["savings"]:
-        numbers = ["-" if row[name] is None else f"{row[name]:.3f}" for name in ("off", "alone")]
-        yield f"{row['method']:10}{row['saving']:12}{numbers[0]:>8}{numbers[1]:>8}"
-
-
 def _notes(result: Mapping[str, Any]) -> Iterator[str]:
     yield from result["notes"]
 
@@ -154,11 +143,10 @@ _PARTS = {
     "ceilings": _ceilings,
     "kernels": _kernels,
     "parameters": _parameters,
-    "floor": _floor,
+    "roofline": _roofline,
     "ways": _ways,
     "ratios": _ratios,
     "overhead": _overhead,
     "frequency": _frequency,
-    "savings": _savings,
     "notes": _notes,
 }

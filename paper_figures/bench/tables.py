@@ -6,8 +6,6 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.bench.ways import SAVINGS
-
 _GIB = 2**30
 _MET = {"at most": operator.le, "at least": operator.ge, "below": operator.lt}
 _MEMORY_GOAL = "below 2"
@@ -19,12 +17,12 @@ _OVERHEADS = (("ours", "default", "rws"), ("every step", "default", "rws every 1
 Rows = Sequence[Mapping[str, Any]]
 
 
-def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any]]:
+def ratios(ways: Rows, least: Rows, *, goals: bool = True) -> list[dict[str, Any]]:
     """Return ratios by batch, each with its goal, if any, and whether it is met; nothing for what was not measured.
 
     goals: False where the goals are not set for this device or these models.
 
-    >>> ways = [{"batch": 1, "group": "ways", "way": name, "median_seconds": seconds, "memory_bytes": None}
+    >>> ways = [{"batch": 1, "way": name, "median_seconds": seconds, "memory_bytes": None}
     ...         for name, seconds in [("naive rws", 6.0), ("rws", 2.0)]]
     >>> ratios(ways, [])
     [{'name': 'naive rws over rws', 'batch': 1, 'value': 3.0, 'goal': 'at least 2', 'met': True}]
@@ -40,17 +38,17 @@ def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any
 
     for batch in dict.fromkeys(row["batch"] for row in ways):
         times = _seconds(ways, batch)
-        least = {row["method"]: row["seconds"] for row in floor if row["batch"] == batch}
+        at_best = {row["method"]: row["seconds"] for row in least if row["batch"] == batch}
         over = [("default", "at most 1.25"), ("rws", None), ("plain", None)]
         for name, goal in over:
-            against = least.get("rws" if name == "rws" else "default")
+            against = at_best.get("rws" if name == "rws" else "default")
             if name in times and against:
-                add(f"{name} over floor", batch, times[name] / against, goal)
+                add(f"{name} over the least time", batch, times[name] / against, goal)
         for slow, fast, goal in _SPEEDS:
             if slow in times and fast in times:
                 add(f"{slow} over {fast}", batch, times[slow] / times[fast], goal)
         for row in ways:
-            if row["batch"] == batch and row["group"] == "ways" and row["memory_bytes"] is not None:
+            if row["batch"] == batch and row["memory_bytes"] is not None:
                 ours = row["way"] in ("default", "rws") and batch == 1
                 name = f"{row['way']}: GiB above the weights"
                 add(name, batch, row["memory_bytes"] / _GIB, _MEMORY_GOAL if ours else None)
@@ -65,7 +63,7 @@ def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
     table = []
     for batch in dict.fromkeys(row["batch"] for row in ways):
         times = _seconds(ways, batch)
-        memory = {row["way"]: row["memory_bytes"] for row in ways if row["batch"] == batch and row["group"] == "ways"}
+        memory = {row["way"]: row["memory_bytes"] for row in ways if row["batch"] == batch}
         for of, default, rws in _OVERHEADS:
             if default not in times or rws not in times:
                 continue
@@ -83,7 +81,7 @@ def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
     None of these ways leaves a call out because it cannot matter or was made before.
     """
     times = _seconds(ways, batch)
-    calls = {row["way"]: row["reward_calls"] for row in ways if row["batch"] == batch and row["group"] == "ways"}
+    calls = {row["way"]: row["reward_calls"] for row in ways if row["batch"] == batch}
     asked = {name: int(name.removeprefix("rws every ")) for name in times if name.startswith("rws every ")}
     if not asked:
         return []
@@ -98,22 +96,6 @@ def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
     return table
 
 
-def savings_table(ways: Rows) -> list[dict[str, Any]]:
-    """Return by how much each saving shortens a decode: switched off among all, and switched on alone."""
-    times = {row["way"]: row["median_seconds"] for row in ways if row["group"] == "savings"}
-    table = []
-    for method, parts in SAVINGS.items():
-        every, nothing = times.get(method), times.get(f"{method} without any")
-        for part in parts:
-            off, alone = times.get(f"{method} without {part}"), times.get(f"{method} with {part} alone")
-            row: dict[str, Any] = {"method": method, "saving": part}
-            row["off"] = off / every if off and every else None
-            row["alone"] = nothing / alone if alone and nothing else None
-            if row["off"] is not None or row["alone"] is not None:
-                table.append(row)
-    return table
-
-
 def _seconds(ways: Rows, batch: int) -> dict[str, float]:
-    rows = [row for row in ways if row["batch"] == batch and row["group"] == "ways"]
+    rows = [row for row in ways if row["batch"] == batch]
     return {row["way"]: row["median_seconds"] for row in rows if row["median_seconds"] is not None}

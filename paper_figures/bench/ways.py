@@ -1,4 +1,4 @@
-"""The ways to decode that the bench compares: the loops in use, ours, and ours with savings switched off or on."""
+"""The ways to decode that the bench compares: the loops in use, and ours."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,13 +24,7 @@ from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import RWSEvery
 
 MEASURED = "measured"
-FAMILIES = ("plain", "default", "naive", "rws", "every", "savings")
-# The savings that can change what each decode does.
-SAVINGS = {
-    "default": ("graphs", "places", "block_only", "settled"),
-    "rws": ("graphs", "places", "certain", "reuse", "settled"),
-}
-_REPLAYED = {"default": ("predictor",), "rws": ("predictor", "reward")}
+FAMILIES = ("plain", "default", "naive", "rws", "every")
 
 
 @dataclass(frozen=True)
@@ -78,28 +73,19 @@ def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
     >>> [way.name for way in all_ways((2,))][:6]
     ['plain', 'default', 'naive rws', 'rws', 'rws every 1', 'rws every 2']
     """
-    both = _REPLAYED["rws"]
-    ways = [
+    both, asking = ("predictor", "reward"), replace(CompactSavings(), certain=False, reuse=False)
+    return [
         Way("plain", "plain", None, plain),
-        Way("default", "default", "plain", lambda job: ours(job, Confidence()), _REPLAYED["default"]),
+        Way("default", "default", "plain", lambda job: ours(job, Confidence()), ("predictor",)),
         Way("naive rws", "naive", None, naive),
         Way("rws", "rws", "naive rws", lambda job: ours(job, RWS(job.reward_scale)), both),
+        Way("rws every 1", "every", "naive rws", lambda job: ours(job, RWS(job.reward_scale), asking), both),
+        *(
+            Way(f"rws every {number}", "every", None, partial(_ours_every, number, asking), both)
+            for number in every
+            if number > 1
+        ),
     ]
-    asking = replace(CompactSavings(), certain=False, reuse=False)
-    ways.append(Way("rws every 1", "every", "naive rws", lambda job: ours(job, RWS(job.reward_scale), asking), both))
-    for number in (number for number in every if number > 1):
-        ways.append(
-            Way(
-                f"rws every {number}",
-                "every",
-                None,
-                lambda job, every=number: ours(job, RWSEvery(job.reward_scale, every), asking),
-                both,
-            )
-        )
-    for method, parts in SAVINGS.items():
-        ways += _with_savings(method, parts)
-    return ways
 
 
 def plain(job: Answering, *, count_ties: bool = False) -> PlainRun:
@@ -122,20 +108,8 @@ def ours(job: Answering, strategy: FactorStrategy, savings: CompactSavings | Non
     return decode_compact(job.predictor, list(job.prompts), strategy, Shape(**job.shape), reward=reward, savings=chosen)
 
 
-def _with_savings(method: str, parts: Sequence[str]) -> list[Way]:
-    compared = "naive rws" if method == "rws" else "plain"
-
-    def way(name: str, savings: CompactSavings) -> Way:
-        def run(job: Answering) -> Any:
-            return ours(job, RWS(job.reward_scale) if method == "rws" else Confidence(), savings)
-
-        return Way(f"{method} {name}", "savings", compared, run, _REPLAYED[method] if savings.graphs else ())
-
-    ways = [way("without any", CompactSavings.nothing())]
-    for part in parts:
-        ways.append(way(f"without {part}", replace(CompactSavings(), **{part: False})))
-        ways.append(way(f"with {part} alone", replace(CompactSavings.nothing(), **{part: True})))
-    return ways
+def _ours_every(every: int, savings: CompactSavings, job: Answering) -> Any:
+    return ours(job, RWSEvery(job.reward_scale, every), savings)
 
 
 def time_ways(

@@ -2,15 +2,16 @@
 
 `--out` and `--json` write one object, which the figures read:
 
-- `schema`: 1; `complete`: whether the run came to its end (a file is written after each part that is done);
+- `schema`: 2; `complete`: whether the run came to its end (a file is written after each part that is done);
 - `provenance` (`device_run.provenance`): command, commit, changed, version, date, device, machine, driver, cuda, ...;
 - `settings`: shape, device, dtype, prompt (its tokens), length, steps, block, batches, repeats, reward_scale, every,
   ways, seed, memory, budget; `notes`: what a reader must know;
 - `parameters`: predictor and reward, numbers of weights, and predictor_bytes and reward_bytes;
-- `checks` (`check.Check`: name, passed, detail); `ceilings` (`floor.Ceilings`: bandwidth, rate, dtype); `kernels`
+- `checks` (`check.Check`: name, passed, detail); `ceilings` (`roofline.Ceilings`: bandwidth, rate, dtype); `kernels`
   (`kernels.kernel_table`), null if not asked for;
-- `floor`: by batch and method (default, rws): seconds, ms_per_step, and `parts` (`floor.floor_table`);
-- `ways`: by batch, group and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
+- `roofline`, the least time: by batch and method (default, rws): seconds, ms_per_step, and `parts`
+  (`roofline.roofline_table`);
+- `ways`: by batch and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
   ms_per_step, tokens_per_second (answer tokens alone), peak_bytes (what PyTorch had allocated at the peak, and what
   recorded forwards compute in) and memory_bytes (the peak above all weights), both null on a CPU, forwards,
   reward_calls, reward_calls_saved, repeatable (whether all runs gave the same tokens, null for one run), compared (the
@@ -20,9 +21,7 @@
   use): default_seconds, rws_seconds, increase in %, added_bytes (the reward's weights and what is further held at the
   peak, null on a CPU);
 - `frequency` (Table 12), at the first batch: every (null for the default), seconds, over_every_step (a ratio), increase
-  in % over the default, reward_calls;
-- `savings`: method, saving, off (seconds without it over those with all), alone (seconds without any over those with it
-  alone).
+  in % over the default, reward_calls.
 
 What was not measured is null or absent.
 """
@@ -39,10 +38,10 @@ import torch
 
 from paper_figures.bench.agreement import agreement
 from paper_figures.bench.clock import TimedCall
-from paper_figures.bench.floor import Ceilings, decode_floor, floor_seconds, floor_table
 from paper_figures.bench.random_models import make_models, parameter_count, random_prompts
+from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds, roofline_table
 from paper_figures.bench.shapes import shapes_named
-from paper_figures.bench.tables import frequency, overhead, ratios, savings_table
+from paper_figures.bench.tables import frequency, overhead, ratios
 from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, plain, time_ways
 from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
@@ -108,7 +107,7 @@ def measure(
 ) -> dict[str, Any]:
     """Make the models, decode in every way, and return the object's parts from `parameters` on, without the checks.
 
-    began: the `time.perf_counter()` from which the budget counts; save: given what is known after each group of ways.
+    began: the `time.perf_counter()` from which the budget counts; save: given what is known after each batch.
     """
     began = time.perf_counter() if began is None else began
     shapes, dtype = shapes_named(settings.shape), getattr(torch, settings.dtype)
@@ -123,10 +122,10 @@ def measure(
     prompts = random_prompts(shapes, max(settings.batches), settings.prompt, settings.seed)
     answer = predictor.decode_answer(predictor.encode_prompt(" ".join(["w0"] * settings.length)))
     text_tokens = len(reward.ids(prompts[0], answer or ""))
-    result: dict[str, Any] = {"parameters": counts | weights, "floor": [], "ways": []}
+    result: dict[str, Any] = {"parameters": counts | weights, "roofline": [], "ways": []}
     for rows in settings.batches:
         for method in ("default", "rws"):
-            steps = decode_floor(
+            steps = decode_parts(
                 shapes,
                 block_plan(settings.length, settings.steps, settings.block),
                 rows=rows,
@@ -135,42 +134,31 @@ def measure(
                 rewarded=method == "rws",
                 text_tokens=text_tokens,
             )
-            seconds = floor_seconds(steps, ceilings)
+            seconds = least_seconds(steps, ceilings)
             row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / settings.steps}
-            result["floor"].append(row | {"parts": floor_table(steps, ceilings)})
+            result["roofline"].append(row | {"parts": roofline_table(steps, ceilings)})
     references: dict[tuple[int, str], PlainRun] = {}
-    for rows, group, ways, repeats in _groups(settings):
+    asked = [way for way in all_ways(settings.every) if way.family in settings.ways]
+    for rows in settings.batches:
+        # The first batch has all ways, the larger ones the loops and ours alone, and fewer runs of them.
+        first = rows == settings.batches[0]
+        ways = asked if first else [way for way in asked if way.family != "every"]
+        repeats = settings.repeats if first else max(1, settings.repeats // 2)
         answer_shape = settings.length, settings.steps, settings.block
         job = Answering(predictor, reward, tuple(prompts[:rows]), *answer_shape, settings.reward_scale, settings.memory)
         timed = time_ways(job, ways, repeats, device, began=began, budget=settings.budget, tell=tell)
         for way in ways:
             runs, status = timed[way.name]
-            row = {"batch": rows, "group": group, "way": way.name, "status": status}
-            row |= _row(job, way, runs, sum(weights.values()), references)
-            result["ways"].append(row)
+            row = {"batch": rows, "way": way.name, "status": status}
+            result["ways"].append(row | _row(job, way, runs, sum(weights.values()), references))
         goals = device.type == "cuda" and settings.shape == _AIMED_AT
         result |= {
-            "ratios": ratios(result["ways"], result["floor"], goals=goals),
+            "ratios": ratios(result["ways"], result["roofline"], goals=goals),
             "overhead": overhead(result["ways"], weights["reward_bytes"]),
             "frequency": frequency(result["ways"], settings.batches[0]),
-            "savings": savings_table(result["ways"]),
         }
         save(result)
     return result
-
-
-def _groups(settings: BenchSettings) -> list[tuple[int, str, list[Way], int]]:
-    """Return batch, group, ways and repeats: the first batch has all ways, the larger ones the loops and ours alone."""
-    ways, first, fewer = all_ways(settings.every), settings.batches[0], max(1, settings.repeats // 2)
-    asked = [way for way in ways if way.family in settings.ways]
-    main = [way for way in asked if way.family not in ("every", "savings")]
-    groups = [(first, "ways", [way for way in asked if way.family != "savings"], settings.repeats)]
-    groups += [(rows, "ways", main, fewer) for rows in settings.batches[1:]]
-    if "savings" in settings.ways:
-        # The two that savings are compared with run again beside them.
-        base = [way for way in ways if way.name in ("default", "rws")]
-        groups.append((first, "savings", base + [way for way in asked if way.family == "savings"], fewer))
-    return [group for group in groups if group[2]]
 
 
 def _row(

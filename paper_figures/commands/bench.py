@@ -40,7 +40,7 @@ class DeviceOptions:
     batches: tuple[int, ...] = option((1, 4, 16), "prompts at once", metavar="B")
     ways: tuple[str, ...] | None = option(
         None,
-        "of plain, default, naive, rws, every, savings (default: all; only the first batch has the last two)",
+        "of plain, default, naive, rws, every (default: all; only the first batch has the last)",
         metavar="NAME",
     )
     every: tuple[int, ...] = option((2, 4, 8), "steps between reward calls", metavar="K")
@@ -51,8 +51,6 @@ class DeviceOptions:
     rows: int = option(256, "rows of logits in the table", least=1)
     vocabulary: int | None = option(None, "their length (default: that of the shape, or 126464)", least=2)
     factors: tuple[int, ...] = option((1, 4, 16), "factors at once", metavar="G", least=1)
-    sweep: bool = option(False, "measure each block size of the Triton kernel, too")
-    compile: bool | None = option(None, "measure torch.compile of the plain form, too (default: only on CUDA)")
     anyway: bool = option(False, "measure even where the self-check fails; the status is still 1")
     commit: str | None = option(None, "of the code, where it is not in a git checkout", metavar="HASH")
     out: Path | None = option(
@@ -150,7 +148,6 @@ def _run_device(options: BenchOptions) -> int:
         settings = _settings(options, device.shape, torch_device.type)
         vocabulary = device.vocabulary or shapes_named(device.shape).predictor.vocabulary
     table = {"rows": device.rows, "vocabulary": vocabulary, "factors": device.factors, "seed": device.seed}
-    table |= {"compiled": device.compile, "sweep": device.sweep}
     result = device_run(
         torch_device,
         settings=None if device.check else settings,

@@ -32,7 +32,7 @@ A100 = Limits("A100", 312e12, 1.555e12, "NVIDIA's datasheet: dense bfloat16 on t
 
 @dataclass(frozen=True)
 class Least:
-    """The least of one answer after a prompt of `prompt` tokens (`paper_figures.bench.floor` says what is counted).
+    """The least of one answer after a prompt of `prompt` tokens (`paper_figures.bench.roofline` says what is counted).
 
     default, rws: rows by part of a step, means over the steps; rws asks the reward at every step and reads all of its
     text anew. operations: of a decode, default's and rws's. default_seconds; rws_seconds: steps from one call of the
@@ -70,25 +70,25 @@ def least(prompt: int = ASSUMED_PROMPT, limits: Limits = A100) -> Least:
     >>> round(found.more_operations, 1), round(found.default_seconds, 3), round(found.increase(1), 1)
     (101.6, 1.946, 95.4)
     """
-    from paper_figures.bench.floor import Ceilings, decode_floor, floor_seconds, floor_table
+    from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds, roofline_table
     from paper_figures.bench.shapes import shapes_named
     from rws_decode.canvas.schedule import block_plan
 
     setting, ceilings = printed_in("setting"), Ceilings(limits.bandwidth, limits.rate, "bfloat16")
     plan = block_plan(setting["length"], setting["steps"], setting["block"])
     default, rws = (
-        decode_floor(shapes_named(SHAPE), plan, rows=1, prompt=prompt, itemsize=BYTES, rewarded=rewarded)
+        decode_parts(shapes_named(SHAPE), plan, rows=1, prompt=prompt, itemsize=BYTES, rewarded=rewarded)
         for rewarded in (False, True)
     )
     mixed = {every: [(default, rws)[step % every == 0][step] for step in range(len(plan))] for every in EVERY}
     operations = [sum(part.operations for parts in steps for part in parts) for steps in (default, rws)]
     return Least(
         prompt,
-        floor_table(default, ceilings),
-        floor_table(rws, ceilings),
+        roofline_table(default, ceilings),
+        roofline_table(rws, ceilings),
         (operations[0], operations[1]),
-        floor_seconds(default, ceilings),
-        {every: floor_seconds(steps, ceilings) for every, steps in mixed.items()},
+        least_seconds(default, ceilings),
+        {every: least_seconds(steps, ceilings) for every, steps in mixed.items()},
     )
 
 
@@ -98,7 +98,7 @@ def weights_mib() -> tuple[float, float]:
     >>> [round(one) for one in weights_mib()]
     [15289, 14315]
     """
-    from paper_figures.bench.floor import body_weights
+    from paper_figures.bench.roofline import body_weights
     from paper_figures.bench.shapes import shapes_named
 
     shapes, mib = shapes_named(SHAPE), []

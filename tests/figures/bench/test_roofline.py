@@ -7,17 +7,17 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from paper_figures.bench.clock import each_seconds, measured
-from paper_figures.bench.floor import (
+from paper_figures.bench.random_models import bare_network, make_models, parameter_count, random_prompts
+from paper_figures.bench.roofline import (
     Ceilings,
     copy_bandwidth,
-    decode_floor,
-    floor_seconds,
-    floor_table,
+    decode_parts,
     forward_parts,
+    least_seconds,
     matrix_rate,
     reward_parts,
+    roofline_table,
 )
-from paper_figures.bench.random_models import bare_network, make_models, parameter_count, random_prompts
 from paper_figures.bench.shapes import SHAPES, shapes_named
 from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
@@ -89,18 +89,18 @@ def test_operations_are_those_that_pytorch_counts(name: str, causal: bool) -> No
 
 def test_a_decode_needs_the_head_where_it_is_masked_and_no_more() -> None:
     plan = block_plan(8, 4, 4)
-    plain = decode_floor(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=False)
-    rws = decode_floor(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=True, text_tokens=14)
+    plain = decode_parts(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=False)
+    rws = decode_parts(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=True, text_tokens=14)
     head = 2 * TINY.predictor.hidden * TINY.predictor.vocabulary
     logits = [{part.name: part for part in step} for step in plain]
     assert [step["head"].operations / head for step in logits] == [2 * 4, 2 * 2, 2 * 4, 2 * 2]
     assert [{part.name: part for part in step}["head"].operations / head for step in rws] == [16, 12, 8, 4]
     assert logits[0]["logits"].nbytes == 2 * 8 * TINY.predictor.vocabulary * 4
     ceilings = Ceilings(1e9, 1e10, "float32")
-    table = floor_table(rws, ceilings)
+    table = roofline_table(rws, ceilings)
     assert [row["part"] for row in table[-3:]] == ["reward body", "reward attention", "reward head"]
-    assert sum(row["ms"] for row in table) == pytest.approx(1e3 * floor_seconds(rws, ceilings) / 4)
-    assert floor_seconds(plain, ceilings) < floor_seconds(rws, ceilings)
+    assert sum(row["ms"] for row in table) == pytest.approx(1e3 * least_seconds(rws, ceilings) / 4)
+    assert least_seconds(plain, ceilings) < least_seconds(rws, ceilings)
     assert {row["bound"] for row in table} == {"operations", "bytes"}
 
 

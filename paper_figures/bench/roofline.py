@@ -3,7 +3,7 @@
 Assumed: every weight is read once per forward, every logit written once and read once; queries, keys and values are
 read and the attention's outcome written once per layer. What else passes between the matrix products is not counted: it
 could stay in cache or registers. Parts do not overlap. Each takes the longer of its operations at the measured rate and
-its bytes at the measured bandwidth, and the floor is their sum. A multiply and an add are two operations.
+its bytes at the measured bandwidth, and the least time is their sum. A multiply and an add are two operations.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def reward_parts(shape: LlamaShape, rows: int, length: int, itemsize: int) -> li
     return [StepPart(f"reward {part.name}", part.operations, part.nbytes) for part in parts]
 
 
-def decode_floor(
+def decode_parts(
     shapes: Shapes,
     plan: Sequence[PlannedStep],
     *,
@@ -184,12 +184,12 @@ def decode_floor(
     return steps
 
 
-def floor_seconds(steps: Sequence[Sequence[StepPart]], ceilings: Ceilings) -> float:
+def least_seconds(steps: Sequence[Sequence[StepPart]], ceilings: Ceilings) -> float:
     """Return the least time of all steps together."""
     return sum(part.seconds(ceilings) for parts in steps for part in parts)
 
 
-def floor_table(steps: Sequence[Sequence[StepPart]], ceilings: Ceilings) -> list[dict[str, Any]]:
+def roofline_table(steps: Sequence[Sequence[StepPart]], ceilings: Ceilings) -> list[dict[str, Any]]:
     """Return a row per part, means over the steps: part, gigaflop, megabytes, ms, and what bounds most of its steps."""
     rows = []
     for parts in zip(*steps, strict=True):
