@@ -99,9 +99,18 @@ def _read_part(path: Path, *_state: int) -> ResultsPart:
             raise ValueError("names of units, and the columns of each row's, are needed")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: it does not say which units it holds") from error
+    if len(table) and not all(_texts(table[name]) for name in ("history", "judges")):
+        raise ValueError(f"{path}: history and judges of each row must be lists of texts")
     if part_name(units) != path.name or not set(table["unit"].to_pylist()) <= set(units):
         raise ValueError(f"{path}: its name is not that of the units in it")
     return ResultsPart(path, units, table)
+
+
+def _texts(column: pa.ChunkedArray) -> bool:
+    """Return whether each value is a list of texts. Where all are empty, Arrow does not know that they hold texts."""
+    if not pa.types.is_list(column.type) or column.null_count:
+        return False
+    return pa.types.is_string(column.type.value_type) or pa.types.is_null(column.type.value_type)
 
 
 def read_parts(folder: Path) -> tuple[list[ResultsPart], list[str]]:

@@ -66,7 +66,10 @@ class TemplatePrint:
 
 @dataclass(frozen=True)
 class EndOfTextPrint:
-    """Which tokens are special, and how text is cut: `cuts` are the texts of two words with each of them between."""
+    """Which tokens are special, and how text is cut.
+
+    cuts: the texts of two words with nothing, each of the ends, and padding between them.
+    """
 
     mask: int
     pad: int | None
@@ -153,6 +156,8 @@ class Digest:
                 raise ValueError("a decode does not fit the prompts, the length or the steps")
         if len(self.prompt_ids) != len(self.prompts):
             raise ValueError("prompt_ids and prompts are not as many")
+        if len(self.end_of_text.cuts) != 2 + len(self.end_of_text.ends):
+            raise ValueError("cuts are one for no special token, for each of the ends and for the padding")
         if any(each.prompt not in rows for each in self.logits):
             raise ValueError("logits are of a prompt that is not there")
         for each in self.logits:

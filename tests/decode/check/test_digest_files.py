@@ -438,6 +438,7 @@ def test_what_a_file_holds_cannot_steer_a_terminal(mini: Digest) -> None:
         (lambda raw: raw["decodes"][0].update(prompt=-1), "a decode does not fit"),
         (lambda raw: raw["logits"][0].update(error=float("nan")), "error is 'nan': float is needed"),
         (lambda raw: raw["logits"][0]["ids"].pop(), "logits and their ids are not as many"),
+        (lambda raw: raw["end_of_text"]["cuts"].pop(), "cuts are one for no special token, for each of the ends"),
         (lambda raw: raw["words"].update(a="\ud800"), "surrogates not allowed"),
         (lambda raw: raw["rewards"][0].update(reward=10**400), "too large"),
         (lambda raw: raw.update(prompts=[[1.5]]), "prompts is '1.5': int is needed"),

@@ -50,6 +50,20 @@ def test_a_part_without_a_column_of_its_units_is_named_and_left_out(tmp_path: Pa
         assert read_results(tmp_path).answers["text"].tolist() == ["so"]
 
 
+@pytest.mark.parametrize("values", [[None, []], [["a"], None], [[1], [2]], ["a", "b"]])
+@pytest.mark.parametrize("column", ["history", "judges"])
+def test_a_part_whose_lists_of_texts_are_none_is_named_and_left_out(
+    tmp_path: Path, column: str, values: list[Any]
+) -> None:
+    whole, cut = [unit({"name": "temperature", "scale": c}) for c in (2.0, 3.0)]
+    stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}, {"text": "never"}]))
+    path = tmp_path / "study" / "units-abc" / part_name(["study1"])
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(table.set_column(table.schema.get_field_index(column), column, [values]), path)
+    with pytest.warns(ResultsWarning, match=rf"{path.name}: history and judges of each row must be lists of texts$"):
+        assert read_results(tmp_path).answers["text"].tolist() == ["so"]
+
+
 @pytest.mark.parametrize("label", ["reward_scale", "number", "at"])
 def test_every_name_that_studies_have_for_the_scale_of_an_arm_is_read(tmp_path: Path, label: str) -> None:
     constants = [unit({"name": "temperature", "scale": c}, method="constant", **{label: 8.0}) for c in (2.5, 3.5)]
