@@ -41,10 +41,8 @@ PLAN: dict[str, str] = {
     "mt-bench": f"--prompts 6 --validation 4 {_SMALL}",
     "humaneval": f"--prompts 16 --validation 6 {_SMALL}",
     "diversity": f"--prompts 10 --validation 4 {_SMALL}",
-    "examples": f"--prompts 4 --validation 4 {_SMALL}",
     "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws constant",
     "scale-path": "--prompts 2",
-    "locality": "--prompts 8 --localities 1 0.5 0",
     "frequency": f"--prompts 6 --timing-prompts 2 --repetitions 2 {_TIMED_SMALL}",
     "overhead": f"--prompts 2 --repetitions 2 {_TIMED_SMALL}",
     "claims": "",  # no study: the checks of `rws_theory.claims`

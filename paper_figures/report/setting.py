@@ -9,7 +9,7 @@ Record = Mapping[str, Any]
 
 # What the shipped worlds are.
 _WORLDS = {"english": "an n-gram model of public-domain English"}
-_STUDY = "reward_controls"  # of the evidence study, on many prompts
+_STUDY = "evidence"  # of the evidence study, on many prompts
 
 
 def setting(records: Mapping[str, Record]) -> str:

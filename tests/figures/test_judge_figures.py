@@ -1,4 +1,4 @@
-"""Tables 2, 7, 9, 10, the judge's prompt, the dialogues: what is drawn and said is what was printed or measured."""
+"""Tables 2, 7, 9, 10, the judge's prompt: what is drawn and said is what was printed or measured."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from scipy import stats
 from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.style import styled
-from paper_figures.figures import dialogues
-from paper_figures.figures.parts import dialogues_picture
-from paper_figures.figures.parts.dialogues_text import counted, dialogue_text
 from paper_figures.judging import judge_messages
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.llm_judge import printed_intervals
@@ -42,7 +39,6 @@ MODULES = (
     table2_llm_judge,
     table10_llm_judge_orders,
     judge_prompt,
-    dialogues,
     table9_reward_models,
     table7_reward_statistics,
 )
@@ -307,92 +303,6 @@ def test_what_the_prompt_does_not_show_follows_from_the_template() -> None:
 
 
 # Dialogues
-
-
-def example(default: str, rws: str, steps: list[int]) -> Row:
-    def answer(method: str, guide: str | None, text: str) -> Row:
-        tokens = [{"text": f" {word}", "step": step} for word, step in zip(text.split(), steps, strict=False)]
-        return {
-            **{"method": method, "guide": guide, "reward_scale": guide and 8.0, "text": text, "same": text == default},
-            **{"coherent": None, "god_steps": 1.0, "scores": {"grm": 0.5}, "tokens": tokens},
-        }
-
-    answers = [answer("default", None, default), answer("rws", "grm", rws), answer("constant", "grm", rws)]
-    return {"name": f"{default[:5]} or {rws[:5]}", "turns": [{"prompt": "what ? $5 or $6", "answers": answers}]}
-
-
-def write_examples(runs: Path, *shown: Row) -> Path:
-    content = {
-        "names": [dialogue["name"] for dialogue in shown],
-        "rule": "first",
-        "text": "the first",
-        "seed": 0,
-        "test": 9,
-    }
-    content |= {"different": 1, "identical": [], "dialogues": list(shown)}
-    rows = [
-        row(method, measure, mean, None if method == "rws" else 0.25)
-        for measure, mean in (("identical", 0.25), ("identical_first", 0.5), ("net", 0.1), ("others_net", 0.0))
-        for method in ("rws", "constant", "default")
-    ]
-    write_run(runs, "examples", {"identical": rows})
-    write_json(runs / "examples" / "examples.json", content)
-    return runs
-
-
-def test_the_drawn_dialogue_is_the_first_that_differs_and_its_cells_are_its_tokens(tmp_path: Path) -> None:
-    same, differs = example("a cat", "a cat", [0, 1]), example("a cat", "two $5 dogs", [0, 31, 7])
-    data = dialogues.compute(write_examples(tmp_path, same, differs, example("b", "c", [0])))
-    assert data.drawn is not None and data.drawn["name"] == differs["name"]
-    picture = dialogues.draw(data)
-    rows = [axes for axes in picture.axes if axes.patches]
-    assert [[text.get_text() for text in axes.texts if text.get_text()] for axes in rows[:3]] == [
-        ["a", "cat"],
-        ["two", "$5", "dogs"],
-        ["two", "$5", "dogs"],
-    ]
-    light = [np.mean(patch.get_facecolor()[:3]) for patch in rows[1].patches]
-    assert light[0] > light[2] > light[1]  # committed at steps 0, 7 and 31 of 32: the later the darker
-    assert dialogues.compute(write_examples(tmp_path / "x", same)).drawn == same
-
-
-def test_long_answers_are_cut_and_said_to_be(tmp_path: Path) -> None:
-    long = example("a cat", " ".join(["elephants"] * 300), [*range(32)] * 10)
-    data = dialogues.compute(write_examples(tmp_path, long))
-    exhibit = dialogues.exhibit(tmp_path)
-    assert dialogues_picture.left_out(data) and "left out" in exhibit.pictures[0].caption
-    texts = [text.get_text() for axes in exhibit.pictures[0].figure.axes for text in axes.texts]
-    cut = [int(text.partition("(")[2].split()[0]) for text in texts if "more tokens" in text]
-    drawn = max(sum(text.get_text() == "elephants" for text in axes.texts) for axes in exhibit.pictures[0].figure.axes)
-    assert cut == [300 - drawn] * 2 and exhibit.pictures[0].figure.get_figheight() < 8
-
-
-def test_what_dialogues_show_is_counted(tmp_path: Path) -> None:
-    shown = example("a cat", "a cat", [0, 1]), example("a", "b b b", [0, 1, 2])
-    exhibit = dialogues.exhibit(write_examples(tmp_path, *shown))
-    rows = cells(exhibit, "dialogues_counts")
-    printed = {(entry["turn"], entry["method"]): entry for entry in printed_in("dialogues")["rows"]}
-    assert rows["turn 1"]["paper: RWS, words"] == printed[1, "rws"]["words"]
-    assert rows["turn 1"]["here: RWS, words"] == 5 and rows["turn 1"]["here: RWS, repeating the word before"] == 2
-    identical = next(table for table in exhibit.tables if table.name == "dialogues_identical")
-    assert [entry["same in all turns, %"] for entry in identical.rows] == [25.0, 25.0]
-    text = "\n".join(exhibit.conclusions)
-    assert "2 of 5 for RWS" in text and "of 9 test dialogues: GRM 25 [15, 35] %" in text
-    assert "Of 2 answers of RWS shown, 1 have the words of the default's; 0 of these" in text
-    assert "with the default's words, points: lower for the one reward model" in text
-
-
-def test_dialogues_stand_side_by_side_whole(tmp_path: Path) -> None:
-    text = dialogue_text(example("one " * 40, "two " * 60, [0]))
-    assert max(map(len, text.splitlines())) <= 107
-    left, right = (" ".join(line.partition(" | ")[part] for line in text.splitlines()) for part in (0, 2))
-    assert left.count("one ") + left.count("one\n") >= 39 and right.count("two") == 60
-    assert "RWS, GRM (s_R 8); constant, GRM (s_R 8)" in " ".join(right.split())
-
-
-@pytest.mark.parametrize(("text", "counts"), [("", (0, 0)), ("no no, NO. 3 3", (3, 2)), ("it's it's", (2, 1))])
-def test_words_and_repetitions(text: str, counts: tuple[int, int]) -> None:
-    assert counted(text) == counts
 
 
 # Tables 7 and 9

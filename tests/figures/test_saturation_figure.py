@@ -1,0 +1,155 @@
+"""What rounding does: every number drawn is the results', and sentences turn when the numbers do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_illustrations import whole
+
+from paper_figures.exhibits.exhibit import MissingRun
+from paper_figures.exhibits.style import styled
+from paper_figures.figures import saturation
+from paper_figures.figures.parts import saturation_rounding
+from rws_decode.common.files import write_json
+from rws_theory import footrule_mean
+from rws_theory.printed import printed_in
+
+SCALES = (1.0, 16.0, 32.0)
+SHAPE = {"model": "tiny", "length": 64, "steps": 32, "block": 32}
+
+
+def _precision() -> dict[str, Any]:
+    """Return made-up results in which bfloat16 alone lowers GOD, at 16 and 32, by 2 and 4 steps of 5."""
+    rows = []
+    for strategy in ("temperature", "rws", "constant", "shuffled"):
+        for index, scale in enumerate(SCALES):
+            for ranking in ("exact", "float32", "bfloat16"):
+                due = -2.0 * index if ranking == "bfloat16" else 0.0
+                width = 0.5 if due else 0.0
+                row: dict[str, Any] = {"strategy": strategy, "scale": scale, "ranking": ranking, "n": 12}
+                row |= {"god_steps": 5.0 + due, "god_tokens": 10.0 + 2 * due}
+                row |= {"god_steps_due": due, "god_steps_due_low": due - width, "god_steps_due_high": due + width}
+                row |= {"god_steps_due_p": 0.01, "god_steps_due_p_holm": 0.03 if due == -4.0 else 0.2}
+                row |= {"saturated": 0.1 * index, "inexact": 0.2 * index, "tied": 0.0, "near_tied": 0.0}
+                rows.append(row | {"same_tokens": 1.0})
+    return {"settings": SHAPE | {"prompts": 12, "reward": "guide"}, "seconds": 3.5, "summary": rows}
+
+
+def _write(folder: Path, **changed: dict[str, Any]) -> Path:
+    write_json(folder / "precision" / "results.json", changed.get("precision", _precision()))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.mark.parametrize("made_by", ["runs", "figure_runs"])
+def test_the_exhibit_is_whole(made_by: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with styled():
+        whole(saturation.exhibit(request.getfixturevalue(made_by)), tmp_path if made_by == "figure_runs" else None)
+
+
+def test_missing_results_are_named_with_the_command(tmp_path: Path) -> None:
+    with pytest.raises(MissingRun, match="python -m paper_figures experiment precision"):
+        saturation.compute(tmp_path)
+
+
+def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
+    data = saturation.compute(runs)
+    assert data.random == pytest.approx(footrule_mean(64, 32, per_step=2, reading="steps"))
+    with styled():
+        picture = saturation.draw(data)
+    axes = picture.axes
+    for column, name in enumerate(("temperature", "rws", "constant")):
+        god, due, equal, other = axes[4 * column : 4 * column + 4]
+        for ranking, look in saturation_rounding.RANKINGS.items():
+            rows = data.of(name, ranking)
+            (line,) = (line for line in god.lines if line.get_label() == look.label)
+            assert line.get_ydata().tolist() == [row["god_steps"] for row in rows]
+            for panel, field in ((equal, "saturated"), (other, "inexact")):
+                (line,) = (line for line in panel.lines if line.get_color() == look.color)
+                assert line.get_ydata() == pytest.approx([100 * row[field] for row in rows])
+        bars = {container.lines[0].get_color(): container for container in due.containers}
+        line, _, (ends,) = bars[saturation_rounding.RANKINGS["bfloat16"].color].lines
+        assert line.get_ydata() == pytest.approx([0.0, -40.0, -80.0])  # of an exact GOD of 5 steps
+        segments = np.array([segment[:, 1] for segment in ends.get_segments()])
+        assert segments == pytest.approx(np.array([[0, 0], [-50, -30], [-90, -70]]))
+    table = printed_in("table8_temperature")["rows"]
+    assert axes[-1].lines[0].get_xydata().tolist() == [[row["scale"], row["god"]] for row in table]
+    assert axes[-1].lines[0].get_markerfacecolor() == "white"
+
+
+def test_saturation_says_what_the_intervals_say(runs: Path) -> None:
+    lines = saturation_rounding.conclusions(saturation.compute(runs))
+    assert len(lines) == 1 + 3 * 2 + 1  # twelve prompts are enough for three corrected tests
+    # At 16 the interval excludes zero, and p says no.
+    start = "Temperature, ranked by softmax in bfloat16: an effect of rounding on GOD is shown at 1 of 3 scales;"
+    assert lines[0].startswith(start)
+    assert "largest at 32, -80 % [-90, -70] of the exact GOD" in lines[0]
+    temperature = lines[1]
+    assert "lowers GOD at 2 of 3 scales, by intervals that exclude zero (16, 32)" in temperature
+    assert "most at 32: -4.00 [-4.50, -3.50] steps, -80 % of the exact GOD" in temperature
+    assert "20 % of the confidences are exactly 1 and 40 % of the steps" in temperature
+    assert temperature.endswith("Corrected p is at most 0.05 at 32.")
+    single = next(line for line in lines if line.startswith("Temperature, ranked by softmax in float32"))
+    assert single.endswith("no effect of rounding on GOD is shown.")
+    table = {row["scale"]: row["god"] for row in printed_in("table8_temperature")["rows"]}
+    assert f"largest at scale 16 ({table[16.0]}) and {table[32.0]} at 32" in lines[-1]
+    assert "exact (log-odds, float64) 5.00 to 5.00; softmax in float32 5.00 to 5.00" in lines[-1]
+    assert "rounding lowers GOD here (softmax in bfloat16;" in lines[-1]
+
+
+def test_saturation_turns_with_the_signs(tmp_path: Path) -> None:
+    results = _precision()
+    for row in results["summary"]:
+        due = -row["god_steps_due"]
+        row |= {"god_steps": 5.0 + due, "god_steps_due": due}
+        row |= {"god_steps_due_low": -row["god_steps_due_high"], "god_steps_due_high": -row["god_steps_due_low"]}
+    lines = saturation_rounding.conclusions(saturation.compute(_write(tmp_path, precision=results)))
+    assert "+80 % [+70, +90]" in lines[0] and "raises GOD at 2 of 3 scales" in lines[1]
+    assert lines[-1].endswith("No lowering by rounding is shown here at 32, so the printed fall is not explained.")
+
+
+def test_saturation_with_few_prompts_one_strategy_and_no_deviation_says_so(tmp_path: Path) -> None:
+    results = _precision()
+    results["summary"] = [
+        row | {"n": 4, "god_steps": 0.0 if row["ranking"] == "exact" else row["god_steps"]}
+        for row in results["summary"]
+        if row["strategy"] == "temperature" and row["scale"] != 16.0
+    ]
+    results["settings"] = results["settings"] | {"length": 64, "steps": 24}  # blocks of unequal steps
+    del results["settings"]["reward"]
+    folder = _write(tmp_path, precision=results)
+    data = saturation.compute(folder)
+    assert data.random is None
+    with styled():
+        exhibit = saturation.exhibit(folder)
+    assert "With 4 prompts no p of this test, corrected for 2 scales, can be below 0.25" in " ".join(
+        exhibit.conclusions
+    )
+    assert "% of the exact GOD" not in exhibit.conclusions[0]
+    # Without the scale of the printed maximum there is no comparison.
+    assert exhibit.conclusions[-1].endswith("(-19 %).")
+    assert "random order" not in exhibit.pictures[0].caption and "Reward model" not in exhibit.pictures[0].caption
+
+
+def test_saturation_sets_the_printed_numbers_beside_ours(runs: Path) -> None:
+    measured, side = saturation.tables(saturation.compute(runs))
+    rows = {float(row["scale"]): row for row in side.rows}
+    for printed in printed_in("table8_temperature")["rows"]:
+        row = rows[printed["scale"]]
+        assert row["paper: GOD, reading not said"] == printed["god"]
+        ours = row["here: GOD in steps, softmax in bfloat16"]
+        assert ours == {1.0: 5.0, 16.0: 3.0, 32.0: 1.0}.get(printed["scale"])
+    (line,) = (
+        row
+        for row in measured.shown
+        if (row["strategy"], row["scale"], row["ranking"]) == ("Temperature", "32", "bfloat16")
+    )
+    assert line["due to rounding, steps"] == "-4.00 [-4.50, -3.50] * p 0.03"
+    assert (line["share due"], line["equal to 1"], line["other set"]) == ("-80 %", "20.0 %", "40.0 %")
