@@ -18,7 +18,7 @@ from rws_decode.checkpoints.files import Checkpoint, fetch, locate
 from rws_decode.checkpoints.weights import Stored, refuse_nonfinite
 from rws_decode.common.files import write_json
 from rws_decode.predictors.described import described, renamed
-from rws_decode.predictors.native import MARKER, family_of, native_config
+from rws_decode.predictors.converted import MARKER, family_of, native_config
 
 __all__ = ["convert"]
 

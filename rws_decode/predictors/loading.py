@@ -35,7 +35,7 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.predictors.described import described, line_of, load_tokenizer
 from rws_decode.predictors.families import Family, class_of
 from rws_decode.predictors.huggingface import HFMaskPredictor
-from rws_decode.predictors.native import FAMILIES, family_of
+from rws_decode.predictors.converted import FAMILIES, family_of
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_theory.extras import required
 

@@ -7,11 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from rws_decode.checkpoints.config import flag, whole
-from rws_decode.predictors.a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3
-from rws_decode.predictors.dream import DREAM
 from rws_decode.predictors.families import DECODERS, Family, Layout, SpecialIds, decoder_config
-from rws_decode.predictors.llada import LLADA
-from rws_decode.predictors.llada_moe import LLADA_MOE, is_llada_moe
+from rws_decode.predictors.published import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
 
 MARKER = "masked_diffusion"
 FAMILIES = {family.name: family for family in (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA)}
