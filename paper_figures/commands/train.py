@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     loading("train")
     if options.package is not None:
         from paper_figures.training.english import build_english
-        from paper_figures.training.forward_speed import forward_milliseconds
+        from paper_figures.training.evaluate import forward_milliseconds
         from rws_decode.checkpoints.files import models_directory
         from rws_decode.predictors import WorldPredictor, load_predictor
 

@@ -15,11 +15,10 @@ and, for an endpoint elsewhere, the environment variable OPENAI_API_KEY. Reading
 from __future__ import annotations
 
 from paper_figures.judging.asking import compare
-from paper_figures.judging.cache import CacheWarning
 from paper_figures.judging.inquiries import Pair, RequestCount, count_requests
 from paper_figures.judging.judge import LLMJudge
 from paper_figures.judging.prompts import PROMPTS, JudgePrompt, judge_messages
-from paper_figures.judging.verdicts import PairVerdict, Verdict
+from paper_figures.judging.verdicts import CacheWarning, PairVerdict, Verdict
 
 __all__ = [
     "PROMPTS",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from paper_figures.judging.cache import ReplyCache, cache_in
 from paper_figures.judging.endpoint import Endpoint, endpoint_of
 from paper_figures.judging.inquiries import Inquiry, Pair, inquiries_of
 from paper_figures.judging.judge import LLMJudge
-from paper_figures.judging.verdicts import PairVerdict, same_text, verdict_of
+from paper_figures.judging.verdicts import PairVerdict, ReplyCache, cache_in, same_text, verdict_of
 from rws_theory.commands.progress import progress as shown_progress
 
 __all__ = ["compare"]

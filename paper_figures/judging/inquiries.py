@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from paper_figures.judging.cache import ReplyCache, cache_in
 from paper_figures.judging.judge import LLMJudge
 from paper_figures.judging.prompts import Question
-from paper_figures.judging.verdicts import Reply, parse_choice
+from paper_figures.judging.verdicts import Reply, ReplyCache, cache_in, parse_choice
 
 Pair = tuple[Question, str, str]
 

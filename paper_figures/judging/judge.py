@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from paper_figures.judging.cache import request_key
 from paper_figures.judging.prompts import PROMPTS, Question, judge_messages
+from paper_figures.judging.verdicts import request_key
 from rws_theory.checks import finite, one_of, whole
 
 __all__ = ["KEY_VARIABLE", "LLMJudge"]

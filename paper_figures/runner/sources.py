@@ -9,7 +9,7 @@ from typing import Any
 
 from paper_figures.runner.digests import DECODER, code_digest
 from rws_decode.checkpoints.files import locate, models_directory, split_revision
-from rws_decode.rewards.names import OF_WORLDS as WORLD_REWARDS
+from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import PublishedReward, known_reward
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")

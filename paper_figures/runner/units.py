@@ -164,7 +164,7 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     from paper_figures.runner.sources import sources
     from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
     from rws_decode.checkpoints.files import shipped
-    from rws_decode.rewards.names import SHIPPED as REWARDS
+    from rws_decode.rewards.registry import SHIPPED as REWARDS
 
     shipped_names = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
     models: dict[Model, Any] = {}

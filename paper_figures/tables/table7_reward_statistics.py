@@ -89,7 +89,7 @@ def compute(runs: Path) -> Statistics:
 
 def _shipped() -> dict[str, dict[str, Any]]:
     from rws_decode.checkpoints.files import models_directory
-    from rws_decode.rewards.names import SHIPPED
+    from rws_decode.rewards.registry import SHIPPED
 
     statistics: dict[str, dict[str, Any]] = {}
     for name, folder in SHIPPED.items():

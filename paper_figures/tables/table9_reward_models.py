@@ -76,7 +76,7 @@ def compute() -> RewardModels:
 def _shipped() -> dict[str, dict[str, Any]]:
     from rws_decode.checkpoints.files import locate
     from rws_decode.checkpoints.weights import read_headers
-    from rws_decode.rewards.names import SHIPPED
+    from rws_decode.rewards.registry import SHIPPED
 
     rows: dict[str, dict[str, Any]] = {}
     for name in SHIPPED:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.common.files import parse_json
 from rws_decode.common.threads import MOST_THREADS
-from rws_decode.rewards.names import SHIPPED, check_reward_name
+from rws_decode.rewards.registry import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import masks_in, without_gaps
 from rws_theory.commands.options import group, option

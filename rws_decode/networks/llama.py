@@ -1,4 +1,4 @@
-"""The forward of a Llama, Mistral, Qwen2 or Qwen3 in fewer, larger operations: the same network, for a GPU."""
+"""The forward of a Llama, Mistral, Qwen2 or Qwen3 in fewer, larger operations, replayed where asked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from rws_decode.networks.graphs import Replays
 
 _KINDS = ("llama", "mistral", "qwen2", "qwen3")
 
@@ -154,3 +156,43 @@ def _added(x: Tensor, mixed: Tensor, layer: nn.Linear) -> Tensor:
     # In place: cuBLAS would have the sum's first part copied to where the sum goes.
     x.addmm_(mixed, layer.weight.T)
     return x if layer.bias is None else x.add_(layer.bias)
+
+
+class Body:
+    """Final hidden states of a transformers model, by `LeanLlama` and `Replays`, made when first needed.
+
+    model: a decoder without its head; causal: whether a position sees only those before it. A model whose weights were
+    moved is laid out, and recorded, again.
+    """
+
+    def __init__(self, model: Any, *, causal: bool) -> None:
+        self.model = model
+        self.causal = causal
+        self.replays = Replays()
+        self._lean: LeanLlama | None = None
+        self._made_from: object = None
+
+    @property
+    def supported(self) -> bool:
+        """Return whether the model is one that `LeanLlama` computes."""
+        return LeanLlama.supported(self.model)
+
+    def __call__(
+        self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None, *, replay: bool = True
+    ) -> Tensor:
+        """Return hidden states [B, L, d], as `LeanLlama` does; with `replay` they are lost with the next call."""
+        lean = self._current()
+        if not replay:
+            return lean(ids, seen, positions)
+        return self.replays("the forward", lean, ids, seen, positions)
+
+    def _current(self) -> LeanLlama:
+        if self._lean is None or self._made_from != self._weights():
+            self._lean, self.replays = LeanLlama(self.model, causal=self.causal), Replays()
+            self._made_from = self._weights()
+        return self._lean
+
+    def _weights(self) -> tuple[Any, ...]:
+        # What moves a model moves its first layer; addresses alone could be used again on another device.
+        first = self.model.layers[0].self_attn.q_proj.weight
+        return first.device, first.dtype, first.data_ptr()

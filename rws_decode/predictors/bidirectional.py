@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.body import Body
+from rws_decode.networks.llama import Body
 from rws_decode.predictors.huggingface import HFMaskPredictor
 
 ATTENTION = "bidirectional_sdpa"

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.size import parameters_of
-from rws_decode.networks.stand_in import StandIn
+from rws_decode.networks.stand_in import StandIn, parameters_of
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.face import predictor_html
 from rws_decode.predictors.modernbert import ModernBertAt

@@ -30,12 +30,12 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
-from rws_decode.networks.own import OWN_TYPE, own
+from rws_decode.networks.standalone import MODERNBERT, standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
+from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.described import described, line_of, load_tokenizer
 from rws_decode.predictors.families import Family, class_of
 from rws_decode.predictors.huggingface import HFMaskPredictor
-from rws_decode.predictors.converted import FAMILIES, family_of
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_theory.extras import required
 
@@ -154,12 +154,12 @@ def _load_masked(
     progress: bool,
 ) -> HFMaskPredictor:
     name, kind = checkpoint.name, raw.get("model_type")
-    if kind != OWN_TYPE:
+    if kind != MODERNBERT:
         _refuse_unknown(name, kind)
     stored = read_headers("model", checkpoint)
     refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, device, options)
-    ours = own(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
+    ours = standalone(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
     originals = partial(_by_transformers, checkpoint, device, progress, options)
     if ours is None:
         model, tokenizer = originals()

@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.body import Body
+from rws_decode.networks.llama import Body
 from rws_decode.rewards.base import RewardSession
-from rws_decode.rewards.bounds import head_bounds
-from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, hidden_states
+from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, head_bounds, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import whole

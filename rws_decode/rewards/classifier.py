@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.rewards.bounds import head_bounds
-from rws_decode.rewards.network import Frame, NetworkReward, check_one_output
+from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, head_bounds
 from rws_decode.rewards.templates import pair_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 

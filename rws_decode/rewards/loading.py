@@ -23,16 +23,15 @@ from rws_decode.checkpoints.files import (
     without_panics,
 )
 from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite
-from rws_decode.networks.own import own
+from rws_decode.networks.standalone import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.internlm2 import reward_token
 from rws_decode.rewards.layouts import load_network, load_tokenizer
-from rws_decode.rewards.names import is_of_world, locate_reward
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import KnownReward, Layout, PublishedReward, layout_of
+from rws_decode.rewards.registry import KnownReward, Layout, PublishedReward, is_of_world, layout_of, locate_reward
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
 
@@ -113,7 +112,7 @@ def load_reward(
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), device)
     placed: dict[str, Any] = {"dtype": kind, "device_map": device_map}
     by_transformers = partial(_by_transformers, checkpoint, layout, config, headers, progress, placed)
-    ours = own(checkpoint, config, headers, "SequenceClassification", kind) if device_map is None else None
+    ours = standalone(checkpoint, config, headers, "SequenceClassification", kind) if device_map is None else None
     if ours is None:
         model, tokenizer, head = by_transformers()
     else:

@@ -29,8 +29,8 @@ from rws_decode.testing.chat_models import (
     write_skywork_v2_qwen3,
 )
 from rws_decode.testing.diffusion import write_dream, write_llada
+from rws_decode.testing.networks import WORDS, word_tokenizer
 from rws_decode.testing.published_rewards import write_published
-from rws_decode.testing.words import WORDS, word_tokenizer
 from rws_decode.text.words import END
 from rws_theory.checks import one_of
 from rws_theory.worlds.ngram import NGram

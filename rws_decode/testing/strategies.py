@@ -14,7 +14,7 @@ from torch import Tensor
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.settings import Shape
 from rws_decode.testing.exact import exact_predictor
-from rws_decode.testing.words import WORDS
+from rws_decode.testing.networks import WORDS
 from rws_theory.extras import not_installed
 from rws_theory.worlds.joint_table import JointTable
 

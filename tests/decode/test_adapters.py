@@ -27,8 +27,7 @@ from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 from rws_decode.testing import exact_predictor
-from rws_decode.testing.networks import bert
-from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, word_tokenizer
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, bert, word_tokenizer
 from rws_theory.gain import reward_factor
 from rws_theory.worlds.joint_table import JointTable
 

@@ -18,8 +18,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.rewards import CausalReward, SequenceClassifierReward, load_reward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.testing.networks import bert_classifier, llama_classifier
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.trace.file import trace_bytes
 
 INVARIANT = Savings(batch_invariant=True)

@@ -19,7 +19,7 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
-from rws_decode.testing.words import MASK, PAD, VOCABULARY
+from rws_decode.testing.networks import MASK, PAD, VOCABULARY
 
 
 def roberta_predictor() -> HFMaskPredictor:

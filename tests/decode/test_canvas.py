@@ -23,7 +23,7 @@ from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.oracle import OracleOrder
 from rws_decode.strategies.pc_sampler import Calibrated
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.testing.words import CLS, MASK, SEP
+from rws_decode.testing.networks import CLS, MASK, SEP
 
 BERT, LLADA = bert_predictor(), llada_predictor()
 TEXT = "the cat [MASK:2] on [MASK:3] mat [MASK:1]"

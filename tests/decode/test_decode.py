@@ -24,7 +24,7 @@ from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.protocol import MaskedPositions, Strategy
 from rws_decode.strategies.recorded import recorded
-from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, VOCABULARY, WORDS
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY, WORDS
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}

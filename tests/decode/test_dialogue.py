@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
-from paper_figures.data.dialogues import story_dialogue_set
+from paper_figures.data.story_sets import story_dialogue_set
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
@@ -38,9 +38,8 @@ from rws_decode.scales.path import scale_path
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.diffusion import DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, LLADA_IDS, LLADA_SPECIAL
-from rws_decode.testing.networks import bert_classifier
+from rws_decode.testing.networks import MASK, bert_classifier, word_tokenizer
 from rws_decode.testing.published_rewards import published_vocabulary
-from rws_decode.testing.words import MASK, word_tokenizer
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.prompt_ids import chat_ids
 from rws_decode.trace.trace import load

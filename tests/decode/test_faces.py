@@ -18,8 +18,7 @@ import rws_decode
 import rws_theory
 from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.scattered import ScatteredPredictor
-from rws_decode.testing.networks import bert_classifier, llama_classifier
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 from rws_theory.show import one_line
 
 HOSTILE = "<script>alert('&')</script>\n" * 9

@@ -34,7 +34,7 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.words import CLS, MASK, SEP
+from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.gaps import filled, gap_ids, gap_text, masks_in, row_of
 from rws_decode.trace.trace import Trace, load
 

@@ -25,7 +25,7 @@ from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.reward_controls import RWSEvery
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.testing.words import EOS
+from rws_decode.testing.networks import EOS
 from rws_decode.view.drafts import DraftIterator
 
 PREDICTOR = bert_predictor()

@@ -18,7 +18,7 @@ from rws_decode.presets.preset import fitted
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.table import OFFERED
-from rws_decode.testing.words import EOS
+from rws_decode.testing.networks import EOS
 
 NAMES = sorted(presets.PRESETS)
 PREDICTOR = llada_predictor()

@@ -16,8 +16,7 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.testing.networks import llama
-from rws_decode.testing.words import EOS, MASK, VOCABULARY
+from rws_decode.testing.networks import EOS, MASK, VOCABULARY, llama
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

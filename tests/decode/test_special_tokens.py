@@ -17,8 +17,8 @@ from rws_decode.rewards import CausalReward, QuantileReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.diffusion import llada_tokenizer
+from rws_decode.testing.networks import word_tokenizer
 from rws_decode.testing.published_rewards import published_tokenizer
-from rws_decode.testing.words import word_tokenizer
 from rws_decode.text.dialogue import Dialogue
 
 PUBLISHED: dict[str, Template] = {name: "chat" for name in ("skywork", "grm", "qrm", "intern")} | {"eurus": "instruct"}

@@ -23,7 +23,7 @@ from rws_decode.settings import Savings
 from rws_decode.step.callback import StepView
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.recorded import recorded
-from rws_decode.testing.words import EOS, MASK, word_tokenizer
+from rws_decode.testing.networks import EOS, MASK, word_tokenizer
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import load
 from rws_decode.view.drafts import MASK_CHARACTER, DraftIterator, DraftStreamer, Feed

@@ -20,8 +20,8 @@ from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode.__main__ import main as rws_decode
+from rws_decode.predictors.convert import FAMILIES
 from rws_decode.predictors.families import class_of
-from rws_decode.predictors.converted import FAMILIES
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 1, "claims": 1}

@@ -11,8 +11,7 @@ import pandas as pd
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier, llama
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert_classifier, llama, word_tokenizer
 
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "red", "hill"]},

@@ -7,8 +7,7 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
-from rws_decode.testing.networks import bert, llama, modernbert
-from rws_decode.testing.words import EOS, MASK, PAD, VOCABULARY, word_tokenizer
+from rws_decode.testing.networks import EOS, MASK, PAD, VOCABULARY, bert, llama, modernbert, word_tokenizer
 
 
 def bert_predictor(seed: int = 0) -> HFMaskPredictor:

@@ -76,14 +76,14 @@ def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
 
 
 def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-    from paper_figures.data.dialogues import story_dialogue_set
+    from paper_figures.data.story_sets import story_dialogue_set
 
     rows = story_dialogue_set(count, seed, split=split)
     return [Prompt(row.id, tuple(row.turns), {"kind": "dialogue"}) for row in rows]
 
 
 def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-    from paper_figures.data.puzzles import story_puzzle_set
+    from paper_figures.data.story_sets import story_puzzle_set
 
     rows = story_puzzle_set(count, seed, split=split)  # type: ignore[arg-type] - one of the two splits
     return [

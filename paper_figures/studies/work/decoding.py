@@ -13,7 +13,7 @@ from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
-from rws_decode.rewards.names import SHIPPED
+from rws_decode.rewards.registry import SHIPPED
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, Strategy
 from rws_decode.strategies.table import strategy_from

@@ -24,8 +24,7 @@ from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predi
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.settings import Shape
 from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.testing.networks import bert
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert, word_tokenizer
 
 SMALL = Shape(8, 4, 8)
 WORDS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]

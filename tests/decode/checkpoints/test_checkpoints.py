@@ -22,9 +22,8 @@ from rws_decode.predictors import convert, load_predictor, loading
 from rws_decode.predictors.convert import convert as convert_checkpoint
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.diffusion import DREAM_IDS, FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
-from rws_decode.testing.networks import bert
+from rws_decode.testing.networks import bert, word_tokenizer
 from rws_decode.testing.weights import write_weights
-from rws_decode.testing.words import word_tokenizer
 
 SHARD = "model-00002-of-00003.safetensors"
 

@@ -13,7 +13,7 @@ from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.rewards import load_reward
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.words import SPECIAL, VOCABULARY, WORDS, word_tokenizer
+from rws_decode.testing.networks import SPECIAL, VOCABULARY, WORDS, word_tokenizer
 
 SIZE = ["--length", "4", "--steps", "2", "--block", "4", "--json"]
 

@@ -26,8 +26,7 @@ from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert
-from rws_decode.testing.words import CLS, MASK, SEP
+from rws_decode.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.trace.trace import Trace, load
 
 KEYS = [

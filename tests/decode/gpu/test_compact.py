@@ -54,7 +54,7 @@ from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.recorded import constant_of, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
-from rws_decode.testing.words import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,

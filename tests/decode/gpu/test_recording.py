@@ -20,7 +20,7 @@ from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import word_tokenizer
 
 CPU = torch.device("cpu")
 # What would wait for the device, or copy from ordinary memory of the host: CUDA records neither.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.data.puzzles import story_puzzle_set
+from paper_figures.data.story_sets import story_puzzle_set
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.lexicon import NUMBERS
 from rws_decode.mini.stories.tasks import split_of

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rws_decode.mini.stories import check
 from rws_decode.mini.stories.answers import judge, keyword_inclusion
 from rws_decode.mini.stories.check import VIOLATIONS, read_story
-from rws_decode.mini.stories.corrupt import corrupt
 from rws_decode.mini.stories.grammar import (
     BANDS,
     CANVAS,
@@ -30,7 +29,7 @@ from rws_decode.mini.stories.grammar import (
 )
 from rws_decode.mini.stories.lexicon import TOPICS, words
 from rws_decode.mini.stories.reward import ExactReward
-from rws_decode.mini.stories.sample import sample_story
+from rws_decode.mini.stories.sample import corrupt, sample_story
 from rws_decode.mini.stories.tasks import KINDS, SPLITS, sample_split, sample_task, split_of
 
 STORY = (

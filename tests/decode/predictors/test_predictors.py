@@ -26,8 +26,7 @@ from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredic
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert
-from rws_decode.testing.words import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, word_tokenizer
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, word_tokenizer
 
 PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada": llada_predictor}
 

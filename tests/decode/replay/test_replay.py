@@ -24,7 +24,7 @@ from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.words import EOS, VOCABULARY
+from rws_decode.testing.networks import EOS, VOCABULARY
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load
 

@@ -38,9 +38,8 @@ from rws_decode.rewards import (
 )
 from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
-from rws_decode.testing.networks import bert_classifier
+from rws_decode.testing.networks import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
 from rws_decode.testing.strategies import edited_texts
-from rws_decode.testing.words import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, word_tokenizer
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,

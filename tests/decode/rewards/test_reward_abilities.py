@@ -17,8 +17,7 @@ from rws_decode.rewards.base import (
     score_checked,
     session_of,
 )
-from rws_decode.testing.networks import bert_classifier
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert_classifier, word_tokenizer
 from rws_decode.text.dialogue import Dialogue
 
 TURNS = Dialogue(("a", "b", "c"))

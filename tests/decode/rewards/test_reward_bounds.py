@@ -22,13 +22,12 @@ from transformers import (
 
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.rewards.bounds import head_bounds
+from rws_decode.rewards.network import head_bounds
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, reward_factors
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.reward_controls import FlippedReward
-from rws_decode.testing.networks import bert_classifier
-from rws_decode.testing.words import VOCABULARY
+from rws_decode.testing.networks import VOCABULARY, bert_classifier
 from rws_theory.gain import reward_factor
 
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}

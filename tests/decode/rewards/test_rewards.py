@@ -11,13 +11,12 @@ from transformers import BertForSequenceClassification
 
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward, names
+from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward, registry
 from rws_decode.rewards.base import score_checked
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert, bert_classifier
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert, bert_classifier, word_tokenizer
 
 PAIRS = [
     ("the cat", "sat on the mat ."),
@@ -155,7 +154,7 @@ def test_missing_scores_are_named() -> None:
 
 def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny_checkpoint("classifier", tmp_path / "mini-reward")
-    monkeypatch.setattr(names, "models_directory", lambda: tmp_path)
+    monkeypatch.setattr(registry, "models_directory", lambda: tmp_path)
     named = r"\(exact, era, keywords, mini\)"
     with pytest.raises(ValueError, match=f"^reward is 'nothing': neither a shipped name {named}"):
         load_reward("nothing")

@@ -11,8 +11,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.rewards import CausalReward, load_reward, loading
-from rws_decode.rewards.names import locate_reward
-from rws_decode.rewards.registry import SKYWORK_V2, known_reward
+from rws_decode.rewards.registry import SKYWORK_V2, known_reward, locate_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.text.dialogue import Dialogue
 

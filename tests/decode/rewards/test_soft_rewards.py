@@ -19,8 +19,7 @@ from rws_decode.rewards.base import SoftReward
 from rws_decode.rewards.network import NetworkReward
 from rws_decode.rewards.world import WorldReward
 from rws_decode.testing.checkpoints import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier, llama_classifier
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.text.words import END, Words
 from rws_theory.worlds import Automaton, keywords
 

@@ -23,8 +23,7 @@ from rws_decode.steering.soft_answers import SoftAnswers
 from rws_decode.steering.steer import steer
 from rws_decode.steering.table import as_method, within
 from rws_decode.step.final_text import final_reward
-from rws_decode.testing.networks import bert, bert_classifier
-from rws_decode.testing.words import EOS, MASK, word_tokenizer
+from rws_decode.testing.networks import EOS, MASK, bert, bert_classifier, word_tokenizer
 from rws_decode.text.gaps import before_gap, from_gap
 from rws_decode.trace.trace import load
 

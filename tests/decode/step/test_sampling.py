@@ -19,7 +19,7 @@ from rws_decode.step.candidate import TokenSampler, gumbel_scores
 from rws_decode.step.forward import greedy, guided_logits
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.factors import Confidence, Temperature
-from rws_decode.testing.words import CLS, EOS, MASK, PAD, VOCABULARY
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY
 
 PREDICTOR = bert_predictor()
 SIZE = {"length": 12, "steps": 6, "block": 12}

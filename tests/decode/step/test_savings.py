@@ -27,9 +27,8 @@ from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import MaskedPositions, Strategy
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
-from rws_decode.testing.networks import bert_classifier
-from rws_decode.testing.words import EOS, MASK, VOCABULARY
-from rws_decode.testing.words import word_tokenizer as tiny_tokenizer
+from rws_decode.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
+from rws_decode.testing.networks import word_tokenizer as tiny_tokenizer
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {

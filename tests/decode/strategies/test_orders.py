@@ -24,7 +24,7 @@ from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrd
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.testing.words import MASK, VOCABULARY
+from rws_decode.testing.networks import MASK, VOCABULARY
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

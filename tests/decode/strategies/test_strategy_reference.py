@@ -20,7 +20,7 @@ from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrd
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.testing.words import EOS, MASK, PAD, VOCABULARY
+from rws_decode.testing.networks import EOS, MASK, PAD, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor()}
 PROMPT = "the cat sat on the mat ."

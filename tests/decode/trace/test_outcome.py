@@ -26,7 +26,7 @@ from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import LeftToRight, RandomOrder
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.testing.words import CLS, MASK, SEP
+from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import row_of
 from rws_decode.trace.trace import Trace

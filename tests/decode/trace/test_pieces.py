@@ -21,8 +21,7 @@ from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.settings import Options, Shape
-from rws_decode.testing.networks import bert
-from rws_decode.testing.words import EOS, MASK
+from rws_decode.testing.networks import EOS, MASK, bert
 from rws_decode.text.words import END
 from rws_decode.trace.file import SCHEMA, trace_bytes
 from rws_decode.trace.thinning import PIECES

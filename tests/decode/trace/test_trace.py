@@ -29,7 +29,7 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.orders import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.testing.words import MASK
+from rws_decode.testing.networks import MASK
 from rws_decode.trace.file import SCHEMA, trace_bytes
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.thinning import CHANGED_CANDIDATES, PASSED_OVER

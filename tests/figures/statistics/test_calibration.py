@@ -21,7 +21,7 @@ from paper_figures.data.rows import local_rows
 from paper_figures.statistics.calibration import Pair, read_pairs, sampled, score_pairs, statistics
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.words import WORDS
+from rws_decode.testing.networks import WORDS
 
 RNG = np.random.default_rng(0)
 ROWS = [

@@ -22,8 +22,7 @@ from paper_figures.statistics.causal_scores import (
 )
 from paper_figures.statistics.distinct_n import distinct_n
 from paper_figures.statistics.intervals import bootstrap_interval, paired_bootstrap_interval, share_interval
-from rws_decode.testing.networks import llama
-from rws_decode.testing.words import EOS, WORDS, word_tokenizer
+from rws_decode.testing.networks import EOS, WORDS, llama, word_tokenizer
 
 CAUSAL = CausalScorer(llama(3), word_tokenizer(), "tiny-causal")
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and blue", "the bird"]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
-from rws_decode.testing.networks import llama
-from rws_decode.testing.words import CLS, word_tokenizer
+from rws_decode.testing.networks import CLS, llama, word_tokenizer
 
 TEXTS = [
     "the cat sat on the mat .",

@@ -34,8 +34,7 @@ from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier, llama
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert_classifier, llama, word_tokenizer
 from rws_decode.trace.trace import load
 
 GRID = (1.0, 8.0)

@@ -25,8 +25,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.testing.networks import bert
-from rws_decode.testing.words import word_tokenizer
+from rws_decode.testing.networks import bert, word_tokenizer
 
 SCALES = (0.5, 8.0)
 STRATEGIES = ("temperature", "rws", "constant", "shuffled")

@@ -20,9 +20,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
 from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
-from paper_figures.training.loop import Run, fit, learning_rate, warm_flat_decay
+from paper_figures.training.loop import Muon, Run, fit, learning_rate, orthogonalise, warm_flat_decay
 from paper_figures.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
-from paper_figures.training.muon import Muon, orthogonalise
 from paper_figures.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
 from paper_figures.training.reward import bradley_terry, build_reward, graded_answers
 from paper_figures.training.tokenizer import story_tokenizer

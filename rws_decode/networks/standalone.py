@@ -17,13 +17,13 @@ from rws_decode.networks.modernbert import (
 )
 from rws_decode.text.file_tokenizer import FileTokenizer, file_tokenizer
 
-OWN_TYPE = "modernbert"
+MODERNBERT = "modernbert"
 """The model_type in config.json of all networks of ours."""
 
 _KINDS = {kind.__name__: kind for kind in (ModernBertForMaskedLM, ModernBertForSequenceClassification)}
 # All that a config.json says, as transformers writes it: with these values, or as `_is_known` reads it.
 _FIXED: dict[str, Any] = {
-    "model_type": OWN_TYPE,
+    "model_type": MODERNBERT,
     "attention_bias": False,
     "attention_dropout": 0.0,
     "classifier_activation": "gelu",
@@ -52,16 +52,16 @@ _READ = ("architectures", "layer_types", "rope_parameters", "norm_eps", "classif
 _UNREAD = ("dtype", "transformers_version", "id2label", "label2id")
 
 
-class Own(NamedTuple):
+class Standalone(NamedTuple):
     """A network with its weights, in evaluation mode, and its tokenizer."""
 
     network: ModernBertNetwork
     tokenizer: FileTokenizer
 
 
-def own(
+def standalone(
     checkpoint: Checkpoint, raw: Mapping[str, Any], stored: Mapping[str, Stored], kind: str, dtype: torch.dtype
-) -> Own | None:
+) -> Standalone | None:
     """Return a checkpoint's network of the kind "MaskedLM" or "SequenceClassification", and its tokenizer.
 
     raw: its config.json; stored: its tensors (`weights.read_headers`); dtype: of the weights. Guarantee: ids
@@ -85,13 +85,13 @@ def own(
         network.load_state_dict(weights, strict=False, assign=True)
         if masked:
             network.decoder.weight = network.get_input_embeddings().weight
-    return Own(network.eval(), tokenizer)
+    return Standalone(network.eval(), tokenizer)
 
 
 def network_of(raw: Mapping[str, Any]) -> ModernBertNetwork | None:
     """Return the network of a config.json, without memory for its weights; None unless it is exactly one of ours.
 
-    >>> network_of({"model_type": OWN_TYPE}) is None
+    >>> network_of({"model_type": MODERNBERT}) is None
     True
     """
     if set(raw) - {*_UNREAD} != {*_FIXED, *_SIZES, *_IDS, *_READ} or not _is_known(raw):

@@ -24,7 +24,7 @@ from rws_decode import RWS, HFMaskPredictor, SequenceClassifierReward, load_pred
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.decode import decode
 from rws_decode.networks import modernbert
-from rws_decode.networks.own import network_of
+from rws_decode.networks.standalone import network_of
 from rws_decode.settings import Options, Shape
 
 MODELS = models_directory()
