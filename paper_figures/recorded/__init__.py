@@ -11,10 +11,11 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas
+import pandas as pd
+
+from paper_figures.studies.summaries.evidence import completed
 
 __all__ = ["FOLDER", "Recorded", "read_recorded", "recorded"]
 
@@ -25,8 +26,8 @@ FOLDER = Path(__file__).parent
 class Recorded:
     """The recorded results of a study: its answers, its frontiers, and how they were made."""
 
-    answers: pandas.DataFrame
-    frontiers: pandas.DataFrame
+    answers: pd.DataFrame
+    frontiers: pd.DataFrame
     about: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -35,8 +36,6 @@ class Recorded:
 
 def read_recorded(folder: Path) -> Recorded:
     """Return the record in a folder; ValueError in one line where there is none, or it cannot be read."""
-    import pandas as pd
-
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         answers, frontiers = (pd.read_parquet(folder / f"{name}.parquet") for name in ("answers", "frontiers"))
@@ -51,7 +50,5 @@ def recorded() -> Recorded:
 
     Equal texts after a prompt have equal scores.
     """
-    from paper_figures.studies.summaries.evidence import completed
-
     raw = read_recorded(FOLDER)
     return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from paper_figures.recorded import Recorded
 from paper_figures.runner.units import Unit, batch_key
@@ -14,9 +15,6 @@ from paper_figures.studies.design.evidence_arms import FROM_RUN, WORLDS, Arm, nu
 from paper_figures.studies.evidence import Options, prompts_of_world
 from paper_figures.studies.work.evidence import work
 from paper_figures.table import records
-
-if TYPE_CHECKING:
-    import pandas
 
 __all__ = ["Difference", "Verified", "sample_of", "units_of", "verify"]
 
@@ -59,14 +57,14 @@ class Verified:
         return asdict(self) | {"differ": [asdict(each) for each in self.differ]}
 
 
-def sample_of(recorded: Recorded, size: int, seed: int) -> pandas.DataFrame:
+def sample_of(recorded: Recorded, size: int, seed: int) -> pd.DataFrame:
     """Return `size` recorded answers drawn without replacement; all of them where there are no more."""
     size = min(size, len(recorded.answers))
     drawn = np.random.default_rng(seed).choice(len(recorded.answers), size, replace=False)
     return recorded.answers.iloc[np.sort(drawn)]
 
 
-def verify(recorded: Recorded, answers: pandas.DataFrame) -> Iterator[Verified]:
+def verify(recorded: Recorded, answers: pd.DataFrame) -> Iterator[Verified]:
     """Compute answers of the record again; yield the counts so far after each batch."""
     rows = records(answers)
     groups: dict[str, list[tuple[dict[str, Any], Unit]]] = {}
@@ -118,7 +116,7 @@ def units_of(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
     return units
 
 
-def _rewards(answers: pandas.DataFrame, row: Mapping[str, Any]) -> dict[str, list[float]]:
+def _rewards(answers: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, list[float]]:
     """Return the recorded rewards, step by step, of the rws runs that a control is made from, by prompt."""
     same = (answers["method"] == "rws") & (answers["split"] == row["split"])
     for name in ("world", "number", "drawn", "steps"):

@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.studies.summaries.evidence import KEY, answers_of, frontiers_of
 from rws_decode.common.files import write_bytes, write_json
-
-if TYPE_CHECKING:
-    import pandas
 
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
 _LEFT_OUT = ["seconds"]
 
 
-def pack(rows: pandas.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:
+def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the answers and frontiers among a study's rows, and what is known about the run; return the paths.
 
     Rows are sorted by what tells them apart, so that the same run gives the same bytes.
@@ -32,7 +31,7 @@ def pack(rows: pandas.DataFrame, about: Mapping[str, Any], folder: Path) -> list
     return [*written, write_json(folder / "about.json", {**about, **counts})]
 
 
-def _parquet(frame: pandas.DataFrame) -> bytes:
+def _parquet(frame: pd.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.to_parquet(buffer, compression="zstd", index=False, compression_level=19)
     return buffer.getvalue()

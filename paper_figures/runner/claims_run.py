@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from paper_figures.runner.digests import code_digest, digest
+from paper_figures.runner.executors import Backend
+from rws_decode.common.files import read_json, write_json
+from rws_theory.claims import CHECKS, claims
 from rws_theory.printed import NAMES as PRINTED
 from rws_theory.printed import printed_in
-
-if TYPE_CHECKING:
-    from paper_figures.runner.executors import Backend
 
 NAME = "claims"
 SCHEMA = ("rws_theory.claims", 1)
@@ -19,8 +20,6 @@ _WORK = "rws_theory.claims"
 
 def claims_sources() -> dict[str, str]:
     """Return what the verdicts follow from: digests of the checks' code and of the printed numbers."""
-    from paper_figures.runner.digests import code_digest, digest
-
     printed = {name: printed_in(name) for name in PRINTED}
     return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
 
@@ -36,8 +35,6 @@ def is_ours(where: str) -> bool:
 
 def up_to_date(path: Path) -> bool:
     """Return whether a file holds claims checked by this code against these printed numbers."""
-    from rws_decode.common.files import read_json
-
     try:
         results = read_json(path)
     except (OSError, ValueError):
@@ -51,9 +48,6 @@ def make_claims(runs: Path, backend: Backend) -> Path:
     Parts: schema, version; sources, the digests of `claims_sources`; seconds of all checks, added up; claims, the
     records of `rws_theory.claims` in the order of the ledger.
     """
-    from rws_decode.common.files import write_json
-    from rws_theory.claims import CHECKS
-
     sources = claims_sources()
     with backend.open() as pool:
         checked = list(pool.map(_checked, CHECKS))
@@ -63,7 +57,6 @@ def make_claims(runs: Path, backend: Backend) -> Path:
 
 
 def _checked(claim: str) -> tuple[float, dict[str, Any]]:
-    from rws_theory.claims import claims
 
     start = time.perf_counter()
     (claim_row,) = claims([claim])

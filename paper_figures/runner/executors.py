@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -218,8 +219,6 @@ def _begin_worker(threads: int | None) -> None:
 
 def set_threads(threads: int | None) -> None:
     """Set how many threads PyTorch has in this process, loaded or yet to be, and decodes with; None leaves both."""
-    import sys
-
     # Work that does without PyTorch need not wait for it; what loads it later reads the variable.
     if threads is not None:
         hold_threads(threads)

@@ -9,13 +9,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.runner.parts import UNIT_FIELDS, read_parts
 from rws_decode.common.files import read_json
-
-if TYPE_CHECKING:
-    import pandas
 
 __all__ = ["Results", "ResultsWarning", "read_failures", "read_results", "read_unit_rows"]
 
@@ -80,9 +79,9 @@ class Results:
     `others` holds the rows that are neither, such as the timings and the pieces of a scale path.
     """
 
-    answers: pandas.DataFrame
-    scores: pandas.DataFrame
-    others: pandas.DataFrame
+    answers: pd.DataFrame
+    scores: pd.DataFrame
+    others: pd.DataFrame
 
     def __repr__(self) -> str:
         arms = len(self.answers.groupby(["strategy", "scale"])) if len(self.answers) else 0
@@ -106,8 +105,7 @@ def read_results(folder: str | Path, code: str | None = None) -> Results:
     return Results(_answers(rows[written]), _scores(rows[measured]), _tidy(rows[~measured & ~written]))
 
 
-def _answers(rows: Any) -> pandas.DataFrame:
-    import pandas as pd
+def _answers(rows: Any) -> pd.DataFrame:
 
     scale: Any = rows["scale"].astype(float)
     for label in _ARM_SCALES:
@@ -122,13 +120,13 @@ def _answers(rows: Any) -> pandas.DataFrame:
     return rows[[*(name for name in _FIRST if name in rows), *(name for name in rows if name not in _FIRST)]]
 
 
-def _scores(rows: Any) -> pandas.DataFrame:
+def _scores(rows: Any) -> pd.DataFrame:
     judge = rows["judges"].map(lambda judges: judges[0] if len(judges) else None).fillna(rows["causal"])
     rows = rows.assign(measure=rows["strategy"], judge=judge, text=rows.get("answer"))
     return _tidy(rows[[name for name in _SCORE_COLUMNS if name in rows]])
 
 
-def _tidy(rows: Any) -> pandas.DataFrame:
+def _tidy(rows: Any) -> pd.DataFrame:
     """Return rows without columns that are empty, counted from 0, with histories that can be merged on."""
     if not len(rows):
         return rows.reset_index(drop=True)
@@ -136,7 +134,7 @@ def _tidy(rows: Any) -> pandas.DataFrame:
     return rows.assign(history=rows["history"].map(tuple))
 
 
-def read_unit_rows(folder: str | Path, code: str | None = None) -> pandas.DataFrame:
+def read_unit_rows(folder: str | Path, code: str | None = None) -> pd.DataFrame:
     """Return every row of every part below a folder as one table, with the unit's fields as columns.
 
     Rows of answers and of their measures stand below each other; `read_results` parts them.
@@ -151,8 +149,6 @@ def read_unit_rows(folder: str | Path, code: str | None = None) -> pandas.DataFr
     folder), one is kept, and a ResultsWarning says so if their rows differ (columns that end in "seconds" aside). A
     file that is corrupt or foreign is left out and named by a ResultsWarning. ValueError where there are no results.
     """
-    import pandas as pd
-
     all_rows = []
     for origin_folder in chosen(folder, code):
         rows, lines = rows_of(origin_folder)

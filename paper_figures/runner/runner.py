@@ -27,7 +27,9 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
 
 from paper_figures.runner.executors import Backend, in_process
 from paper_figures.runner.parts import part_name, read_parts
@@ -37,9 +39,6 @@ from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compu
 from rws_decode.common.files import write_json
 from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.commands.progress import tell
-
-if TYPE_CHECKING:
-    import pandas
 
 _STALE_SECONDS = 3600.0
 
@@ -56,10 +55,8 @@ class Report(NamedTuple):
     computed: tuple[str, ...]
     failed: tuple[str, ...]
 
-    def read(self) -> pandas.DataFrame:
+    def read(self) -> pd.DataFrame:
         """Return the rows of the units asked for, in that order, failed ones left out; see `results.read_unit_rows`."""
-        import pandas as pd
-
         rows, lines = rows_of(self.folder)
         for line in lines:
             tell(f"note: {line}")

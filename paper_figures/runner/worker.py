@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import digest
+from paper_figures.runner.loaded import expect
 from paper_figures.runner.parts import part_name, read_part, write_part
+from paper_figures.runner.sources import sources
 from paper_figures.runner.units import Model, Origin, Unit
 
 Rows = list[dict[str, Any]]
@@ -112,9 +114,6 @@ def _with_traces(folder: Path, name: str, measured: Measured) -> Rows:
 @lru_cache(maxsize=1)
 def _prepare(identity: Identity) -> None:
     """Raise unless this process has the code and libraries named; drop models that were loaded from other files."""
-    from paper_figures.runner.loaded import expect
-    from paper_figures.runner.sources import sources
-
     here = sources(identity.root)
     if (here["code"], tuple(sorted(here["libraries"].items()))) != identity[1:3]:
         raise OtherCode(

@@ -23,17 +23,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.methods import COMPARED, FROM_RWS, METHODS, numbers_of, seed_of, strategy_of
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.stages import Stages
 from paper_figures.table import records
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.studies.design.stages import Stages
 
 _MOST_SAMPLES = 16
 
@@ -84,8 +82,6 @@ def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
     Every method goes on with its own answers. If a unit of a dialogue fails, the dialogue ends there for that method.
     `prefix` begins the names of the stages, so that one run can hold several sets of arms.
     """
-    import pandas as pd
-
     histories: dict[tuple[Any, ...], tuple[str, ...]] = {}
     answers = []
     for turn in range(max(len(prompt.turns) for prompt in arms.prompts)):
@@ -174,7 +170,7 @@ class _Turn:
         """Return the units of rws."""
         return [unit for guide, scale in self.arms.pairs for unit in self.units("rws", guide, scale)]
 
-    def others(self, rws: pandas.DataFrame) -> list[Unit]:
+    def others(self, rws: pd.DataFrame) -> list[Unit]:
         """Return the units of every other method, some of which need the rows of rws."""
         arms, base, units = self.arms, self.arms.base, []
         for guide, scale in arms.pairs:
@@ -190,7 +186,7 @@ class _Turn:
             units += self.units("margin")
         return units + (self.samples(rws) if "best-of-n" in arms.methods and len(rws) else [])
 
-    def samples(self, rws: pandas.DataFrame) -> list[Unit]:
+    def samples(self, rws: pd.DataFrame) -> list[Unit]:
         """Return the units of the samples for best-of-n: as many as the most expensive rws run buys.
 
         For a dialogue, the runs of its first turn count.
@@ -217,7 +213,7 @@ def _numbers(
     return None if missing else numbers_of(method, scale, base, name, runs.get(name))
 
 
-def measures_of(base: Unit, answers: pandas.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
+def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
     """Return the units that score each different answer: once by every scorer, and once by the causal model."""
     plain = replace(base, predictor=None, reward=None, seed=0, settings=_measuring(base.settings), labels={})
     texts = {(row["prompt"], tuple(row["history"]), row["text"]): None for row in answers.to_dict("records")}
@@ -234,7 +230,7 @@ def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("reward_device", "reward_dtype") if name in settings}
 
 
-def best_of(rows: pandas.DataFrame) -> int:
+def best_of(rows: pd.DataFrame) -> int:
     """Return N such that N samples cost about as much as these rows of rws cost on average, from 2 to 16.
 
     A sample costs its forwards and one reward call, that of its answer. The best of one sample is no choice, so N is 2

@@ -6,20 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.runner.executors import RunOptions
+from paper_figures.runner.units import Origin, Unit
+from paper_figures.studies.design.options import ComparisonOptions, settings_from
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.single_stage import StageOptions
+from paper_figures.studies.design.stages import Outcome
+from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.table import Table
 from rws_decode.common.files import parse_json, write_changed
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Origin, Unit
-    from paper_figures.studies.design.options import ComparisonOptions
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.single_stage import StageOptions
-    from paper_figures.studies.design.stages import Outcome
-    from paper_figures.table import Table
 
 SCHEMA = ("rws_decode.experiment.results", 3)
 
@@ -52,8 +51,6 @@ def write_comparison_results(
     - units, the name of their folder; seconds, those of all units added up;
     - tables, name -> caption, rows and `shown`, the rows as text.
     """
-    from paper_figures.studies.summaries.printed import measured_tables
-
     folder = outcome.folder.parent
     chosen = folder / "selection.json"
     guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
@@ -76,7 +73,7 @@ def write_comparison_results(
     return write_changed(folder / "results.json", text + "\n")
 
 
-def seconds_of(frame: pandas.DataFrame) -> float | None:
+def seconds_of(frame: pd.DataFrame) -> float | None:
     """Return the seconds of the units behind a table's rows, added up; None if no row has seconds."""
     return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
 
@@ -104,8 +101,6 @@ def write_stage_results(
 
     A file that holds the same stays as it is.
     """
-    from paper_figures.studies.design.options import settings_from
-
     shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
     given_settings = {"model": options.model} | settings | shape | settings_from(options)
     schema, version = schema_of(unit.experiment)

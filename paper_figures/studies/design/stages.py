@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.runner.executors import Backend
-from paper_figures.runner.units import Origin, Unit
-
-if TYPE_CHECKING:
-    import pandas
+from paper_figures.runner.results import rows_of
+from paper_figures.runner.runner import run_units
+from paper_figures.runner.units import Origin, Unit, origin_of
+from paper_figures.studies.work.measuring import work
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Outcome:
     `origin` is what the rows depend on; None if the stages have none.
     """
 
-    frame: pandas.DataFrame
+    frame: pd.DataFrame
     counts: Mapping[str, int]
     folder: Path
     origin: Origin | None = None
@@ -38,10 +40,8 @@ class Stages:
     reports: dict[str, Any] = field(default_factory=dict)
     origin: Origin | None = None
 
-    def run(self, name: str, units: Sequence[Unit]) -> pandas.DataFrame:
+    def run(self, name: str, units: Sequence[Unit]) -> pd.DataFrame:
         """Run a stage and return its rows; it replaces an earlier stage of the same name."""
-        import pandas as pd
-
         if not units:
             return pd.DataFrame()
         self.reports[name] = self.compute(units)
@@ -49,10 +49,6 @@ class Stages:
 
     def outcome(self) -> Outcome:
         """Return the rows of all stages, each unit once."""
-        import pandas as pd
-
-        from paper_figures.runner.results import rows_of
-
         reports = list(self.reports.values())
         rows, _ = rows_of(reports[0].folder)  # of all stages: they share a folder
         all_units = dict.fromkeys(unit for report in reports for unit in report.asked)
@@ -77,10 +73,6 @@ def open_stages(
 
     `units` are some that name every model that any stage uses.
     """
-    from paper_figures.runner.runner import run_units
-    from paper_figures.runner.units import origin_of
-    from paper_figures.studies.work.measuring import work
-
     origin = origin_of(units, work)
     options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
     options |= {"retry_failed": retry_failed, "progress": progress}

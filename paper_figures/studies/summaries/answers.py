@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.arms import best_of
-
-if TYPE_CHECKING:
-    import pandas
 
 MEASURING = ("score", "perplexity", "scale-path", "execute")
 # Units that differ in one of these settings belong to different runs and are never compared.
@@ -25,7 +24,7 @@ _TEXT = ["prompt", "history_text", "text"]
 _FREE = ("default", "margin")
 
 
-def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame:
+def answers_of(frame: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     """Return the answers of one split, each with the measures of its text.
 
     `frame` holds the rows of a study's units (`Outcome.frame`, `results.read_unit_rows`). The result is empty if there
@@ -42,8 +41,6 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
     - `samples`, of which the answer is the best: N of best-of-n, and 1 of the others;
     - `cost`, in forwards: forwards + reward_cost x reward calls.
     """
-    import pandas as pd
-
     if "history" not in frame:
         return frame.iloc[:0]  # every unit failed
     frame = frame.assign(history_text=[json.dumps(list(history)) for history in frame["history"]])
@@ -66,7 +63,7 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
     return answers
 
 
-def _of(frame: pandas.DataFrame, columns: Sequence[str]) -> list[str]:
+def _of(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if column in frame]
 
 
@@ -74,7 +71,7 @@ def _first(judges: Any) -> str:
     return judges[0] if len(judges) else ""
 
 
-def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas.DataFrame:
+def _with_measures(rows: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     if not len(measures):
         return rows
     measures = measures.drop(columns=["text", "problem"], errors="ignore").rename(columns={"answer": "text"})
@@ -99,7 +96,7 @@ def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas
     return rows
 
 
-def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
+def _expanded(run: pd.DataFrame) -> list[pd.DataFrame]:
     """Return the rows of one run, completed to every (guide, reward scale) of rws.
 
     Methods without a guide are repeated there, and the best of the samples becomes best-of-n.
@@ -117,7 +114,7 @@ def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
     return [part for part in parts if len(part)]
 
 
-def _best(samples: pandas.DataFrame, by: str) -> pandas.DataFrame:
+def _best(samples: pd.DataFrame, by: str) -> pd.DataFrame:
     if not len(samples) or by not in samples:
         return samples.iloc[:0]
     # Dialogues that broke off are dropped: their few turns would be compared with whole dialogues.
@@ -135,7 +132,7 @@ def _best(samples: pandas.DataFrame, by: str) -> pandas.DataFrame:
     return rows.assign(method="best-of-n", sampling_temperature=0.0, samples=samples["sample"].nunique())
 
 
-def with_default(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.DataFrame:
+def with_default(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Add to each answer the values of the default's answer to the same prompt, as `COLUMN of default`.
 
     Rows without such an answer are left out.
@@ -146,7 +143,7 @@ def with_default(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.Da
     return answers.merge(base[[*keys, *columns]].rename(columns=names), on=keys, how="inner", validate="m:1")
 
 
-def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
+def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
     """Return one row per answer and judge, which compares the answer with the default's answer to the same prompt.
 
     These columns are added:
@@ -156,10 +153,6 @@ def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
     - `win`, `draw` and `loss`, one of which is 1.0 (equal scores, as of equal texts, are a draw);
     - `net`, which is win - loss.
     """
-    import pandas as pd
-
-    from paper_figures.statistics.win_rates import paired_outcomes
-
     parts: list[Any] = []
     judges = [str(column).removeprefix("score of ") for column in answers if str(column).startswith("score of ")]
     for judge in judges:
@@ -184,7 +177,7 @@ def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else answers.iloc[:0]
 
 
-def judged_by_guide(answers: pandas.DataFrame) -> pandas.DataFrame:
+def judged_by_guide(answers: pd.DataFrame) -> pd.DataFrame:
     """Return one row per answer as its own guide judges it (`by_judge`), with `others_net`.
 
     `others_net` is the mean `net` over all other judges. It is missing if another reward model did not score the

@@ -9,25 +9,22 @@ effect of the reward.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from paper_figures.statistics.god_quintiles import quintile_rates
+from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.trend import trend_test
 from paper_figures.table import Table
 
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.statistics.intervals import Interval
-
 _CALIPER = 0.25
 
 
-def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int], float], seed: int) -> list[Table]:
+def attribution_tables(judged: pd.DataFrame, printed: Mapping[tuple[str, int], float], seed: int) -> list[Table]:
     """Return the tables god_quintiles, god_trends and reward_at_equal_god; none if no answer of RWS was judged.
 
     `judged` holds rows of `answers.judged_by_guide`. `printed` maps (guide, fifth from 0) to the paper's win rate in
@@ -89,7 +86,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
     return [table for table in tables if table.rows]
 
 
-def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
+def _equal_god(judged: pd.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
     keys = ["guide", "reward_scale", "example", "turn"]
     outcomes = {"net": "net", "score": "normalised_score"}
     columns = [*keys, "god_tokens", *outcomes.values()]

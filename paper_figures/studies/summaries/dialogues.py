@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from paper_figures.runner.digests import digest
 from paper_figures.studies.summaries.answers import SETTINGS
 
-if TYPE_CHECKING:
-    import pandas
 
-
-def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
+def dialogues_of(answers: pd.DataFrame) -> pd.DataFrame:
     """Return one row per whole dialogue, with the default's dialogue on the same prompt beside it.
 
     `answers` is the frame of `answers.answers_of`. The columns are the settings that are present; guide, reward_scale,
@@ -33,7 +31,7 @@ def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
     return dialogues.assign(answers=[digest([list(part) for part in parts])[:16] for parts in turn_texts])
 
 
-def mean_over_turns(rows: pandas.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pandas.DataFrame:
+def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pd.DataFrame:
     """Return one row per dialogue: the means of the measures over its turns.
 
     Rows are grouped by the settings, the columns `by`, and example. The turns of one dialogue are not independent
@@ -49,5 +47,5 @@ def mean_over_turns(rows: pandas.DataFrame, by: Sequence[str], measures: Sequenc
     return means[complete].drop(columns="turns").reset_index(drop=True)
 
 
-def _settings(rows: pandas.DataFrame) -> list[str]:
+def _settings(rows: pd.DataFrame) -> list[str]:
     return [name for name in SETTINGS if name in rows]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
+from paper_figures.studies.design.evidence_arms import METHODS
 from paper_figures.table import records
-
-if TYPE_CHECKING:
-    import pandas
 
 # What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
 KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
@@ -22,7 +19,7 @@ ANSWER_COLUMNS = (
 _NAMES = {"example": "prompt", "final_reward": "reward"}
 
 
-def answers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
+def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the answers among a study's rows, with the columns `ANSWER_COLUMNS`.
 
     reward: raw, of the guide; log_prob: nats, None where the world is not exact; rules_broken: None where it has no
@@ -33,7 +30,7 @@ def answers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
     return answers.reindex(columns=list(ANSWER_COLUMNS)).reset_index(drop=True)
 
 
-def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
+def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value).
 
     No text has log p + beta reward above the value of a line.
@@ -42,12 +39,12 @@ def frontiers_of(rows: pandas.DataFrame) -> pandas.DataFrame:
     return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
 
 
-def completed(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
+def completed(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers with one score for each text, the better of two scales, and regrets."""
     return _with_regret(_with_better_scale(with_one_score(answers)), frontiers)
 
 
-def with_one_score(answers: pandas.DataFrame) -> pandas.DataFrame:
+def with_one_score(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers with one score for each text: equal texts after a prompt take the scores of their first row.
 
     Models score in batches. The scores of one text in two batches differ in last digits, which must not decide who
@@ -58,7 +55,7 @@ def with_one_score(answers: pandas.DataFrame) -> pandas.DataFrame:
     return answers.assign(**{name: first[name] for name in scores})
 
 
-def _with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pandas.DataFrame:
+def _with_regret(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers with `regret`: nats below the frontier of their prompt, NaN where there is none.
 
     The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
@@ -73,13 +70,11 @@ def _with_regret(answers: pandas.DataFrame, frontiers: pandas.DataFrame) -> pand
     return answers.assign(regret=regret)
 
 
-def _with_better_scale(answers: pandas.DataFrame) -> pandas.DataFrame:
+def _with_better_scale(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers and, as method "better-scale", the better of the default's and temperature 2's by the guide.
 
     It costs both decodes and a reward call for each. Of equal rewards the default's answer stays.
     """
-    import pandas as pd
-
     greedy = answers[~answers["drawn"] & (answers["split"] == "test")]
     usual = greedy.groupby("world")["steps"].transform("min")
     greedy = greedy[greedy["steps"] == usual]
@@ -100,8 +95,6 @@ def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool =
     >>> arm_title("rws", 8.0, False), arm_title("default", None, True), arm_title("default", None, False, True)
     ('RWS 8', 'confidence (default), drawn', 'confidence (default), one token a step')
     """
-    from paper_figures.studies.design.evidence_arms import METHODS
-
     title = METHODS[method].title
     if number is not None and number == number:
         title = title.replace(" of N", f" of {number:g}") if " of N" in title else f"{title} {number:g}"
@@ -111,6 +104,6 @@ def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool =
     return title + (", one token a step" if one_by_one and method != "tilt-sample" else "")
 
 
-def _named(rows: pandas.DataFrame) -> pandas.DataFrame:
+def _named(rows: pd.DataFrame) -> pd.DataFrame:
     # A prompt is told by its name, and the guide by the world.
     return rows.drop(columns=list(_NAMES.values())).rename(columns=_NAMES)

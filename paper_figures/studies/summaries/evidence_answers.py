@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import (
     Comparison,
@@ -32,11 +34,6 @@ from paper_figures.studies.summaries.evidence_words import (
     told,
     verdict_sentence,
 )
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.recorded import Recorded
 
 _OPEN_SCALE = 2.0
 
@@ -87,7 +84,7 @@ def told_by(exhibit: str, record: Recorded) -> tuple[str, ...]:
     return tuple(line for answer in answers_to(record) if answer.exhibit == exhibit for line in answer.sentences)
 
 
-def reward_lines(rows: Sequence[Comparison], world: str, arms: Mapping[Arm, pandas.DataFrame]) -> list[str]:
+def reward_lines(rows: Sequence[Comparison], world: str, arms: Mapping[Arm, pd.DataFrame]) -> list[str]:
     """Return what RWS has over the controls that are made from its runs, for each sampling and main measure."""
     lines = []
     for drawn in (False, True):
@@ -184,7 +181,7 @@ def schedule_lines(rows: Sequence[Comparison]) -> list[str]:
     return lines
 
 
-def _regime(world: str, arms: Mapping[Arm, pandas.DataFrame]) -> list[str]:
+def _regime(world: str, arms: Mapping[Arm, pd.DataFrame]) -> list[str]:
     if not {Arm("default"), Arm("random-order")} <= arms.keys():
         return []
     default, random = (float(arms[Arm(name)]["god_tokens"].mean()) for name in ("default", "random-order"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.max_t import max_t
@@ -26,11 +27,6 @@ from paper_figures.studies.summaries.evidence_measures import (
     scores_of,
     worlds_of,
 )
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.recorded import Recorded
 
 ALPHA = 0.05
 RESAMPLES = 1999
@@ -102,7 +98,7 @@ class Comparison:
         return "{} [{}, {}] {}".format(*ends, measure.unit)
 
 
-def chosen_scales(answers: pandas.DataFrame, world: str) -> dict[str, float]:
+def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
     """Return the scale of the greatest mean reward on validation prompts, for rws and for temperature."""
     rows = answers[(answers["world"] == world) & (answers["split"] == "validation")]
     means = rows.groupby(["method", "number"])["reward"].mean()
@@ -110,7 +106,7 @@ def chosen_scales(answers: pandas.DataFrame, world: str) -> dict[str, float]:
     return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}
 
 
-def tuned_of(answers: pandas.DataFrame, world: str) -> float | None:
+def tuned_of(answers: pd.DataFrame, world: str) -> float | None:
     """Return the c of temperature that was chosen as s_R is; None without validation answers."""
     return chosen_scales(answers, world).get("temperature")
 
@@ -134,7 +130,7 @@ def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
 
 
 def compare(
-    answers: pandas.DataFrame,
+    answers: pd.DataFrame,
     tuned: Mapping[str, float | None],
     *,
     main: bool = False,
@@ -164,7 +160,7 @@ def comparisons_of(record: Recorded, main: bool = False) -> tuple[Comparison, ..
 
 
 def difference_interval(
-    answers: Sequence[pandas.DataFrame], world: str, measure: str, resamples: int = RESAMPLES
+    answers: Sequence[pd.DataFrame], world: str, measure: str, resamples: int = RESAMPLES
 ) -> Interval | None:
     """Return the first arm's answers less the second's with a 95 % interval; None where a measure is missing."""
     first, second = (scores_of(frame, world, measure) for frame in answers)
@@ -177,7 +173,7 @@ def difference_interval(
 
 
 def _family(
-    arms: Mapping[Arm, pandas.DataFrame],
+    arms: Mapping[Arm, pd.DataFrame],
     world: str,
     drawn: bool,
     measure: str,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval
@@ -14,9 +15,6 @@ from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from paper_figures.studies.summaries.evidence_measures import deviation_of
 from paper_figures.table import Table
-
-if TYPE_CHECKING:
-    import pandas
 
 _SHOWN = ("default", "rws", "lookahead", "tilt-decode", "particles", "best-of")
 _SLACK = 1e-9  # nats
@@ -55,7 +53,7 @@ def missing_reward(
     return least, max(least, most)
 
 
-def distance_of(answers: pandas.DataFrame, frontiers: pandas.DataFrame, world: str) -> Distance | None:
+def distance_of(answers: pd.DataFrame, frontiers: pd.DataFrame, world: str) -> Distance | None:
     """Return how far an arm's texts are from the best; None where a prompt has no frontier."""
     curves = {row["prompt"]: row for row in frontiers[frontiers["world"] == world].to_dict("records")}
     regret = answers["regret"].to_numpy(dtype=float)
@@ -70,7 +68,7 @@ def distance_of(answers: pandas.DataFrame, frontiers: pandas.DataFrame, world: s
     return Distance(*(mean_interval(values, draws, resamples=1999) for values in (regret, least, most)))
 
 
-def distances_of(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> dict[Arm, Distance]:
+def distances_of(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world: str) -> dict[Arm, Distance]:
     """Return the distances of RWS and of the methods that it is compared with, in the order of tables."""
     order = {method: index for index, method in enumerate(_SHOWN)}
     kept = [arm for arm in arms if arm.method in order and not arm.one_by_one]
@@ -79,7 +77,7 @@ def distances_of(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFra
     return {arm: distance for arm, distance in distances.items() if distance is not None}
 
 
-def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> list[str]:
+def best_lines(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world: str) -> list[str]:
     """Return which method is nearest to the frontier, how far RWS is, and how far the method of most reward is."""
     distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
     if not distances:
@@ -104,7 +102,7 @@ def best_lines(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame
     return lines
 
 
-def best_table(arms: Mapping[Arm, pandas.DataFrame], frontiers: pandas.DataFrame, world: str) -> Table:
+def best_table(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world: str) -> Table:
     """Return the distances as a table."""
     distances = distances_of(arms, frontiers, world) if WORLDS[world].exact else {}
     names = ("log p below the best at equal reward, nats", "more reward at equal log p, at least, deviations")

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from paper_figures.statistics.means import paired_differences
+from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-
-if TYPE_CHECKING:
-    import pandas
+from rws_decode.rewards import load_reward
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def measures_of(world: str) -> tuple[str, ...]:
     return (*judges, "coherent", "nll", "reward", "net", "god")
 
 
-def arms_of(answers: pandas.DataFrame, world: str) -> dict[Arm, pandas.DataFrame]:
+def arms_of(answers: pd.DataFrame, world: str) -> dict[Arm, pd.DataFrame]:
     """Return the test answers of a world by arm, each sorted by prompt; arms that lack a prompt are left out."""
     rows = answers[(answers["world"] == world) & (answers["split"] == "test")]
     arms = {}
@@ -98,7 +99,7 @@ def arms_of(answers: pandas.DataFrame, world: str) -> dict[Arm, pandas.DataFrame
     return {arm: group for arm, group in arms.items() if len(group) == most}
 
 
-def scores_of(answers: pandas.DataFrame, world: str, measure: str) -> NDArray[np.float64]:
+def scores_of(answers: pd.DataFrame, world: str, measure: str) -> NDArray[np.float64]:
     """Return the scores of one arm's answers, shape (n,), in the measure's unit; NaN where an answer has none."""
     setting = WORLDS[world]
     if measure == "log_prob":
@@ -120,15 +121,12 @@ def scores_of(answers: pandas.DataFrame, world: str, measure: str) -> NDArray[np
 
 def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return first - second of a mean, or +1, 0, -1 of a share; 0 where they differ by rounding alone."""
-    from paper_figures.statistics.means import paired_differences
-    from paper_figures.statistics.win_rates import paired_outcomes
-
     if MEASURES[measure].kind == "share":
         return paired_outcomes(first, second, tolerance=_TIE).astype(np.float64)
     return paired_differences(first, second)
 
 
-def worlds_of(answers: pandas.DataFrame) -> list[str]:
+def worlds_of(answers: pd.DataFrame) -> list[str]:
     """Return the worlds with test answers, in the order of the study."""
     present = set(answers.loc[answers["split"] == "test", "world"])
     return [world for world in WORLDS if world in present]
@@ -146,7 +144,5 @@ def deviation_of(reward: str) -> float:
 @lru_cache(maxsize=8)
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""
-    from rws_decode.rewards import load_reward
-
     model = load_reward(reward)
     return float(model.mean), float(model.std)

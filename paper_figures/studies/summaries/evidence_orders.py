@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
@@ -18,9 +18,6 @@ from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from paper_figures.studies.summaries.evidence_comparisons import ALPHA, difference_interval, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
-
-if TYPE_CHECKING:
-    import pandas
 
 _RESAMPLES = 1999
 
@@ -38,7 +35,7 @@ class EqualOrders:
     widest: tuple[Arm, Arm] | None
 
 
-def order_arms(arms: Mapping[Arm, pandas.DataFrame], one_by_one: bool = False) -> list[Arm]:
+def order_arms(arms: Mapping[Arm, pd.DataFrame], one_by_one: bool = False) -> list[Arm]:
     """Return the arms that differ in their order alone: all of them commit the likeliest words, as many a step.
 
     A factor on the logits leaves the likeliest word of a position as it is. Copies, lookahead and tilts do more.
@@ -67,7 +64,7 @@ def rank_correlation(
     return percentile_interval(float(estimate[0]), draws, 0.95)
 
 
-def order_lines(arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
+def order_lines(arms: Mapping[Arm, pd.DataFrame], world: str) -> list[str]:
     """Return how GOD goes with quality over the orders, and two orders of one GOD and unlike quality."""
     orders = order_arms(arms)
     if len(orders) < 3:
@@ -97,7 +94,7 @@ def _direction(rho: Interval) -> str:
     return "A less left-to-right order goes with less of it." if rho.high < 0 else "No direction is shown."
 
 
-def equal_orders(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) -> EqualOrders | None:
+def equal_orders(arms: Mapping[Arm, pd.DataFrame], world: str, name: str) -> EqualOrders | None:
     """Return how many pairs of orders with equivalent GOD differ in a measure; None where no GOD is equivalent.
 
     GOD is equivalent within its margin by two one-sided tests; p of the measure is corrected for all pairs (max-T).
@@ -130,7 +127,7 @@ def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
     )
 
 
-def _equal_lines(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) -> list[str]:
+def _equal_lines(arms: Mapping[Arm, pd.DataFrame], world: str, name: str) -> list[str]:
     equal = equal_orders(arms, world, name)
     if equal is None:
         return []
@@ -149,7 +146,7 @@ def _equal_lines(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) ->
     ]
 
 
-def _one_by_one(arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
+def _one_by_one(arms: Mapping[Arm, pd.DataFrame], world: str) -> list[str]:
     """Return GOD and the last main measure of each order at one token a step, as a list in rising GOD."""
     name = "log_prob" if WORLDS[world].exact else "coherent"
     measure, listed = MEASURES[name], []

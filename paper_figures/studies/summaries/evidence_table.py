@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from paper_figures.statistics.intervals import Interval, exact_share
 from paper_figures.statistics.means import mean_interval
@@ -15,13 +16,10 @@ from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES, diff
 from paper_figures.studies.summaries.evidence_measures import MEASURES, arms_of, measures_of, scores_of, worlds_of
 from paper_figures.table import Table
 
-if TYPE_CHECKING:
-    import pandas
-
 _DRAWS = 0  # seed of the bootstrap's draws, the same for every cell
 
 
-def arm_tables(answers: pandas.DataFrame) -> list[Table]:
+def arm_tables(answers: pd.DataFrame) -> list[Table]:
     """Return a table for each world: a row for each arm with means and 95 % intervals over the test prompts.
 
     Rewards are in the guide's deviations from its own mean. Net win rates are against the greedy default, in points.
@@ -37,7 +35,7 @@ def in_order(arms: Mapping[Arm, Any]) -> list[Arm]:
     )
 
 
-def _table(answers: pandas.DataFrame, world: str) -> Table:
+def _table(answers: pd.DataFrame, world: str) -> Table:
     arms = arms_of(answers, world)
     default = arms.get(Arm("default"))
     rows, shown = [], []
@@ -65,7 +63,7 @@ def _table(answers: pandas.DataFrame, world: str) -> Table:
     return Table(f"evidence_{WORLDS[world].model}", rows, shown, caption)
 
 
-def _means(frame: pandas.DataFrame, world: str) -> dict[str, tuple[Interval | None, int]]:
+def _means(frame: pd.DataFrame, world: str) -> dict[str, tuple[Interval | None, int]]:
     names = [name for name in measures_of(world) if not name.startswith("net")]
     cells: dict[str, tuple[Interval | None, int]] = {}
     for name in names:
@@ -85,9 +83,7 @@ def _means(frame: pandas.DataFrame, world: str) -> dict[str, tuple[Interval | No
     return cells
 
 
-def _nets(
-    frame: pandas.DataFrame, default: pandas.DataFrame | None, world: str
-) -> dict[str, tuple[Interval | None, int]]:
+def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict[str, tuple[Interval | None, int]]:
     names = [name for name in measures_of(world) if name.startswith("net")]
     cells: dict[str, tuple[Interval | None, int]] = {}
     for name in names:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, difference_interval
@@ -17,11 +19,8 @@ from paper_figures.studies.summaries.evidence_words import (
     short_text,
 )
 
-if TYPE_CHECKING:
-    import pandas
 
-
-def table8_rows(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[dict[str, Any]]:
+def table8_rows(rows: Sequence[Comparison], arms: Mapping[Arm, pd.DataFrame], world: str) -> list[dict[str, Any]]:
     """Return the change of GOD and of perplexity against the default, of RWS and of the controls from its runs.
 
     Each row also has whether both clearly go as in Table 8, and RWS minus the control in log p or log perplexity.
@@ -46,7 +45,7 @@ def table8_rows(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame]
     return made
 
 
-def table8_lines(rows: Sequence[Comparison], arms: Mapping[Arm, pandas.DataFrame], world: str) -> list[str]:
+def table8_lines(rows: Sequence[Comparison], arms: Mapping[Arm, pd.DataFrame], world: str) -> list[str]:
     """Return at which s_R RWS and its controls have Table 8's pattern, and what RWS has over its controls then."""
     lines, without = [], []
     for scale, group in groupby(table8_rows(rows, arms, world), key=lambda row: row["s_R"]):

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+from scipy import stats
+
+from paper_figures.judging import PairVerdict, Verdict
+from paper_figures.statistics.intervals import share_interval
 from paper_figures.statistics.significance import holm_within
+from paper_figures.statistics.win_rates import rate_of_counts
+from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.studies.summaries.llm_verdicts import ORDERS, read_verdicts
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.judging import PairVerdict
-    from paper_figures.table import Table
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.printed import PREFIX, Printed, paper_names
+from paper_figures.table import Table
+from rws_theory.printed import printed_in
 
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 _ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
@@ -28,7 +33,7 @@ _BRACKETS = (
 )
 
 
-def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
+def verdict_rows(answers: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return one row per judge and whole dialogue that has verdicts in both orders, with the verdicts as numbers.
 
     `answers` is the frame of `answers.answers_of`. `path` is the file of verdicts; verdicts about other answers are
@@ -44,10 +49,6 @@ def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
     - `identical`: 1 if the texts are the same;
     - `invalid`: 1 if either verdict is invalid; all other numbers are then missing.
     """
-    import pandas as pd
-
-    from paper_figures.studies.summaries.dialogues import dialogues_of
-
     key_columns = ("guide", "reward_scale", "method", "example", "answers")
     choices_of: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, str]]] = {}
     for row in read_verdicts(path):
@@ -64,7 +65,6 @@ def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
 
 
 def _comparison(choices: Mapping[str, str]) -> PairVerdict:
-    from paper_figures.judging import PairVerdict, Verdict
 
     orders: list[Any] = [choices[order] for order in ORDERS]
     return PairVerdict(*(Verdict(choice, "", "", 0, None, None, 0.0, True) for choice in orders))
@@ -83,12 +83,8 @@ def _numbers(compared: PairVerdict) -> dict[str, float]:
     return numbers
 
 
-def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[Table]:
+def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Table]:
     """Return the tables of the verdicts that a file holds on these answers; none if it holds no such verdict."""
-    from paper_figures.studies.summaries.means import Summary, summary_table
-    from paper_figures.studies.summaries.printed import Printed, paper_names
-    from paper_figures.table import Table
-
     rows = verdict_rows(answers, path)
     if not len(rows):
         return []
@@ -143,8 +139,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
     return [table for table in tables if table is not None]
 
 
-def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
-    from paper_figures.studies.summaries.dialogues import dialogues_of
+def _left_out(rows: pd.DataFrame, answers: pd.DataFrame) -> str:
 
     dialogues = dialogues_of(answers)
     expected = int(dialogues["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
@@ -152,9 +147,7 @@ def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
     return f" {missing} of {expected} dialogues have no verdict and are left out." if missing > 0 else ""
 
 
-def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
-
-    from paper_figures.statistics.win_rates import rate_of_counts
+def _signs(rows: pd.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
 
     tests = []
     for key, group in rows[rows["invalid"] == 0].groupby(list(by), sort=True):
@@ -181,13 +174,6 @@ def printed_intervals() -> list[Table]:
     >>> [table.rows[0]["won"] for table in printed_intervals()]
     [52]
     """
-    from scipy import stats
-
-    from paper_figures.statistics.intervals import share_interval
-    from paper_figures.studies.summaries.printed import PREFIX
-    from paper_figures.table import Table
-    from rws_theory.printed import printed_in
-
     rows: list[dict[str, Any]] = []
     for order in ORDERS:
         tests = []

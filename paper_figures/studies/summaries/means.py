@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
@@ -19,9 +20,6 @@ from paper_figures.statistics.paired_proportions import net_share, paired_share_
 from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.summaries.printed import Printed, printed_value
 from paper_figures.table import Brief, Table
-
-if TYPE_CHECKING:
-    import pandas
 
 # A table is split by each of these settings in which its results differ.
 _SETTINGS = (
@@ -54,13 +52,13 @@ class Summary:
     printed: Mapping[str, Printed] = field(default_factory=dict)
 
 
-def summary_for(frame: pandas.DataFrame) -> Summary:
+def summary_for(frame: pd.DataFrame) -> Summary:
     """Return a summary of every numeric column of the rows, for an experiment that has no tables of its own."""
     start = list(frame.columns).index("strategy_json") + 1
     return Summary(tuple(name for name in frame.columns[start:] if frame[name].dtype.kind in "bif"))
 
 
-def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Summary, seed: int = 0) -> Table | None:
+def summary_table(name: str, caption: str, frame: pd.DataFrame, summary: Summary, seed: int = 0) -> Table | None:
     """Return the table of a summary; None if it has no row.
 
     Measures that the frame lacks are left out. The caption is as in `means_table`.
@@ -72,7 +70,7 @@ def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Sum
     return means_table(name, caption, rows, summary.baseline) if rows else None
 
 
-def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
+def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
     """Return one row per line of the table and measure, ready for CSV and JSON.
 
     The columns are:

@@ -7,28 +7,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from paper_figures.studies.summaries.answers import SETTINGS
 from paper_figures.studies.summaries.means import plain
-
-if TYPE_CHECKING:
-    import pandas
 
 LINE = ("guide", "reward_scale", "method")
 PAIR = ("example", "turn")
 
 
-def settings_of(frame: pandas.DataFrame) -> list[str]:
+def settings_of(frame: pd.DataFrame) -> list[str]:
     """Return the settings in which the rows of a frame differ: rows that differ in one are never compared."""
     return [name for name in SETTINGS if name in frame and frame[name].nunique(dropna=False) > 1]
 
 
 def lines_of(
-    frame: pandas.DataFrame, by: Sequence[str] = LINE, reference: str = "default"
-) -> Iterator[tuple[dict[str, Any], pandas.DataFrame]]:
+    frame: pd.DataFrame, by: Sequence[str] = LINE, reference: str = "default"
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Yield (values, rows) for each combination of `by` and of the settings that differ.
 
     Lines are sorted by their values in turn, those of the method `reference` before those of other methods. The rows
@@ -49,9 +47,7 @@ def lines_of(
         yield dict(zip(columns, key, strict=True)), groups[key]
 
 
-def aligned(
-    first: pandas.DataFrame, second: pandas.DataFrame, columns: Sequence[str]
-) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of both frames on the prompts that both have, in the same order.
 
     Rows without a value in one of `columns` are left out.
@@ -61,7 +57,7 @@ def aligned(
     return kept[0].loc[both], kept[1].loc[both]
 
 
-def over_guides(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.DataFrame:
+def over_guides(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return the means of columns over the guides, for each prompt and method; `guide` is "all".
 
     A prompt is left out if some guide has no answer to it. If guides have several reward scales, each scale is averaged

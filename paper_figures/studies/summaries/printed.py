@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paper_figures.table import Table
+from rws_decode.rewards.registry import PUBLISHED
 from rws_theory.printed import printed_in
 
 PREFIX = "printed: "  # begins the name of every table that the paper printed
@@ -54,8 +55,6 @@ def paper_names() -> dict[str, str]:
     >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
     ('Skywork', 'Eurus')
     """
-    from rws_decode.rewards.registry import PUBLISHED
-
     return {name: entry.paper for entry in PUBLISHED.values() for name in (entry.name, entry.hub_id)}
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from paper_figures.studies.design.methods import COMPARED
+from paper_figures.studies.summaries.answers import by_judge
+from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.table import to_markdown
 from paper_figures.table_text import WIDTH
 from rws_theory.show import printable
-
-if TYPE_CHECKING:
-    import pandas
 
 _RULES = {
     "first": "the first of the test prompts, whatever was answered",
@@ -25,7 +27,7 @@ _RULES = {
 }
 
 
-def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int, seed: int = 0) -> dict[str, Any]:
+def pick(answers: pd.DataFrame, names: Sequence[str], rule: str, count: int, seed: int = 0) -> dict[str, Any]:
     """Choose prompts by a rule, and return their names with what to say about the choice.
 
     `answers` is the frame of `answers.answers_of`. `names` are the names of all test prompts, in order. A prompt counts
@@ -36,10 +38,6 @@ def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int,
     - `test`: how many prompts count; `different`: on how many of them some rws differs from the default;
     - `identical`: for each guide and reward scale, the share of prompts where rws answers as the default in every turn.
     """
-    import numpy as np
-
-    from paper_figures.studies.summaries.dialogues import dialogues_of
-
     dialogues = dialogues_of(answers)
     rws = dialogues[dialogues["method"] == "rws"].assign(same=lambda rows: rows["replied"] == rows["default_replied"])
     complete = rws.groupby("example").size()
@@ -70,10 +68,8 @@ def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int,
     }
 
 
-def _gains(answers: pandas.DataFrame) -> dict[str, float]:
+def _gains(answers: pd.DataFrame) -> dict[str, float]:
     """Return each prompt's mean gain of rws over the default, in the normalised scores of the guides."""
-    from paper_figures.studies.summaries.answers import by_judge
-
     judged = by_judge(answers)
     judged = judged[judged["relation"] == "own"]
     keys = ["guide", "reward_scale", "example", "turn"]
@@ -84,7 +80,7 @@ def _gains(answers: pandas.DataFrame) -> dict[str, float]:
     return {str(name): float(mean) for name, mean in means.items()}
 
 
-def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def side_by_side(answers: pd.DataFrame, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the chosen dialogues with all answers to each turn, as JSON-ready data.
 
     The result says what was chosen and how, and holds `dialogues`. A dialogue has `name` and `turns`. A turn has

@@ -32,18 +32,17 @@ The controls have these columns:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from paper_figures.statistics.causal_scores import AnswerScore, mean_perplexity, pooled_perplexity
 from paper_figures.statistics.distinct_n import distinct_n
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
 from paper_figures.statistics.significance import holm_within, paired_test
+from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.printed import Printed, printed_value
-
-if TYPE_CHECKING:
-    import pandas
 
 Row = Mapping[str, Any]
 
@@ -64,17 +63,13 @@ _PRINTED = {
 }
 
 
-def answers_table(frame: pandas.DataFrame) -> pandas.DataFrame:
+def answers_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return every method's answers at every guide and scale, with the numbers that the tables average.
 
     `frame` holds the rows of the experiment's units. Temperatures are repeated for every guide, at the reward scale
     that equals their factor. All columns of `METRICS` are present; a value that an answer lacks is nan. The result is
     empty if there are no answers.
     """
-    import pandas as pd
-
-    from paper_figures.studies.summaries.answers import answers_of
-
     if "method" not in frame:
         return frame.iloc[:0]
     plain = frame["method"].isin(("temperature", "temperature-bf16"))
@@ -103,7 +98,7 @@ def answers_table(frame: pandas.DataFrame) -> pandas.DataFrame:
     ).sort_values("example", kind="stable")
 
 
-def _judged(answers: pandas.DataFrame, guides: Sequence[str]) -> list[float]:
+def _judged(answers: pd.DataFrame, guides: Sequence[str]) -> list[float]:
     scorers = [str(name).removeprefix("score of ") for name in answers if str(name).startswith("score of ")]
     alone = sorted(name for name in scorers if name not in guides)
     if len(alone) == 1:
@@ -118,10 +113,10 @@ def _rng(seed: int, *names: object) -> np.random.Generator:
     return np.random.default_rng([seed, *"-".join(map(str, names)).encode()])
 
 
-def _cells(answers: pandas.DataFrame) -> dict[tuple[str, str, float], pandas.DataFrame]:
+def _cells(answers: pd.DataFrame) -> dict[tuple[str, str, float], pd.DataFrame]:
     """Return the answers of each (method, guide, scale), in the order of the tables."""
     rank = {name: number for number, name in enumerate(_ORDER)}
-    cells: dict[Any, pandas.DataFrame] = dict(iter(answers.groupby(["method", "guide", "reward_scale"], sort=True)))
+    cells: dict[Any, pd.DataFrame] = dict(iter(answers.groupby(["method", "guide", "reward_scale"], sort=True)))
     return dict(sorted(cells.items(), key=lambda item: rank[item[0][0]]))
 
 
@@ -130,7 +125,7 @@ def _mean(values: Any) -> float | None:
     return float(present.astype(float).mean()) if len(present) else None
 
 
-def _interval(field: str, rows: pandas.DataFrame, rng: np.random.Generator) -> dict[str, float | None]:
+def _interval(field: str, rows: pd.DataFrame, rng: np.random.Generator) -> dict[str, float | None]:
     valued = rows[rows[field].notna()]
     if not len(valued):
         return dict.fromkeys((field, f"{field}_low", f"{field}_high"))
@@ -142,7 +137,7 @@ def _interval(field: str, rows: pandas.DataFrame, rng: np.random.Generator) -> d
     return {field: interval.mean, f"{field}_low": interval.low, f"{field}_high": interval.high}
 
 
-def summarise(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
+def summarise(answers: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return one row per method, guide and scale; the module says what each column means."""
     cells = _cells(answers)
     default = dict(answers[answers["method"] == "default"][["example", "text"]].to_numpy().tolist())
@@ -171,11 +166,11 @@ def summarise(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     return out
 
 
-def _texts(rows: pandas.DataFrame) -> dict[str, str]:
+def _texts(rows: pd.DataFrame) -> dict[str, str]:
     return dict(zip(rows["example"], rows["text"], strict=True))
 
 
-def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
+def compare(answers: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Compare rws with every other method on the same prompts: one row per metric, with intervals and tests.
 
     Differences are rws minus the other method.

@@ -37,6 +37,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Measured, Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
+from paper_figures.studies.work.programs import run_programs
 from paper_figures.studies.work.timing import time_units
 from paper_figures.studies.work.word_pieces import text_pieces
 from rws_decode.mini.stories.answers import judge
@@ -52,8 +53,6 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     """Return the rows of the units of one batch; the module says which columns they have."""
     name = units[0].strategy["name"]
     if name == "execute":
-        from paper_figures.studies.work.programs import run_programs
-
         return run_programs(units)
     function = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths, "timing": time_units}.get(name)
     return _answers(units) if function is None else function(units)
