@@ -44,9 +44,6 @@ STUDIES: dict[str, Study] = {
     "scale-path": Study(
         "paper_figures.studies.scale_path", "every answer on the axes of c and s_R, scored, and where RWS walks"
     ),
-    "locality": Study(
-        "paper_figures.studies.locality", "RWS in a world whose words stand from left to right, or at random positions"
-    ),
     "commit-order": Study("paper_figures.studies.commit_order", "left to right, confidence and RWS, step by step"),
     "humaneval": Study(
         "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"

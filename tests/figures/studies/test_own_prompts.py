@@ -109,7 +109,6 @@ MORE = {
     "overhead": ["--repetitions", "1", "--methods", "rws", "constant"],
 }
 REFUSED = {
-    "locality": "--model is {model}: a world is needed, such as english",
     "humaneval": "has no right answer to be checked: --data humaneval has tests",
     "keywords": "has no keywords, which this study counts: --data FILE with the fields prompt and keywords has",
 }
@@ -118,7 +117,7 @@ REFUSED = {
 def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
     """Return the words that run a study on two prompts."""
     words = ["experiment", study, "--out", str(out), "--model", str(models / model), *SHAPE, *MORE.get(study, [])]
-    if study in ("commit-order", "reach", "rivals", "precision", "scale-path", "locality"):
+    if study in ("commit-order", "reach", "rivals", "precision", "scale-path"):
         words += ["--reward", str(models / "guide")]
         return words + (["--judge", str(models / "other")] if study == "scale-path" else [])
     words += ["--rewards", str(models / "guide"), "--judges", str(models / "other")]
