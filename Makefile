@@ -33,13 +33,14 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal $(TESTS)
 
 # Other machines, for which this one stands in: what PyTorch, oneDNN, MKL, OpenBLAS and NumPy may use of its processor,
-# how many threads they take, another time zone and an ASCII locale. JOBS run on each of them in turn; the first answer
+# how many threads they take (which sleep while they wait: cores may be fewer), another time zone and an ASCII locale. JOBS run on each of them in turn; the first answer
 # that differs by more than a near-tie ends it. An hour and more: before a release.
 SSE := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott \
   NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell \
   NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR"
-FOUR := OMP_NUM_THREADS=4 OPENBLAS_NUM_THREADS=4 MKL_NUM_THREADS=4 TZ=Pacific/Kiritimati LC_ALL=C PYTHONUTF8=0
+FOUR := OMP_NUM_THREADS=4 OPENBLAS_NUM_THREADS=4 MKL_NUM_THREADS=4 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 \
+  TZ=Pacific/Kiritimati LC_ALL=C PYTHONUTF8=0
 MACHINES ?= sse sse-four avx2 avx2-four
 JOBS ?= test reproduce
 sse := $(SSE)
