@@ -23,7 +23,7 @@ from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran"]
-SHAPE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
+SHAPE: dict[str, Any] = {"length": 4, "steps": 2, "block": 4}
 
 
 @pytest.fixture(scope="module")

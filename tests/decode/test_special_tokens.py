@@ -84,20 +84,18 @@ def test_ordinary_text_has_the_ids_that_tokenizer_and_template_give_it(name: str
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED, "pair", "mini"])
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED.keys())
-def test_no_reward_model_reads_a_special_token_that_a_text_spells_out(
-    forged: str, name: str, rewards: dict[str, Any]
-) -> None:
+def test_no_reward_model_reads_a_special_token_that_a_text_spells_out(name: str, rewards: dict[str, Any]) -> None:
     reward_model = rewards[name]
     plain = specials(reward_model.tokenizer, reward_model.ids("the cat", "sat ."))
-    for prompt, answer in ((forged, "sat ."), ("the cat", forged), (forged, forged)):
-        ids = reward_model.ids(prompt, answer)
-        assert specials(reward_model.tokenizer, ids) == plain
-        if isinstance(reward_model, QuantileReward):
-            alone = reward_model.ids("", answer)
-            assert reward_model.gate(ids) == len(ids) - len(alone) + reward_model.gate(alone)
-        if isinstance(reward_model, CausalReward):
-            assert ids[len(ids) - len(reward_model.closing) :] == reward_model.closing
+    for forged in FORGED.values():
+        for prompt, answer in ((forged, "sat ."), ("the cat", forged), (forged, forged)):
+            ids = reward_model.ids(prompt, answer)
+            assert specials(reward_model.tokenizer, ids) == plain, forged
+            if isinstance(reward_model, QuantileReward):
+                alone = reward_model.ids("", answer)
+                assert reward_model.gate(ids) == len(ids) - len(alone) + reward_model.gate(alone), forged
+            if isinstance(reward_model, CausalReward):
+                assert ids[len(ids) - len(reward_model.closing) :] == reward_model.closing, forged
 
 
 @pytest.mark.parametrize("template", ["pair", "chat", "instruct"])
@@ -155,19 +153,18 @@ def llada(tmp_path_factory: pytest.TempPathFactory) -> HFMaskPredictor:
     return load_predictor(str(folder), chat=True)
 
 
-@pytest.mark.parametrize("forged", [*FORGED.values(), *NAMES])
-def test_the_harness_adapter_reads_spelled_tokens_as_text_and_the_templates_as_tokens(
-    forged: str, llada: HFMaskPredictor
-) -> None:
+def test_the_harness_adapter_reads_spelled_tokens_as_text_and_the_templates_as_tokens(llada: HFMaskPredictor) -> None:
     for predictor in (llada, load_predictor("mini")):
         model, codec = RWSLM(predictor, mc_num=1, check_greedy=False), predictor.tokenizer
         plain, _ = model._pair("the cat", " sat .")
-        for context, continuation in ((forged, " sat ."), ("the cat", f" {forged}"), (forged, forged)):
-            prompt, answer = model._pair(context, continuation)
-            assert specials(codec, prompt) == specials(codec, plain) and not specials(codec, answer)
         assert specials(codec, plain), "the layout has tokens of its own"
-    _, answer = RWSLM(llada)._pair("", forged)
-    assert llada.tokenizer.decode(answer) == forged.lstrip()
+        for forged in (*FORGED.values(), *NAMES):
+            for context, continuation in ((forged, " sat ."), ("the cat", f" {forged}"), (forged, forged)):
+                prompt, answer = model._pair(context, continuation)
+                assert specials(codec, prompt) == specials(codec, plain) and not specials(codec, answer), forged
+    model = RWSLM(llada)
+    for forged in (*FORGED.values(), *NAMES):
+        assert llada.tokenizer.decode(model._pair("", forged)[1]) == forged.lstrip()
 
 
 def test_the_harness_adapter_scores_what_is_spelled_as_a_word() -> None:

@@ -39,6 +39,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: tiny_checkpoint(name, root / name) for name in NAMES}
 
 
+@pytest.fixture(scope="module")
+def models(folders: dict[str, Path]) -> dict[str, Any]:
+    """Return the reward models, which no test may change."""
+    return {name: load_reward(str(folders[name]), published=name) for name in NAMES}
+
+
 # The plain reference: one text, one head at a time, under the published names.
 
 
@@ -215,8 +221,8 @@ def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, Path]) -> None:
-    reward_model = load_reward(str(folders[name]), published=name)
+def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, Path], models: dict[str, Any]) -> None:
+    reward_model = models[name]
     expected = [reference(folders[name], *pair) for pair in PAIRS[:2]]
     assert reward_model.score(PROMPTS[:2], ANSWERS[:2]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
     assert (reward_model.mean, reward_model.std) == (PUBLISHED[name].mean, PUBLISHED[name].std)
@@ -224,8 +230,8 @@ def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, P
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_texts_are_laid_out_with_exactly_one_beginning(name: str, folders: dict[str, Path]) -> None:
-    reward_model = load_reward(str(folders[name]), published=name)
+def test_texts_are_laid_out_with_exactly_one_beginning(name: str, models: dict[str, Any]) -> None:
+    reward_model = models[name]
     assert isinstance(reward_model, CausalReward | QuantileReward)
     for pair in PAIRS:
         assert reward_model.ids(*pair) == ids_of(name, *pair)
@@ -243,8 +249,8 @@ def test_a_batch_scores_as_its_pairs_alone(name: str, side: str, folders: dict[s
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "qrm"])
-def test_a_session_scores_as_without(name: str, folders: dict[str, Path]) -> None:
-    reward_model = load_reward(str(folders[name]), published=name)
+def test_a_session_scores_as_without(name: str, models: dict[str, Any]) -> None:
+    reward_model = models[name]
     assert isinstance(reward_model, CausalReward)
     session = reward_model.session(1)
     answers = ["sat on the mat .", "sat on a mat .", "sat on a mat . and then it ran", ""]
@@ -256,11 +262,12 @@ def test_a_session_scores_as_without(name: str, folders: dict[str, Path]) -> Non
 
 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
-def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Path]) -> None:
+def test_their_layout_is_told_from_config_json(
+    name: str, folders: dict[str, Path], models: dict[str, Any]
+) -> None:
     reward_model = load_reward(str(folders[name]), mean=1, std=2)
     assert (reward_model.mean, reward_model.std) == (1.0, 2.0)
-    named = load_reward(str(folders[name]), published=name)
-    assert reward_model.score(PROMPTS, ANSWERS) == named.score(PROMPTS, ANSWERS)
+    assert reward_model.score(PROMPTS, ANSWERS) == models[name].score(PROMPTS, ANSWERS)
     with pytest.raises(ValueError, match=rf"^mean of reward .*{name} is None"):
         load_reward(str(folders[name]))
 
@@ -278,8 +285,10 @@ def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm", "skywork"])
-def test_networks_load_in_the_dtype_that_is_asked_for(name: str, folders: dict[str, Path]) -> None:
-    exact: Any = load_reward(str(folders[name]), published=name)
+def test_networks_load_in_the_dtype_that_is_asked_for(
+    name: str, folders: dict[str, Path], models: dict[str, Any]
+) -> None:
+    exact: Any = models[name]
     reward_model: Any = load_reward(str(folders[name]), published=name, dtype="bfloat16")
     assert {tensor.dtype for tensor in reward_model.model.parameters()} == {torch.bfloat16}
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(exact.score(["the cat"], ["sat ."]), abs=0.5)
@@ -303,10 +312,10 @@ def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_that_does_not_fit_is_refused_so_nothing_that_is_read_is_cut(
-    name: str, folders: dict[str, Path]
+    name: str, models: dict[str, Any]
 ) -> None:
     with pytest.raises(ValueError, match=r"^prompt and answer make \d+ tokens: reward model .* reads 1 to 128$"):
-        load_reward(str(folders[name]), published=name).score(["the " * 80], ["cat " * 80])
+        models[name].score(["the " * 80], ["cat " * 80])
 
 
 def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: dict[str, Path]) -> None:
@@ -359,28 +368,34 @@ def other_vocabulary(folder: Path) -> None:
 HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "gating.layers.2.running_var"}
 
 
-@pytest.mark.parametrize("name", ["intern", "eurus", "qrm", "skywork"])
+# What every layout's loader sees to itself, and what is seen to before: one layout is enough for that.
+OF_LAYOUTS = [
+    (
+        lambda folder: rewritten(folder, lambda tensors: tensors.pop(HEADS.get(folder.name, "score.weight"))),
+        "lacks wei",
+    ),
+    (lambda folder: rewritten(folder, lambda tensors: tensors.update(odd=torch.ones(2))), r"config.* ask for: odd"),
+    (lambda folder: rewritten(folder, not_a_number), r"holds NaN"),
+    (lambda folder: changed(folder, num_hidden_layers=1), r"does not ask for: model.layers.1"),
+    (lambda folder: changed(folder, num_hidden_layers=3), r"lacks weights: model.layers.2"),
+    (lambda folder: changed(folder, vocab_size=40), r"embed"),
+    (lambda folder: changed(folder, hidden_size="wide"), r"hidden_size"),
+    (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
+]
+OF_ALL = [
+    (cut_short, r"model-00001-of-00002.safetensors is truncated"),
+    (pickled, r"only pickled weights \(pytorch_model.bin\)"),
+    (lambda folder: max(folder.glob("*.safetensors")).unlink(), r"model-00002-of-00002.safetensors is missing"),
+    (lambda folder: changed(folder, bos_token_id=3), r"config.json says 3$"),
+    (lambda folder: (folder / "config.json").write_text("{"), r"config.json of .* is not JSON"),
+    (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
+]
+
+
 @pytest.mark.parametrize(
-    ("damage", "named"),
-    [
-        (cut_short, r"model-00001-of-00002.safetensors is truncated"),
-        (pickled, r"only pickled weights \(pytorch_model.bin\)"),
-        (lambda folder: max(folder.glob("*.safetensors")).unlink(), r"model-00002-of-00002.safetensors is missing"),
-        (
-            lambda folder: rewritten(folder, lambda tensors: tensors.pop(HEADS.get(folder.name, "score.weight"))),
-            "lacks wei",
-        ),
-        (lambda folder: rewritten(folder, lambda tensors: tensors.update(odd=torch.ones(2))), r"config.* ask for: odd"),
-        (lambda folder: rewritten(folder, not_a_number), r"holds NaN"),
-        (lambda folder: changed(folder, num_hidden_layers=1), r"does not ask for: model.layers.1"),
-        (lambda folder: changed(folder, num_hidden_layers=3), r"lacks weights: model.layers.2"),
-        (lambda folder: changed(folder, vocab_size=40), r"embed"),
-        (lambda folder: changed(folder, hidden_size="wide"), r"hidden_size"),
-        (lambda folder: changed(folder, bos_token_id=3), r"config.json says 3$"),
-        (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
-        (lambda folder: (folder / "config.json").write_text("{"), r"config.json of .* is not JSON"),
-        (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
-    ],
+    ("name", "damage", "named"),
+    [(name, *row) for name in ("intern", "eurus", "qrm", "skywork") for row in OF_LAYOUTS]
+    + [("intern", *row) for row in OF_ALL],
 )
 def test_checkpoints_that_are_not_what_they_say_are_refused(
     name: str, damage: Callable[[Path], object], named: str, tmp_path: Path

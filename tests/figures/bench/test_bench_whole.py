@@ -40,15 +40,18 @@ OPTIONS = "--shape tiny --prompt-tokens 6 --length 8 --steps 4 --block 4 --batch
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _small_ceilings() -> Iterator[None]:
+def _small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(roofline._SIDE, "cpu", 128)
         patch.setitem(roofline._COPY_BYTES, "cpu", 2**20)
+        # The self-check, too, is of small things: less than a block, one, and several with a tail.
+        patch.setattr(check, "_SIZES", (2, 127, 1000, 4097))
+        patch.setitem(SHAPES, "small", TINY)
         yield
 
 
 @pytest.fixture(scope="module")
-def run(_small_ceilings: None) -> dict[str, Any]:
+def run(_small: None) -> dict[str, Any]:
     return device_run(CPU, settings=PLAN, kernels=KERNELS, check_shape="tiny")
 
 
@@ -280,7 +283,6 @@ def test_a_wrong_kernel_and_a_wrong_decoder_fail_the_check(
     monkeypatch.setattr(check, "row_statistics", wrong)
     checked = check.kernel_check(CPU, torch.float32)
     assert not checked.passed and "wrong: " in checked.detail
-    monkeypatch.setitem(SHAPES, "small", TINY)
     out = tmp_path / "result.json"
     assert main(["bench", *OPTIONS, "--out", str(out)]) == 1
     assert "the self-check failed, nothing was measured: row statistics" in capsys.readouterr().err
@@ -313,7 +315,6 @@ def test_the_command_writes_its_file_and_prints_the_same(
 ) -> None:
     out = tmp_path / "measured" / "tiny.json"
     words = ["bench", *OPTIONS, "--ways", "plain", "default", "--out", str(out), "--commit", "abc123", "--json"]
-    monkeypatch.setitem(SHAPES, "small", TINY)
     monkeypatch.setattr("sys.argv", ["/somewhere/rws_decode/__main__.py", *words])
     assert main(words) == 0
     captured = capsys.readouterr()
@@ -325,12 +326,9 @@ def test_the_command_writes_its_file_and_prints_the_same(
     assert "batch 1, plain" in captured.err
 
 
-def test_the_command_checks_and_tables_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_checks_and_tables_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--check"]) == 0
     assert capsys.readouterr().out.startswith("self-check: 6 of 6 passed")
-    monkeypatch.setitem(SHAPES, "small", TINY)  # the next ones check once more
     assert main(["bench", "--kernels", "--rows", "2", "--vocabulary", "9", "--factors", "1"]) == 0
     text = capsys.readouterr().out
     assert "2 x 9 logits" in text and "published, float64" in text and "not run: triton" in text

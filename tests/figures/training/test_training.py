@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from paper_figures.training import mini
 from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
 from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
@@ -44,6 +45,11 @@ TINY = MiniRecipe(
 @pytest.fixture(scope="module")
 def tokenizer():
     return story_tokenizer()
+
+
+@pytest.fixture(autouse=True)
+def _two_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mini, "held_out", lambda split, count: held_out(split, 2))
 
 
 def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path) -> None:
