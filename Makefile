@@ -33,8 +33,9 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal $(TESTS)
 
 # Other machines, for which this one stands in: what PyTorch, oneDNN, MKL, OpenBLAS and NumPy may use of its processor,
-# how many threads they take (which sleep while they wait: cores may be fewer), another time zone and an ASCII locale. JOBS run on each of them in turn; the first answer
-# that differs by more than a near-tie ends it. An hour and more: before a release.
+# how many threads they take, another time zone and an ASCII locale. JOBS run on each of them in turn; the first answer
+# that differs by more than a near-tie ends it. An hour and more: before a release. Threads sleep while they wait, since
+# there may be more of them than cores.
 SSE := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott \
   NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell \
