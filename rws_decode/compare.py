@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from rws_decode.common.pictures import pictures
 from rws_decode.decode import decode
 from rws_decode.job import Prompts
 from rws_decode.predictors.base import MaskPredictor
@@ -17,7 +18,7 @@ from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.face import comparison_html, strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
@@ -52,7 +53,7 @@ class Comparison(Mapping[str, Decoding]):
         return clipped(f"Comparison({shortened(self.decodings)} on {prompts} prompt{'s' if prompts > 1 else ''})")
 
     def _repr_html_(self) -> str:
-        return comparison_html(self.decodings)
+        return pictures().html(self)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each prompt and strategy, with the columns of `Decoding.to_frame`."""
@@ -63,9 +64,7 @@ class Comparison(Mapping[str, Decoding]):
 
     def plot(self) -> Figure:
         """Return a figure of the rewards and orders of all answers, a prompt's answers joined (`view.plots`)."""
-        from rws_decode.view.plots import comparison
-
-        return comparison(self)
+        return pictures().plot(self)
 
 
 def compare(

@@ -12,7 +12,7 @@ import numpy as np
 from rws_decode import Shape, Trace, TraceDiff, compare, load_predictor, load_reward
 from rws_decode.checkpoints.files import shipped
 from rws_decode.predictors import MaskPredictor
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 
 _WIDTH = 110
 

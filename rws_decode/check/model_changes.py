@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rws_decode.check.difference import ModelChange
+from rws_decode.check.changes import ModelChange
 from rws_decode.check.digest import CheckpointPrint, Digest, Fact
 from rws_decode.check.machine import STORED
 from rws_decode.check.task import TEXTS, TURNS

@@ -170,7 +170,7 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
 
 def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:
     """Compare each setting with the digest there, and print; 1 where one differs."""
-    from rws_decode.check.words import difference_lines
+    from rws_decode.check.difference import difference_lines
 
     make = partial(_digest, options, there)
     digests = each(digests_in(make, list(asked.values())), "check", len(asked), "setting")

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(results, allow_nan=False))
         return 0
 
-    from rws_decode.trace.face import CUT_OFF, cut_off
+    from rws_decode.trace.labels import CUT_OFF, cut_off
 
     answers = {text: answer_text(trace, decodes.completed(trace)) for text, trace in traces.items()}
     usual, mark = options.strategies[0], marker()

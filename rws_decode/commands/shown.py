@@ -65,7 +65,7 @@ def prompt_line(trace: Trace) -> str:
 
 def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
     """Return a run for people: its text and what that is worth, its order and its cost; rules: name those broken."""
-    from rws_decode.trace.face import CUT_OFF, cut_off, worth
+    from rws_decode.trace.labels import CUT_OFF, cut_off, worth
 
     lines = [f"answer: {text}", ""]
     lines += [f"  {printable(part)}" for part in worth(trace)]

@@ -13,7 +13,7 @@ from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.stand_in import StandIn, parameters_of
 from rws_decode.predictors.base import before_end, without_mask
-from rws_decode.predictors.face import predictor_html
+from rws_decode.predictors.facts import predictor_html
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import gap_ids, masks_in

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from textwrap import indent
 from typing import Any, Literal
 
-from rws_decode.replay.face import WHY, difference_html, difference_text, known, setting_words
+from rws_decode.common.pictures import pictures
+from rws_decode.trace.labels import strategy_label
 from rws_theory.crossings import Crossing
-from rws_theory.show import one_line, printable
-
-__all__ = ["CandidateChange", "Pair", "Parting", "Reversal", "SettingChange", "StepChange", "TraceDiff"]
+from rws_theory.show import one_line, printable, shortened
 
 Pair = tuple[float, float]
+
+# What a setting is called where its own name says too little, and those that follow from others.
+_NAMES = {
+    "cfg": "guidance scale",
+    "end_ids": "end-of-text tokens",
+    "end_of_text": "end-of-text policy",
+    "mask_id": "mask token",
+    "predictor": "model",
+    "prompt": "prompt's tokens",
+    "prompt_text": "prompt",
+}
+_FOLLOW = {
+    "prompt": ("offset", "width"),
+    "prompt_text": ("prompt",),
+    "length": ("width",),
+    "reward_model": ("reward_settings",),
+}
+
+WHY = {
+    "prompt": "the prompts are not the same",
+    "plan": "they do not commit as many tokens in the same block",
+    "revision": "other tokens were masked again",
+    "count": "other numbers of positions were committed",
+    "order": "other positions were committed",
+    "candidate": "the same positions took other tokens",
+}
 
 
 @dataclass(frozen=True)
@@ -139,14 +165,14 @@ class TraceDiff:
         return f"TraceDiff(parted at step {self.parting.step}: {WHY[self.parting.why]}; print it for the rest)"
 
     def _repr_html_(self) -> str:
-        return difference_html(self)
+        return pictures().html(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the difference as JSON-ready data, NaN as None."""
         return _plain(asdict(self))
 
     def __str__(self) -> str:
-        return difference_text(self)
+        return _difference_text(self)
 
 
 def _plain(value: Any) -> Any:
@@ -157,3 +183,84 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
+
+
+def _difference_text(difference: TraceDiff) -> str:
+    """Return a difference in lines: the settings that differ, where and why the runs part, and what comes later."""
+    lines = [printable(str(change)) for change in told_settings(difference)]
+    parting = difference.parting
+    if parting is None:
+        return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
+    changes = [f"at {c.position} stand {c.words[0]!r} and {c.words[1]!r}" for c in parting.candidates]
+    pairs = [indent(text, "  ") for text in (*changes, *map(str, parting.reversals))]
+    return "\n".join([*lines, _begun(difference), "  (steps and positions count from 0)", *pairs, _later(difference)])
+
+
+def setting_words(change: SettingChange) -> tuple[str, str, str]:
+    """Return what a setting is called and its two values in words; of values with names only those that differ.
+
+    >>> setting_words(SettingChange("strategy", {"name": "default"}, {"name": "rws", "reward_scale": 8.0}))
+    ('strategy', 'default', 'rws:8')
+    >>> setting_words(SettingChange("savings", {"certain": True, "cache": True}, {"certain": False, "cache": True}))
+    ('savings', 'certain on', 'certain off')
+    """
+    name, first, second = _NAMES.get(change.name, change.name.replace("_", " ")), change.first, change.second
+    if change.name == "strategy" and strategy_label(first) != strategy_label(second):
+        return name, strategy_label(first), strategy_label(second)
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+        ours, theirs = (", ".join(f"{key} {_value(each.get(key))}" for key in keys) for each in (first, second))
+        return name, ours, theirs
+    return name, _value(first), _value(second)
+
+
+def known(value: float) -> str:
+    """Return a number that may be NaN, as it is not known then."""
+    return "not known" if math.isnan(value) else f"{value:.4g}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        return value if len(value) <= 60 else f"{value[:57]}..."
+    if isinstance(value, list | tuple):
+        return shortened(value) or "none"
+    return "none" if value is None else str(value)
+
+
+def told_settings(difference: TraceDiff) -> list[SettingChange]:
+    """Return the settings that differ, without those that follow from another one that does."""
+    names = {change.name for change in difference.settings}
+    hidden = {name for cause, following in _FOLLOW.items() if cause in names for name in following}
+    return [change for change in difference.settings if change.name not in hidden]
+
+
+def _begun(difference: TraceDiff) -> str:
+    """Say at which step the runs part, why, and at which factors."""
+    assert difference.parting is not None
+    step, why = difference.parting.step, difference.parting.why
+    first, second = (known(factor) for factor in difference.parting.factors)
+    factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
+    return f"the runs part at step {step}, where {WHY[why]}; the factor is {factors}"
+
+
+def later_commits(difference: TraceDiff) -> tuple[int, int]:
+    """Return how many steps after the parting commit other positions, and how many there are."""
+    parted = -1 if difference.parting is None else difference.parting.step
+    later = [change for change in difference.steps if change.step > parted]
+    return sum(bool(change.only_first or change.only_second) for change in later), difference.steps_run - parted - 1
+
+
+def _later(difference: TraceDiff) -> str:
+    """Say which steps after the parting differ."""
+    assert difference.parting is not None
+    differing = [change.step for change in difference.steps if change.step > difference.parting.step]
+    if not differing:
+        return "no later step differs"
+    commits, count = later_commits(difference)
+    where = "this and every later step" if len(differing) == count else f"steps {shortened(differing, 10)}"
+    said = f"{commits} of the {count} later steps commit other positions"
+    return f"{said}; factors, rewards or candidates differ at {where}"

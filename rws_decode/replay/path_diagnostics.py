@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.layout import forbidden_ids
+from rws_decode.common.pictures import pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
-from rws_theory.show import table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -53,9 +53,7 @@ class PathDiagnostics:
         return f"PathDiagnostics({len(self.tokens)} steps, {rate}, path log-likelihood {self.total:.4g} nats)"
 
     def _repr_html_(self) -> str:
-        rows = zip(range(len(self.tokens)), self.tokens.tolist(), self.log_likelihood, self.entropy_left, strict=True)
-        head = ("step", "tokens", "log-likelihood [nats]", "entropy left [nats]")
-        return table_html(head, [[step, count, float(a), float(b)] for step, count, a, b in rows], repr(self))
+        return pictures().html(self)
 
     @property
     def total(self) -> float:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from rws_decode.canvas.end_of_text import deferred_positions, ranked_logits
 from rws_decode.canvas.layout import forbidden_ids, lay_out
 from rws_decode.common.page import Page
+from rws_decode.common.pictures import pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, pieces_of
-from rws_decode.replay.face import step_html
 from rws_decode.step.forward import masked_logits
 from rws_decode.trace.trace import Trace
 
@@ -45,16 +45,14 @@ class StepLogits:
         return f"StepLogits(step {self.step}: {shape}, {int(self.chosen.sum())} committed, factor {self.factor:.4g})"
 
     def _repr_html_(self) -> str:
-        return step_html(self)
+        return pictures().html(self)
 
     def view(self, k: int | None = None, scale_min: float = 0.1, scale_max: float = 32.0) -> Page:
         """Return an interactive page of the confidence curves, which a notebook shows by itself.
 
         k: positions that are chosen, by default as many as the step committed (`view.curves_page`).
         """
-        from rws_decode.view.curves_page import curves_page
-
-        return curves_page(self, k, scale_min, scale_max)
+        return pictures().page(self, k, scale_min, scale_max)
 
 
 def step_logits(trace: Trace, predictor: MaskPredictor, step: int) -> StepLogits:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-from rws_decode.common.reward_face import reward_html
+from rws_decode.common.reward_facts import reward_html
 from rws_decode.rewards.base import RewardModel, as_number, check_statistics
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures, quoted

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rws_decode.common.reward_face import reward_html
+from rws_decode.common.reward_facts import reward_html
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.stand_in import StandIn, parameters_of
 from rws_decode.rewards.base import check_statistics

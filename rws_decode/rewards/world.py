@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint, check_digests, models_directory
-from rws_decode.common.reward_face import reward_html
+from rws_decode.common.reward_facts import reward_html
 from rws_decode.rewards.base import check_statistics
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.words import Words

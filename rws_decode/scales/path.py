@@ -12,12 +12,12 @@ import torch
 from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.page import Page
+from rws_decode.common.pictures import pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import check_size
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward
-from rws_decode.scales.face import path_html
 from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
@@ -159,7 +159,7 @@ class ScalePath:
         return f"ScalePath({self.over} from {low} to {high}{at}: {size}{left}, {proof}, {self.forwards} forwards)"
 
     def _repr_html_(self) -> str:
-        return path_html(self)
+        return pictures().html(self)
 
     @property
     def answers(self) -> dict[tuple[int, ...], list[ScalePiece]]:
@@ -174,9 +174,7 @@ class ScalePath:
 
         grid: scales that are marked, by default the paper's (`view.scale_path_page`).
         """
-        from rws_decode.view.scale_path_page import scale_path_page
-
-        return scale_path_page(self, grid)
+        return pictures().page(self, grid)
 
     def at(self, scale: float) -> ScalePiece | None:
         """Return the piece that holds a scale, None where it is unexplored; ValueError outside the range.

@@ -29,7 +29,7 @@ from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 

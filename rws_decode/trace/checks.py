@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 
-if TYPE_CHECKING:
-    from rws_decode.trace.trace import Trace
-
-# Array fields of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
-LAYOUT: dict[str, tuple[str, str]] = {
-    "prompt": ("int64", "p"),
-    "candidate": ("int64", "Rn"),
-    "value": ("float64", "Rn"),
-    "unscaled": ("bool", "Rn"),
-    "provisional": ("bool", "Rn"),
-    "factor": ("float64", "R"),
-    "reward_use": ("int8", "R"),
-    "reward_raw": ("float64", "R"),
-    "reward_normalised": ("float64", "R"),
-    "ties": ("int64", "R"),
-    "saturated": ("int64", "R"),
-    "inexact": ("bool", "R"),
-    "near_ties": ("int64", "R"),
-    "near_tokens": ("int64", "R"),
-    "tokens": ("int64", "n"),
-    "commit_step": ("int64", "n"),
-}
 _COUNTS = {"forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
 _COUNTS |= {"mask_id", "offset", "width"}
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -50,10 +29,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def check_settings(trace: Trace) -> None:
+def check_settings(trace: TraceData) -> None:
     """Raise ValueError, naming the field, for settings of other types, and for a plan that is none."""
     for name, value in trace.metadata().items():
-        kinds = _TYPES[type(trace).__annotations__[name]]
+        kinds = _TYPES[TraceData.__annotations__[name]]
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
         if name in _COUNTS and not 0 <= value < 2**36:
@@ -84,7 +63,7 @@ def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> 
     return rest == ""
 
 
-def checked_array(trace: Trace, name: str) -> NDArray[Any]:
+def checked_array(trace: TraceData, name: str) -> NDArray[Any]:
     """Return an array of the trace with one kind of NaN; ValueError, naming it, for another dtype or shape."""
     array = np.ascontiguousarray(getattr(trace, name))
     dtype, axes = LAYOUT[name]
@@ -94,7 +73,7 @@ def checked_array(trace: Trace, name: str) -> NDArray[Any]:
     return np.where(np.isnan(array), np.nan, array) if dtype == "float64" else array
 
 
-def check_steps(trace: Trace) -> None:
+def check_steps(trace: TraceData) -> None:
     """Raise ValueError where arrays contradict each other."""
     if (masks := int((trace.prompt == trace.mask_id).sum())) not in (0, trace.length):
         raise ValueError(f"prompt holds {masks} masks: none, or length, {trace.length}, is needed")
@@ -135,7 +114,7 @@ def check_steps(trace: Trace) -> None:
         raise ValueError("unscaled must hold as many masked positions as a step commits, or none")
 
 
-def _too_late(trace: Trace) -> NDArray[np.bool_]:
+def _too_late(trace: TraceData) -> NDArray[np.bool_]:
     """Return the steps after which no token can stand that is masked again later, bool [R, n]."""
     last = np.where(trace.commit_step < 0, trace.steps_run, trace.commit_step) - 1
     return np.arange(trace.steps_run)[:, None] >= last

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.trace.face import decoding_html, strategy_label, trace_line
+from rws_decode.common.pictures import pictures
+from rws_decode.trace.labels import strategy_label, trace_line
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
@@ -41,7 +42,7 @@ class Decoding(Sequence[Trace]):
         return clipped(f"Decoding({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
 
     def _repr_html_(self) -> str:
-        return decoding_html(self)
+        return pictures().html(self)
 
     def __len__(self) -> int:
         return len(self.traces)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
+from rws_decode.trace.data import TraceData
 from rws_decode.trace.revisions import last_commits
 from rws_decode.trace.thinning import changed_candidates
-
-if TYPE_CHECKING:
-    from rws_decode.trace.trace import Trace
-
-from rws_decode.common.files import parse_json
 
 SCHEMA = "rws_decode.trace"
 VERSION = 5
@@ -65,7 +62,7 @@ _FORMAT: dict[str, Any] = {
 }
 
 
-def trace_table(trace: Trace) -> pa.Table:
+def trace_table(trace: TraceData) -> pa.Table:
     """Return the rows of a trace, by step and position, without its metadata."""
     rows = ~np.isnan(trace.value) | trace.chosen | trace.masked_again | trace.unscaled
     if trace.whole_candidates:
@@ -88,7 +85,7 @@ def trace_table(trace: Trace) -> pa.Table:
     return pa.table(arrays, schema=_COLUMNS)
 
 
-def trace_bytes(trace: Trace) -> bytes:
+def trace_bytes(trace: TraceData) -> bytes:
     """Return the file of a trace."""
     never = trace.tokens[trace.commit_step < 0]
     header = {

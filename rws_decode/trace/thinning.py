@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import deferred_positions
-
-if TYPE_CHECKING:
-    from rws_decode.trace.trace import Trace
+from rws_decode.trace.data import TraceData
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
 CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
 PIECES = 16  # different tokens whose texts are kept, for each committed token of a run
 
 
-def thinned(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
     """Return the values and candidates that a trace keeps of those it has, and whose candidates it keeps of itself.
 
     [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
@@ -34,7 +30,7 @@ def thinned(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArr
     return value, candidate, kept
 
 
-def kept_pieces(trace: Trace, kept: NDArray[np.bool_]) -> dict[str, str]:
+def kept_pieces(trace: TraceData, kept: NDArray[np.bool_]) -> dict[str, str]:
     """Return the pieces of the prompt, the answer and the candidates of a thinned trace.
 
     kept: bool [R, n], of `thinned`. Where the different candidates are more than `PIECES` for each committed token, and

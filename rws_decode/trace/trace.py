@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +12,11 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Page
-from rws_decode.text.gaps import filled, row_of
-from rws_decode.trace.checks import LAYOUT, check_outcome, check_settings, check_steps, checked_array, spelled
-from rws_decode.trace.face import trace_html, trace_line
-from rws_decode.trace.record import REUSED, SCORED
-from rws_decode.trace.revisions import standing
+from rws_decode.common.pictures import pictures
+from rws_decode.trace.checks import check_outcome, check_settings, check_steps, checked_array, spelled
+from rws_decode.trace.data import LAYOUT, TraceData
+from rws_decode.trace.labels import trace_line
 from rws_decode.trace.thinning import kept_pieces, thinned
-from rws_theory.orders.deviation import generation_order_deviation
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +28,7 @@ __all__ = ["Trace", "load", "load_trace"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Trace:
+class Trace(TraceData):
     """The record of one decoded row: R steps run over n answer positions. docs/trace-format.md is its page.
 
     Settings: length (n), steps (planned, S), block; `ranking`, "order" where the strategy's own values rank;
@@ -77,55 +73,6 @@ class Trace:
     at least one in every step run; ValueError otherwise.
     """
 
-    length: int
-    steps: int
-    steps_run: int
-    block: int
-    ranking: str
-    precision: str
-    logits_dtype: str
-    strategy: dict[str, Any]
-    predictor: str
-    reward_model: str | None
-    reward_settings: dict[str, Any] = field(default_factory=dict)
-    savings: dict[str, Any] = field(default_factory=dict)
-    mask_id: int
-    offset: int
-    width: int
-    padding: str
-    sampling_temperature: float
-    seed: int
-    cfg: float
-    end_of_text: str
-    end_ids: list[int]
-    prompt_text: str | None
-    text: str | None
-    pieces: dict[str, str] = field(default_factory=dict)
-    final_reward: dict[str, Any] | None = None
-    log_prob: float | None = None
-    rules_broken: list[str] | None = None
-    forwards: int
-    reward_calls: int
-    reward_calls_saved: int
-    reward_tokens: int = 0
-    reward_tokens_saved: int = 0
-    prompt: NDArray[np.int64]
-    candidate: NDArray[np.int64]
-    value: NDArray[np.float64]
-    unscaled: NDArray[np.bool_]
-    provisional: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is masked again
-    factor: NDArray[np.float64]
-    reward_use: NDArray[np.int8]
-    reward_raw: NDArray[np.float64]
-    reward_normalised: NDArray[np.float64]
-    ties: NDArray[np.int64]
-    saturated: NDArray[np.int64]
-    inexact: NDArray[np.bool_]
-    near_ties: NDArray[np.int64]
-    near_tokens: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    commit_step: NDArray[np.int64]
-
     def __post_init__(self) -> None:
         check_settings(self)
         if self.provisional is None:
@@ -157,93 +104,7 @@ class Trace:
         return trace_line(self)
 
     def _repr_html_(self) -> str:
-        return trace_html(self)
-
-    @cached_property
-    def masked(self) -> NDArray[np.bool_]:
-        """Return which positions were masked before each step, bool [R, n]."""
-        masked = (self.commit_step < 0) | (self.commit_step >= np.arange(self.steps_run)[:, None])
-        masked[1:] &= ~self.provisional[:-1]
-        return _frozen(masked)
-
-    @cached_property
-    def canvas(self) -> NDArray[np.int64]:
-        """Return the answer before each step, int64 [R, n]."""
-        if self.provisional.any():
-            return _frozen(standing(self.candidate, self.chosen, self.masked, self.mask_id))
-        return _frozen(np.where(self.masked, self.mask_id, self.tokens))
-
-    @cached_property
-    def eligible(self) -> NDArray[np.bool_]:
-        """Return the masked positions of each step's block, the first with masks left, bool [R, n]."""
-        block = np.arange(self.length) // self.block
-        return _frozen(self.masked & (block == block[self.masked.argmax(axis=1)][:, None]))
-
-    @cached_property
-    def chosen(self) -> NDArray[np.bool_]:
-        """Return the positions that each step committed, bool [R, n]."""
-        chosen = (self.commit_step == np.arange(self.steps_run)[:, None]) | self.provisional
-        chosen[1:] &= ~self.provisional[:-1]
-        return _frozen(chosen)
-
-    @cached_property
-    def masked_again(self) -> NDArray[np.bool_]:
-        """Return the positions whose committed token each step masked again, bool [R, n]."""
-        again = np.zeros_like(self.provisional)
-        again[1:] = self.provisional[:-1] & ~self.provisional[1:]
-        return _frozen(again)
-
-    @property
-    def revisions(self) -> int:
-        """Return how many committed tokens were masked again."""
-        return int(self.masked_again.sum())
-
-    @cached_property
-    def changed(self) -> NDArray[np.bool_]:
-        """Return the steps that did not commit what confidence at factor 1 would have, bool [R]; False if not known."""
-        return _frozen(self.unscaled.any(axis=1) & (self.unscaled != self.chosen).any(axis=1))
-
-    @cached_property
-    def reward_asked(self) -> NDArray[np.bool_]:
-        """Return the steps whose factor came from a reward, scored then or before, bool [R]."""
-        return _frozen((self.reward_use == SCORED) | (self.reward_use == REUSED))
-
-    @cached_property
-    def whole_candidates(self) -> bool:
-        """Return whether every step's whole completion is kept, not the candidates of kept positions alone."""
-        return bool((self.candidate >= 0).all())
-
-    @cached_property
-    def completed(self) -> NDArray[np.int64]:
-        """Return the ids of the prompt with its gaps filled, or with the answer after it."""
-        row = row_of(self.prompt.tolist(), self.mask_id, self.length)
-        return _frozen(np.array(filled(row, self.tokens.tolist(), self.mask_id)))
-
-    @property
-    def god_tokens(self) -> float:
-        """Generation Order Deviation counted in tokens: mean |a_i - o_i| over the order of single commits.
-
-        Over committed positions only, numbered from the left, where a run was settled early. Of a position that was
-        masked again, its last commit counts: the order is that in which the final text came about. So is `god_steps`.
-        """
-        return float(generation_order_deviation(self.commit_step[self.commit_step >= 0], "tokens"))
-
-    @property
-    def god_steps(self) -> float:
-        """Generation Order Deviation counted in steps: mean |a_i - o_i| over the steps of the commits."""
-        return float(generation_order_deviation(self.commit_step[self.commit_step >= 0], "steps"))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return every array by name, those that are derived left out."""
-        return {name: getattr(self, name) for name in LAYOUT}
-
-    def metadata(self) -> dict[str, Any]:
-        """Return everything but the arrays, ready for JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LAYOUT}
-
-    def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
-        """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
-        return ["" if token < 0 else self.pieces.get(str(token), str(token)) for token in map(int, ids)]
+        return pictures().html(self)
 
     def to_frame(self, words: bool = False) -> pandas.DataFrame:
         """Return the trace's table, the one that `pandas.read_parquet` reads from its file.
@@ -262,18 +123,14 @@ class Trace:
 
         other, predictor: another run beside it, and what proves why they part (`view.decode_page`).
         """
-        from rws_decode.view.decode_page import decode_page
-
-        return decode_page(self, other, predictor)
+        return pictures().page(self, other, predictor)
 
     def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
         """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
 
         other, predictor: another run beside it, and what proves why they part (`view.animation.animate`).
         """
-        from rws_decode.view.animation import animate
-
-        return animate(self, other, predictor)
+        return pictures().animate(self, other, predictor)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.
@@ -283,11 +140,6 @@ class Trace:
         from rws_decode.trace.file import trace_bytes
 
         return write_bytes(path, trace_bytes(self))
-
-
-def _frozen(array: Any) -> Any:
-    array.flags.writeable = False
-    return array
 
 
 def load(path: str | os.PathLike[str]) -> Trace:

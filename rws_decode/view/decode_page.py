@@ -12,7 +12,7 @@ from rws_decode.common.page import Page
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import TraceDiff
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.cut import tied_and_near
 from rws_decode.view.lockstep import other_prompts

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.replay.difference import Parting, TraceDiff
-from rws_decode.replay.face import WHY
-from rws_decode.trace.face import strategy_label, worth
+from rws_decode.replay.difference import WHY, Parting, TraceDiff
+from rws_decode.trace.labels import strategy_label, worth
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import count, number, shown

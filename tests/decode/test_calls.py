@@ -25,7 +25,7 @@ from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, STRATEGIES, as_strategy
 from rws_decode.text.dialogue import Dialogue
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 
 BERT = bert_predictor()
 SHAPE = Shape(6, 3, 6)

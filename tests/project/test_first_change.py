@@ -96,7 +96,7 @@ USED = """
 from rws_decode import Shape, compare, load_predictor, load_reward
 from rws_decode.steering.table import as_method
 from rws_decode.strategies.table import as_strategy
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 
 assert as_method("patient:4+rounds:3").rounds == 3 and type(as_method("patient:4+rounds:3").rounds) is int
 assert as_strategy("above-mean").decay == 0.0 and as_strategy("above-mean:0.5") == as_strategy("above-mean", decay=0.5)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from math import inf
 
-from rws_decode.common.reward_face import reward_html
+from rws_decode.common.reward_facts import reward_html
 from rws_decode.mini.stories.answers import judge
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures

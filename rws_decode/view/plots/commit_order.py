@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS, VERMILION, Look
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, VERMILION
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of

@@ -11,7 +11,7 @@ from rws_decode.__main__ import main
 from rws_decode.commands.shown import marked, marker
 from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.trace.face import CUT_OFF
+from rws_decode.trace.labels import CUT_OFF
 
 SIZE = ["--length", "32", "--steps", "16"]
 MINI = ["--model", "mini", "--reward", "mini", "--example", "3", *SIZE]

@@ -28,7 +28,7 @@ from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, describe
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.table import as_strategy, check_text, strategy_from
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 
 PREDICTOR = llada_predictor()

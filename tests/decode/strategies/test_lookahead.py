@@ -30,7 +30,7 @@ from rws_decode.strategies.protocol import LookingStrategy, MaskedPositions
 from rws_decode.strategies.table import as_strategy, strategy_from
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 from rws_theory.worlds.joint_table import JointTable
 

@@ -27,7 +27,7 @@ from rws_decode.strategies.revising.remdm import ReMDM
 from rws_decode.strategies.revising.wino import Wino
 from rws_decode.strategies.table import as_strategy, check_text, strategy_from
 from rws_decode.testing.exact import exact_predictor
-from rws_decode.trace.face import strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace, load
 from rws_theory.testing import random_table
 

@@ -1,0 +1,181 @@
+"""The data of a trace: what the decoder recorded, and the arrays that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.text.gaps import filled, row_of
+from rws_decode.trace.record import REUSED, SCORED
+from rws_decode.trace.revisions import standing
+from rws_theory.orders.deviation import generation_order_deviation
+
+# The arrays of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
+LAYOUT: dict[str, tuple[str, str]] = {
+    "prompt": ("int64", "p"),
+    "candidate": ("int64", "Rn"),
+    "value": ("float64", "Rn"),
+    "unscaled": ("bool", "Rn"),
+    "provisional": ("bool", "Rn"),
+    "factor": ("float64", "R"),
+    "reward_use": ("int8", "R"),
+    "reward_raw": ("float64", "R"),
+    "reward_normalised": ("float64", "R"),
+    "ties": ("int64", "R"),
+    "saturated": ("int64", "R"),
+    "inexact": ("bool", "R"),
+    "near_ties": ("int64", "R"),
+    "near_tokens": ("int64", "R"),
+    "tokens": ("int64", "n"),
+    "commit_step": ("int64", "n"),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class TraceData:
+    """The fields of a trace, and what is derived from them; `trace.Trace`, which checks them, says what each holds."""
+
+    length: int
+    steps: int
+    steps_run: int
+    block: int
+    ranking: str
+    precision: str
+    logits_dtype: str
+    strategy: dict[str, Any]
+    predictor: str
+    reward_model: str | None
+    reward_settings: dict[str, Any] = field(default_factory=dict)
+    savings: dict[str, Any] = field(default_factory=dict)
+    mask_id: int
+    offset: int
+    width: int
+    padding: str
+    sampling_temperature: float
+    seed: int
+    cfg: float
+    end_of_text: str
+    end_ids: list[int]
+    prompt_text: str | None
+    text: str | None
+    pieces: dict[str, str] = field(default_factory=dict)
+    final_reward: dict[str, Any] | None = None
+    log_prob: float | None = None
+    rules_broken: list[str] | None = None
+    forwards: int
+    reward_calls: int
+    reward_calls_saved: int
+    reward_tokens: int = 0
+    reward_tokens_saved: int = 0
+    prompt: NDArray[np.int64]
+    candidate: NDArray[np.int64]
+    value: NDArray[np.float64]
+    unscaled: NDArray[np.bool_]
+    provisional: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is masked again
+    factor: NDArray[np.float64]
+    reward_use: NDArray[np.int8]
+    reward_raw: NDArray[np.float64]
+    reward_normalised: NDArray[np.float64]
+    ties: NDArray[np.int64]
+    saturated: NDArray[np.int64]
+    inexact: NDArray[np.bool_]
+    near_ties: NDArray[np.int64]
+    near_tokens: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    commit_step: NDArray[np.int64]
+
+    @cached_property
+    def masked(self) -> NDArray[np.bool_]:
+        """Return which positions were masked before each step, bool [R, n]."""
+        masked = (self.commit_step < 0) | (self.commit_step >= np.arange(self.steps_run)[:, None])
+        masked[1:] &= ~self.provisional[:-1]
+        return _frozen(masked)
+
+    @cached_property
+    def canvas(self) -> NDArray[np.int64]:
+        """Return the answer before each step, int64 [R, n]."""
+        if self.provisional.any():
+            return _frozen(standing(self.candidate, self.chosen, self.masked, self.mask_id))
+        return _frozen(np.where(self.masked, self.mask_id, self.tokens))
+
+    @cached_property
+    def eligible(self) -> NDArray[np.bool_]:
+        """Return the masked positions of each step's block, the first with masks left, bool [R, n]."""
+        block = np.arange(self.length) // self.block
+        return _frozen(self.masked & (block == block[self.masked.argmax(axis=1)][:, None]))
+
+    @cached_property
+    def chosen(self) -> NDArray[np.bool_]:
+        """Return the positions that each step committed, bool [R, n]."""
+        chosen = (self.commit_step == np.arange(self.steps_run)[:, None]) | self.provisional
+        chosen[1:] &= ~self.provisional[:-1]
+        return _frozen(chosen)
+
+    @cached_property
+    def masked_again(self) -> NDArray[np.bool_]:
+        """Return the positions whose committed token each step masked again, bool [R, n]."""
+        again = np.zeros_like(self.provisional)
+        again[1:] = self.provisional[:-1] & ~self.provisional[1:]
+        return _frozen(again)
+
+    @property
+    def revisions(self) -> int:
+        """Return how many committed tokens were masked again."""
+        return int(self.masked_again.sum())
+
+    @cached_property
+    def changed(self) -> NDArray[np.bool_]:
+        """Return the steps that did not commit what confidence at factor 1 would have, bool [R]; False if not known."""
+        return _frozen(self.unscaled.any(axis=1) & (self.unscaled != self.chosen).any(axis=1))
+
+    @cached_property
+    def reward_asked(self) -> NDArray[np.bool_]:
+        """Return the steps whose factor came from a reward, scored then or before, bool [R]."""
+        return _frozen((self.reward_use == SCORED) | (self.reward_use == REUSED))
+
+    @cached_property
+    def whole_candidates(self) -> bool:
+        """Return whether every step's whole completion is kept, not the candidates of kept positions alone."""
+        return bool((self.candidate >= 0).all())
+
+    @cached_property
+    def completed(self) -> NDArray[np.int64]:
+        """Return the ids of the prompt with its gaps filled, or with the answer after it."""
+        row = row_of(self.prompt.tolist(), self.mask_id, self.length)
+        return _frozen(np.array(filled(row, self.tokens.tolist(), self.mask_id)))
+
+    @property
+    def god_tokens(self) -> float:
+        """Generation Order Deviation counted in tokens: mean |a_i - o_i| over the order of single commits.
+
+        Over committed positions only, numbered from the left, where a run was settled early. Of a position that was
+        masked again, its last commit counts: the order is that in which the final text came about. So is `god_steps`.
+        """
+        return float(generation_order_deviation(self.commit_step[self.commit_step >= 0], "tokens"))
+
+    @property
+    def god_steps(self) -> float:
+        """Generation Order Deviation counted in steps: mean |a_i - o_i| over the steps of the commits."""
+        return float(generation_order_deviation(self.commit_step[self.commit_step >= 0], "steps"))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return every array by name, those that are derived left out."""
+        return {name: getattr(self, name) for name in LAYOUT}
+
+    def metadata(self) -> dict[str, Any]:
+        """Return everything but the arrays, ready for JSON."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LAYOUT}
+
+    def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
+        return ["" if token < 0 else self.pieces.get(str(token), str(token)) for token in map(int, ids)]
+
+
+def _frozen(array: Any) -> Any:
+    array.flags.writeable = False
+    return array

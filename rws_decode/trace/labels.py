@@ -1,0 +1,89 @@
+"""How a strategy, a run and its text are told in a few words: labels that can be asked for again, and one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rws_decode.mini.stories import answers as stories
+from rws_decode.trace.data import TraceData
+from rws_theory.show import clipped
+
+# What stands after the colon of a text; others stand after plus signs, with their names.
+_FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
+_FIRST += ("n", "width", "gradients")
+_UNNAMED = ("seed", "eps", "ess_threshold")
+CUT_OFF = "cut off within a sentence, at its last token: rules about how it ends cannot hold"
+
+
+def cut_off(rules_broken: Sequence[str] | None, text: str | None, length: int) -> bool:
+    """Return whether a text breaks rules and is cut off at its length, so that some of them could not hold."""
+    return bool(rules_broken) and text is not None and stories.cut_off(text, length)
+
+
+def strategy_label(described: Mapping[str, Any]) -> str:
+    """Return a described strategy as `strategies.table.as_strategy` reads it, "rws:8", or a method as `steer` does.
+
+    >>> strategy_label({"name": "threshold", "threshold": 0.9, "scaled": {"name": "rws", "reward_scale": 8.0}})
+    'threshold:0.9+rws:8'
+    >>> strategy_label({"base": {"name": "random-order"}, "beta": 2.0, "n": 8, "name": "particles"})  # as in a file
+    'particles:8+beta:2'
+    """
+    if "base" in described:
+        return _method_label(described)
+    numbers = _told(described)
+    first = numbers[:1] if numbers and numbers[0][0] in _FIRST else []
+    label = _joined(described["name"], first or numbers)
+    scaled = described.get("scaled", {"name": "default"})
+    return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
+
+
+def _method_label(described: Mapping[str, Any]) -> str:
+    """Return a steering method: its copies, its other numbers but for `ess_threshold`, and what its copies follow."""
+    label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
+    return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
+
+
+def _told(described: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return the numbers of a description, the one after the colon first: a file has them in the order of names."""
+    numbers = [
+        (name, value)
+        for name, value in described.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in _UNNAMED
+    ]
+    return sorted(numbers, key=lambda item: item[0] not in _FIRST)
+
+
+def _joined(name: Any, numbers: Sequence[tuple[str, float]]) -> str:
+    parts = [f":{value:g}" if option in _FIRST else f"+{option}:{value:g}" for option, value in numbers]
+    return "".join([str(name), *parts])
+
+
+def worth(trace: TraceData) -> list[str]:
+    """Return what is known of the final text, in a few words each: reward, log-probability, rules broken."""
+    parts = []
+    if trace.final_reward is not None:
+        reward = trace.final_reward
+        parts.append(f"reward {reward['raw']:.3g} ({reward['normalised']:+.2f} deviations, by {reward['model']})")
+    if trace.log_prob is not None:
+        parts.append(f"log-probability {trace.log_prob:.2f} nats")
+    if trace.rules_broken is not None:
+        parts.append(f"rules broken: {len(trace.rules_broken)}")
+    return parts
+
+
+def trace_line(trace: TraceData, width: int = 118) -> str:
+    """Return a trace in one line of at most `width` characters: strategy, model, order, reward, the text's start."""
+    parts = [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
+    parts += [f"reward {trace.final_reward['raw']:.3g}"] if trace.final_reward is not None else []
+    line = f"Trace({strategy_label(trace.strategy)} on {trace.predictor}: {', '.join(parts)}"
+    text = " ".join((trace.text or "").split())
+    room = width - len(line) - 5
+    if text and room > 12:
+        line += f', "{text}"' if len(text) <= room else f', "{text[: room - 3]}..."'
+    return clipped(line + ")", width)
+
+
+def size_in_words(trace: TraceData) -> str:
+    size = f"{trace.length} tokens in {trace.steps_run} steps"
+    return f"{size}, {trace.revisions} masked again" if trace.revisions else size

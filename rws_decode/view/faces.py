@@ -1,0 +1,165 @@
+"""What shows an object that comes from below: a table or a small picture in a notebook, a page, a figure, a GIF.
+
+The objects' own methods call these functions, by `rws_decode.common.pictures`. The object's type says what draws it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rws_decode.common.animation import Animation
+from rws_decode.common.page import Page
+from rws_decode.compare import Comparison
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.difference import WHY, TraceDiff, known, later_commits, setting_words, told_settings
+from rws_decode.replay.path_diagnostics import PathDiagnostics
+from rws_decode.replay.step_logits import StepLogits
+from rws_decode.scales.path import ScalePath
+from rws_decode.step.confidence import rank_values
+from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.trace import Trace
+from rws_decode.view.trace_html import trace_html
+from rws_theory.show import figures, table_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_HEADS = ("reward", "log p", "GOD [tokens]", "rules broken")
+
+
+def page(shown: Trace | StepLogits | ScalePath, *arguments: Any) -> Page:
+    """Return the interactive page of a trace, of a step's curves or of a scale path.
+
+    A page's file is imported when one is asked for: a notebook's tables need none of them.
+    """
+    if isinstance(shown, Trace):
+        from rws_decode.view.decode_page import decode_page
+
+        return decode_page(shown, *arguments)
+    if isinstance(shown, StepLogits):
+        from rws_decode.view.curves_page import curves_page
+
+        return curves_page(shown, *arguments)
+    from rws_decode.view.scale_path_page import scale_path_page
+
+    return scale_path_page(shown, *arguments)
+
+
+def plot(shown: Comparison) -> Figure:
+    """Return the figure of a comparison."""
+    from rws_decode.view.plots import comparison  # here, for it loads Matplotlib
+
+    return comparison(shown)
+
+
+def animate(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> Animation:
+    """Return the animated picture of a decode, or of two."""
+    from rws_decode.view.animation import animate  # here, for it loads Pillow
+
+    return animate(trace, other, predictor)
+
+
+@singledispatch
+def html(shown: Any) -> str:
+    """Return an object as HTML without scripts; TypeError for a type that has no picture."""
+    raise TypeError(f"{type(shown).__name__} has no picture")
+
+
+html.register(Trace, trace_html)
+
+
+@html.register
+def _decoding(decoding: Decoding) -> str:
+    """Return a decode as a table of one row for each prompt."""
+    rows = [[trace.prompt_text or "", trace.text or "", *_numbers(trace)] for trace in decoding]
+    return _known_columns(["prompt", "text", *_HEADS], rows, repr(decoding) if len(rows) > 1 else "")
+
+
+@html.register
+def _comparison(runs: Comparison) -> str:
+    """Return several decodes of the same prompts as a table: a row for each prompt and strategy."""
+    rows = [
+        [(traces[0].prompt_text or "") if number == 0 else "", label, trace.text or "", *_numbers(trace)]
+        for traces in zip(*runs.decodings.values(), strict=True)
+        for number, (label, trace) in enumerate(zip(runs, traces, strict=True))
+    ]
+    return _known_columns(["prompt", "strategy", "text", *_HEADS], rows, "The same prompts by several strategies")
+
+
+@html.register
+def _difference(difference: TraceDiff) -> str:
+    """Return a difference as a table of what is not the same in both runs; its caption says where they part."""
+    rows = [setting_words(change) for change in told_settings(difference)]
+    head, parting = ("", "first run", "second run"), difference.parting
+    if parting is None:
+        return table_html(head if rows else (), rows, "The runs commit the same tokens at the same steps")
+    rows.append(("factor", known(parting.factors[0]), known(parting.factors[1])))
+    rows += [(f"word at {c.position}", repr(c.words[0]), repr(c.words[1])) for c in parting.candidates]
+    for pair in parting.reversals:
+        for number, position in enumerate((pair.earlier, pair.later)):
+            name = f"{pair.words[number]!r} at {position} is ranked by"
+            rows.append((name, known(pair.in_first[number]), known(pair.in_second[number])))
+    commits, count = later_commits(difference)
+    rows.append((f"later steps that commit other positions: {commits} of {count}", "", ""))
+    caption = f"The runs part at step {parting.step}, where {WHY[parting.why]} (steps and positions count from 0)"
+    return table_html(head, rows, caption)
+
+
+@html.register
+def _step(logits: StepLogits) -> str:
+    """Return a step as a table: its words, their log-odds at factor 1 and at the step's, and what was committed."""
+    rows, candidate = torch.tensor(logits.logits), torch.tensor(logits.candidate)
+    factors = dict.fromkeys([1.0] if math.isnan(logits.factor) else [1.0, logits.factor])
+    odds = [[f"{value:.2f}" for value in rank_values(rows, candidate, factor).tolist()] for factor in factors]
+    head = ["position (from 0)", "word", *(f"log-odds at factor {figures(factor)}" for factor in factors), "committed"]
+    committed = ["yes" if chosen else "" for chosen in logits.chosen.tolist()]
+    columns = zip(map(str, logits.positions.tolist()), map(repr, logits.words), *odds, committed, strict=True)
+    return _known_columns(head, [list(row) for row in columns], repr(logits))
+
+
+@html.register
+def _diagnostics(path: PathDiagnostics) -> str:
+    """Return what each step of a path gave as a table."""
+    rows = zip(range(len(path.tokens)), path.tokens.tolist(), path.log_likelihood, path.entropy_left, strict=True)
+    head = ("step", "tokens", "log-likelihood [nats]", "entropy left [nats]")
+    return table_html(head, [[step, count, float(a), float(b)] for step, count, a, b in rows], repr(path))
+
+
+@html.register
+def _scale_path(path: ScalePath) -> str:
+    """Return a scale path as a table of its different answers: scales, share of the axis, reward, order, text."""
+    rows = []
+    for number, (tokens, pieces) in enumerate(path.answers.items(), start=1):
+        first = pieces[0]
+        orders = sorted({round(piece.god_steps, 2) for piece in pieces})
+        rows.append(
+            [
+                str(number),
+                ", ".join(f"{piece.lower:.4g} to {piece.upper:.4g}" for piece in pieces),
+                "" if first.final_reward is None else f"{first.final_reward.raw:.3g}",
+                "" if first.log_prob is None else f"{first.log_prob:.2f}",
+                " to ".join(f"{order:g}" for order in dict.fromkeys((orders[0], orders[-1]))),
+                str(list(tokens)) if first.text is None else first.text,
+            ]
+        )
+    return _known_columns(["", "scales", "reward", "log p", "GOD [steps]", "text"], rows, repr(path))
+
+
+def _known_columns(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """Return a table as HTML without the columns of which nothing is known."""
+    known = [i for i in range(len(head)) if any(row[i] for row in rows)]
+    return table_html([head[i] for i in known], [[row[i] for i in known] for row in rows], caption)
+
+
+def _numbers(trace: Trace) -> list[str]:
+    return [
+        "" if trace.final_reward is None else f"{trace.final_reward['raw']:.3g}",
+        "" if trace.log_prob is None else f"{trace.log_prob:.2f}",
+        f"{trace.god_tokens:.2f}",
+        "" if trace.rules_broken is None else str(len(trace.rules_broken)),
+    ]
