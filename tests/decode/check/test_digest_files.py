@@ -102,9 +102,9 @@ def test_any_other_model_has_fixed_prompts_and_one_without_text_needs_ids(tmp_pa
     assert str(digest).startswith("ids: 2 decodes of 1 prompt, no reward model\n")
     assert digest.tokenizer is None and digest.prompts == ((7, 8, 9),) and digest.words == {}
     assert rws_decode.compare_digests(digest, digest).same
-    with pytest.raises(ValueError, match=r"^batch is 0: at least 1"):
+    with pytest.raises(ValueError, match=r"^batch is 0: .*at least 1"):
         rws_decode.check_digest(silent, prompts=[[7]], batch=0)
-    with pytest.raises(ValueError, match=r"^attention is 'flash': usual or math"):
+    with pytest.raises(ValueError, match=r"^attention is 'flash': .*usual"):
         rws_decode.check_digest(silent, prompts=[[7]], attention="flash")  # type: ignore[arg-type]
 
 
