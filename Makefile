@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test machines coverage explore fuzz prove notebooks docs pictures env lint licences package clean
+.PHONY: reproduce study test machines coverage explore fuzz mutants prove notebooks docs pictures env lint licences package clean
 SAMPLE ?= 40
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
@@ -67,6 +67,10 @@ SECONDS ?= 3600
 fuzz: $(READY)
 	HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=critical HF_HUB_DISABLE_PROGRESS_BARS=1 PYTHONPATH=.:tests/support \
 	  $(BIN)/python tests/support/fuzz_files.py --seconds $(SECONDS) $(SEED:%=--seed %)
+
+# Faults planted one at a time, and the test that catches each; some 20 minutes. FAULTS: some of them, by name.
+mutants: $(READY)
+	$(BIN)/python tests/support/mutants.py $(if $(FAULTS),--only $(FAULTS))
 
 # The proofs of docs/proofs, in Coq; one line and status 2 where Coq is not installed. Needs no environment.
 prove:

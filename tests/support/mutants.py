@@ -1,0 +1,350 @@
+"""Plant faults in a copy of the project, one at a time, and show which test catches each: `make mutants`.
+
+Each fault is what a tired colleague could write: one place of the source, changed. It is planted in a copy of the
+working tree, where the tests that it names and the doctests of its file run until one fails. The tests that failed run
+once more without a fault: those that fail then, too, show nothing. The exit status is 0 if every fault was caught, 1 if
+one survived, and 2 if one could not be planted or its test fails without it.
+
+A fault is written as
+
+    name: package, test files
+    - what stands in the source
+    + what stands there with the fault
+
+The text must occur once in its package, so files may be moved. Where versions of the project differ, further pairs of -
+and + follow, and the one whose text occurs is taken. Test files are named without folders; those that exist are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 300  # for the tests of one fault: what takes longer hangs, and so is caught
+
+FAULTS = r"""
+# Statistics
+tango-z: paper_figures, test_paired_proportions
+- norm.ppf((1 + level) / 2)
++ norm.ppf(level)
+bca-plain: paper_figures, test_means
+- method="BCa", batch=1024
++ method="percentile", batch=1024
+holm-one-family: paper_figures, test_summaries
+- tuple(row[name] for name in same)
++ ()
+p-can-be-zero: paper_figures, test_summaries
+- (count + 1) / (total + 1)
++ count / total
+max-t-uncorrected: paper_figures, test_max_t
+- np.maximum.accumulate(reached[:, ::-1], axis=1)[:, ::-1]
++ reached
+tost-lesser-p: paper_figures, test_equivalence
+- max(stats.norm.cdf(below), 
++ min(stats.norm.cdf(below), 
+mid-ranks: paper_figures, test_god_quintiles
+- groups * (2 * before + ties)
++ groups * (2 * before)
+order-test-one-sided: rws_theory, test_order_null
+- float(2 * ndtr(-max(
++ float(ndtr(-max(
+clustered-error: paper_figures, test_calibration
+- weights=values - mean
++ weights=values
+draw-at-tolerance: paper_figures, test_win_rates
+- - default_scores) > tolerance
++ - default_scores) >= tolerance
+# Prompts in pairs, what is compared, controls
+paired-by-position: paper_figures, test_summaries
+- return shared["_here"].to_numpy(), shared["_there"].to_numpy()
++ return (np.arange(min(len(keys), len(others))),) * 2
+arms-unsorted: paper_figures, test_evidence_comparisons
+- group.sort_values("prompt").reset_index
++ group.reset_index
+judges-second-order: paper_figures, test_judging
+- {"1": "loss", "2": "win", "tie"
++ {"1": "win", "2": "loss", "tie"
+scale-from-test: paper_figures, test_evidence_comparisons
+- (answers["split"] == "validation")
++ (answers["split"] == "test")
+constant-mean: paper_figures, test_evidence_study
+- float(factors[name].mean())
++ float(np.median(factors[name]))
+not-shuffled: paper_figures, test_controls_experiment
+- rng.permutation(list(run["rewards"])).tolist()
++ list(run["rewards"])
+own-rewards-swapped: paper_figures, test_evidence_study
+- np.roll(around, 1)
++ np.roll(around, 0)
+sign-not-turned: rws_decode, test_strategy_reference
+- else -view.reward
++ else view.reward
+every-other-step: rws_decode, test_strategy_reference
+- return step % self.every == 0
++ return (step + 1) % self.every == 0
+# Labels of figures
+axis-of-fig-1: paper_figures, test_paper_figures
+- "position in the answer  [tokens, from 0]"
++ "diffusion step"
+unit-of-god: rws_decode, test_plots
+- "god_steps": "GOD [steps]"
++ "god_steps": "GOD [tokens]"
+win-and-loss-bars: paper_figures, test_win_rate_figures
+- (position - 0.2, won, method), (position + 0.2, lost,
++ (position - 0.2, lost, method), (position + 0.2, won,
+caption-count: paper_figures, test_win_rate_figures
+- Mean over {data.guides} guides
++ Mean over {len(data.rows)} guides
+# Steering, and a step
+beta-left-out: rws_decode, test_entrgi test_steered_batches test_steering_laws test_steering_reference
+- weights = self.beta * ensemble.values()
++ weights = ensemble.values()
+resampling-threshold: rws_decode, test_entrgi test_steered_batches test_steering_laws test_steering_reference
+- * ensemble.copies * EVEN
++ * EVEN
+gibbs-path-lost: rws_decode, test_entrgi test_steered_batches test_steering_laws test_steering_reference
+- np.concatenate([[0], drawn[1:]]) if paths else drawn
++ drawn
+no-square-root: rws_theory, test_tilting
+- (reward_scale * np.sqrt(sigmoid(values) + eps))
++ (reward_scale * (sigmoid(values) + eps))
+normalised-late: rws_theory, test_tilting
+- np.isfinite(difference), difference / std
++ np.isfinite(difference), values / std - mean
+remainder-last: rws_decode, test_schedule
+- whole + (step < rest)
++ whole + (step >= steps - rest)
+- each + (step < rest)
++ each + (step >= steps - rest)
+two-blocks-at-once: rws_decode, test_decode
+- number == torch.where(masked, number, len(number))
++ number >= torch.where(masked, number, len(number))
+end-of-text-first: rws_decode, test_published_deferral
+- = candidates & ~deferred, candidates & deferred
++ = candidates & deferred, candidates & ~deferred
+guidance-scale: rws_decode, test_guidance
+- unconditional + (cfg + 1) *
++ unconditional + cfg *
+masks-in-the-answer: rws_decode, test_special_tokens
+- sorted({predictor.mask_id, *padding,
++ sorted({*padding,
+gumbel-temperature: rws_decode, test_sampling
+- (-torch.log(uniform)) ** temperature
++ (-torch.log(uniform)) * temperature
+rightmost-first: rws_decode, test_ranking
+- order = torch.argsort(values, dim=1, descending=True, stable=True)
++ order = values.shape[1] - 1 - torch.argsort(values.flip(1), dim=1, descending=True, stable=True)
+threshold-strict: rws_decode, test_counting
+- (view.log_odds >= least_odds(self.threshold)).long()
++ (view.log_odds > least_odds(self.threshold)).long()
+near-tie-half: rws_decode, test_rounding
+- (row, position), lead <= 2 * error
++ (row, position), lead <= error
+padding-side: rws_decode, test_canvas
+- if padding == "left" else 0
++ if padding == "right" else 0
+# Models and traces
+gate-and-up-exchanged: rws_decode, test_llada
+- {_BLOCK}ff_proj\.": rf"{_LAYER}mlp.gate_proj."
++ {_BLOCK}ff_proj\.": rf"{_LAYER}mlp.up_proj."
+logits-not-shifted: rws_decode, test_dream
+- config.vocab_size, shifted=True
++ config.vocab_size
+padded-last-token: rws_decode, test_causal_reward
+- hidden_states(self.model, batch)[torch.arange(len(batch)), last]
++ hidden_states(self.model, batch)[:, -1]
+god-in-tokens: rws_decode, test_trace
+- self.commit_step[self.commit_step >= 0], "steps"
++ self.commit_step[self.commit_step >= 0], "tokens"
+version-3-unread: rws_decode, test_versions
+- _READ = (3, 4, VERSION)
++ _READ = (4, VERSION)
+column-lost: rws_decode, test_trace test_revising
+- "masked_again": trace.masked_again[rows]
++ "masked_again": trace.provisional[rows]
+replay-without-ties: rws_decode, test_replay
+- same and int(selection.ties) == trace.ties[step]
++ same
+diff-without-tokens: rws_decode, test_diff
+- if ours == theirs and not revised:
++ if ours.keys() == theirs.keys() and not revised:
+raw-rewards: rws_decode, test_cli_generate
+- for reward in trace.reward_raw.tolist()]
++ for reward in trace.reward_normalised.tolist()]
+check-always-well: rws_decode, test_cli_check
+- return 0 if diff.same else 1
++ return 0
+# Presets, printed numbers, digests, runs, theory
+preset-block: rws_decode, test_presets
+- "LLaDA-8B-Instruct on GSM8K, block by block", 256, 8,
++ "LLaDA-8B-Instruct on GSM8K, block by block", 256, 32,
+printed-god: rws_theory, test_claims
+- "scale": 0.01, "perplexity": 13.57, "god": 0.91
++ "scale": 0.01, "perplexity": 13.57, "god": 0.19
+digest-without-models: paper_figures, test_units
+- [[model, origin.models[model]] for model in unit.models]
++ [[model, None] for model in unit.models]
+stubs-not-digested: paper_figures, test_digests
+- if stub.is_file():
++ if not stub.is_file():
+done-units-again: paper_figures, test_runner
+- skipped = done if retry_failed else done | failed
++ skipped = done
+csv-rounded: paper_figures, test_paper_figures
+- writer.writerows(rows)
++ writer.writerows([{k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+stability-far-end: rws_theory, test_stability
+- nearest.lower if upwards else nearest.upper
++ nearest.upper if upwards else nearest.lower
+crossings-parity: rws_theory, test_theorem1
+- (moment > 0) == (power % 2 == 0)
++ (moment > 0)
+always-certified: rws_theory, test_threshold
+- narrow = all(bracket.breakpoint and
++ narrow = all(True or bracket.breakpoint and
+log-z-of-no-context: rws_theory, test_ngram
+- - self.log_partition(text.size, before)
++ - self.log_partition(text.size)
+viterbi-forgets: rws_theory, test_frontier test_exact
+- + rewards[reader, chain.last]
++ + rewards[0, chain.last]
+pieces-off-by-one: rws_decode, test_scale_path
+- index, begin = index + bracket.breakpoint, max(
++ index, begin = index + 1, max(
+"""
+
+
+class Fault(NamedTuple):
+    """A fault: its name, the package, the files of tests that must fail, and pairs of a text and what replaces it."""
+
+    name: str
+    package: str
+    tests: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
+
+
+def faults() -> list[Fault]:
+    """Return the faults of the list above."""
+    found = []
+    for first, *changes in (block.splitlines() for block in re.split(r"\n(?=\w|#)", FAULTS.strip())):
+        if not first.startswith("#"):
+            name, package, tests = re.split(": |, ", first)
+            pairs = zip(changes[::2], changes[1::2], strict=True)
+            found.append(Fault(name, package, tuple(tests.split()), tuple((old[2:], new[2:]) for old, new in pairs)))
+    return found
+
+
+def copied(root: Path, to: Path) -> Path:
+    """Copy the files that git knows or would add below `root`, as they are now."""
+    command = ["git", "ls-files", "-zco", "--exclude-standard"]
+    for name in subprocess.run(command, cwd=root, capture_output=True, check=True, text=True).stdout.split("\0"):
+        if (root / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            (to / name).write_bytes((root / name).read_bytes())
+    return to
+
+
+def sources(root: Path, package: str) -> dict[Path, str]:
+    """Return the texts of a package's code, data and templates."""
+    paths = (path for end in ("py", "json", "jinja") for path in sorted((root / package).rglob(f"*.{end}")))
+    return {path: path.read_text(encoding="utf-8") for path in paths}
+
+
+def place_of(fault: Fault, texts: dict[Path, str]) -> tuple[Path, str, str]:
+    """Return the file of a fault, its text, and its text with the fault; ValueError unless one occurs, and once."""
+    counts = {change: sum(text.count(change[0]) for text in texts.values()) for change in fault.changes}
+    here = [change for change, count in counts.items() if count]
+    if len(here) != 1 or counts[here[0]] != 1:
+        raise ValueError(f"{fault.name}: its texts occur {[*counts.values()]} times in {fault.package}, not once")
+    path = next(path for path, text in texts.items() if here[0][0] in text)
+    return path, texts[path], texts[path].replace(*here[0])
+
+
+def tests_of(fault: Fault, root: Path) -> list[str]:
+    """Return the paths of a fault's tests; ValueError where no file, or more than one, has such a name."""
+    found = [sorted((root / "tests").rglob(f"{name}.py")) for name in fault.tests]
+    if not any(found) or any(len(paths) > 1 for paths in found):
+        raise ValueError(f"{fault.name}: one file of tests is needed of {' or '.join(fault.tests)}")
+    return [str(path.relative_to(root)) for paths in found for path in paths]
+
+
+def failing(root: Path, words: Sequence[str]) -> list[str]:
+    """Return the tests that fail, without their parameters; what does not end in time is one of that name."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", *words]
+    env = {**os.environ, "PYTHONPATH": str(root), "HYPOTHESIS_PROFILE": "ci"}
+    try:
+        run = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return [f"no end in {SECONDS} s"]
+    lines = [line.split(" ", 1)[1] for line in run.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    if run.returncode not in (0, 1) and not lines:
+        raise ValueError(f"pytest {' '.join(words)}: {(run.stdout + run.stderr).strip().splitlines()[-1]}")
+    return list(dict.fromkeys(line.split(" - ")[0].split("[")[0] for line in lines))
+
+
+def outcomes(chosen: Sequence[Fault], root: Path) -> Iterator[dict[str, Any]]:
+    """Plant each fault, run its tests, and take it out again; yield what became of it."""
+    for number, fault in enumerate(chosen, 1):
+        began, result = time.monotonic(), {"name": fault.name, "file": None, "outcome": "error", "by": None}
+        try:
+            path, before, after = place_of(fault, sources(root, fault.package))
+            result["file"] = str(path.relative_to(root))
+            doctests = [result["file"]] * (path.suffix == ".py")
+            try:
+                path.write_text(after, encoding="utf-8")
+                os.utime(path, (number, 2 * number))  # bytecode of another state is known by its time
+                failed = failing(root, ["-x", *tests_of(fault, root), *doctests])
+            finally:
+                path.write_text(before, encoding="utf-8")
+                os.utime(path, (number, 2 * number + 1))
+            result |= {"outcome": "caught", "by": failed[0]} if failed else {"outcome": "survived"}
+        except ValueError as error:
+            result["by"] = str(error)
+        yield result | {"seconds": round(time.monotonic() - began, 1)}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the arguments, run, and say what became of each fault."""
+    parser = argparse.ArgumentParser(description="plant faults, one at a time, and show which test catches each")
+    names = [fault.name for fault in faults()]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="some faults (all)")
+    parser.add_argument("--list", action="store_true", help="the faults, and nothing is run")
+    parser.add_argument("--json", action="store_true", help="results to standard output, lines to standard error")
+    parser.add_argument("--against", type=Path, default=ROOT, metavar="TREE", help="another checkout of the project")
+    options = parser.parse_args(argv)
+    chosen = [fault for fault in faults() if fault.name in options.only]
+    if options.list:
+        print("\n".join(f"{fault.name}  {fault.changes[-1][0]}  ->  {fault.changes[-1][1]}" for fault in chosen))
+        return 0
+    lines = sys.stderr if options.json else sys.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        root, results = copied(options.against.resolve(), Path(folder)), []
+        for result in outcomes(chosen, root):
+            results.append(result)
+            print("{outcome:8}  {name:24}  {by}  ({seconds:.0f} s)".format(**result), file=lines, flush=True)
+        caught = [result for result in results if result["outcome"] == "caught"]
+        named = sorted({result["by"] for result in caught if "::" in result["by"]})
+        always = failing(root, named) if named else []
+    for result in caught:
+        if result["by"] in always:
+            result["outcome"] = "error"
+            print(f"error     {result['name']:24}  {result['by']} fails without it, too", file=lines)
+    counts = {kind: sum(result["outcome"] == kind for result in results) for kind in ("caught", "survived", "error")}
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items()), file=lines)
+    if options.json:
+        print(json.dumps(results, indent=1))
+    return 2 if counts["error"] else min(counts["survived"], 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
