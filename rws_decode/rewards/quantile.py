@@ -12,6 +12,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.network import Frame, NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.checks import finite
 
 __all__ = ["QuantileHead", "QuantileReward"]
 
@@ -39,8 +40,7 @@ class QuantileHead(nn.Module):
         gating_temperature: float,
     ) -> None:
         super().__init__()
-        if not gating_temperature > 0:
-            raise ValueError(f"gating_temperature is {gating_temperature}: it must be positive")
+        finite("gating_temperature", gating_temperature, above=0)
         self.objectives, self.temperature = num_objectives, gating_temperature
         self.regression_layer = nn.Linear(hidden_size, num_objectives * num_quantiles, bias=False)
         self.reward_transform_matrix = nn.Parameter(torch.eye(num_objectives))
