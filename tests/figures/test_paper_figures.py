@@ -134,7 +134,9 @@ def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
 def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
     orders = fig1_commit_order.compute(runs)
     assert orders.drawn == 5 and list(orders.traces) == [5, 2]
-    for axes, name in zip(fig1_commit_order.draw(orders).axes, fig1_commit_order.STRATEGIES, strict=True):
+    panels = fig1_commit_order.draw(orders).axes
+    assert panels[-1].get_xlabel().startswith("position in the answer")
+    for axes, name in zip(panels, fig1_commit_order.STRATEGIES, strict=True):
         trace = orders.traces[5][name]
         assert f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps" in axes.get_title(loc="left")
         lines = {line.get_label(): line for line in axes.lines}

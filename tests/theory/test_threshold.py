@@ -67,6 +67,11 @@ def test_a_vocabulary_as_large_as_a_model_s_is_certified() -> None:
         assert 1 / math.fsum(np.exp(shifted)) == pytest.approx(0.9, rel=1e-11)
 
 
+def test_a_passage_that_is_not_enclosed_is_not_certified() -> None:
+    path = threshold_path([[0.0, 0.0, -1.0]], 0.5, 0.05, 4096.0)  # comes so near to 1/2 that no digits tell
+    assert not path.certified and [bracket.breakpoint for bracket in path.brackets] == [False]
+
+
 def test_positions_that_pass_together_share_a_bracket() -> None:
     path = threshold_path([[2.0, 0.0], [5.0, 3.0], [1.0, 0.0]], 0.9, 0.1, 10.0)
     assert [piece.positions for piece in path.pieces] == [(), (0, 1), (0, 1, 2)]

@@ -54,7 +54,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     tiny_checkpoint("bert", folder / "tiny", files={"examples.json": [{"prompt": "the cat"}, {"prompt": "a dog ran"}]})
     tiny_checkpoint("bert", folder / "bare", tokenizer=False)
-    tiny_checkpoint("classifier", folder / "reward")
+    tiny_checkpoint("classifier", folder / "reward", files={"reward.json": {"mean": 0.5, "std": 2.0}})
     return folder
 
 
@@ -74,7 +74,7 @@ def test_json_has_the_documented_keys_and_nothing_else(models: Path, capsys: pyt
     assert len(result["tokens"]) == len(result["commit_step"]) == 8 and MASK not in result["tokens"]
     assert len(result["scales"]) == len(result["rewards"]) == len(result["ties"]) == result["forwards"] == 4
     assert result["reward_calls"] + result["reward_calls_saved"] == 4
-    assert all(isinstance(reward, float) for reward in result["rewards"])
+    assert result["rewards"][-1] == pytest.approx(result["final_reward"]["raw"])
     assert isinstance(result["text"], str)
 
 

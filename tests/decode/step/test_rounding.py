@@ -134,6 +134,15 @@ def test_the_tolerance_follows_dtype_and_size(dtype: torch.dtype) -> None:
     assert logit_error(z).tolist() == expected
 
 
+@pytest.mark.parametrize(("errors", "near"), [(1.5, 1), (2.5, 0)])
+def test_a_token_is_near_another_where_both_logits_may_be_off_by_their_error(errors: float, near: int) -> None:
+    table = torch.tensor([[0.0, 0.0, 16.0]])
+    table[0, 1] = 16.0 - errors * logit_error(table).item()
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), 1, 3), mask_id=0)
+    (trace,) = decode(predictor, [[]], "default", Shape(1, 1, 1))
+    assert trace.near_tokens.tolist() == [near]
+
+
 @pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
 def test_saturation_is_that_of_the_softmax(precision: str) -> None:
     dtype = getattr(torch, precision)

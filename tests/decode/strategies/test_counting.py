@@ -184,6 +184,10 @@ def test_counts_of_any_probabilities(probability: list[float], tau: float, f: fl
     assert ParallelFactor(f).count(view).item() in {by_factor(f * by)(ordered, []) for by in nudges}
 
 
+def test_a_probability_that_is_the_threshold_passes() -> None:
+    assert Threshold(0.5).count(positions(torch.tensor([0.0, 1.0, -1.0], dtype=torch.float64))).tolist() == [2]
+
+
 def positions(log_odds: torch.Tensor) -> MaskedPositions:
     n = len(log_odds)
     zero, one = torch.zeros(n, dtype=torch.float64), torch.ones(n, dtype=torch.float64)

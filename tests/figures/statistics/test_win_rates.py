@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from null_levels import assert_super_uniform
 
@@ -24,6 +24,7 @@ def rng() -> np.random.Generator:
 
 
 @given(PAIRS, st.sampled_from([0.0, 0.25, 1.0]))
+@example([(0.25, 0.0), (0.0, 1.0), (0.5, 0.0)], 0.25)  # a difference that is the tolerance is a draw
 def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
     pairs: list[tuple[float, float]], tolerance: float
 ) -> None:

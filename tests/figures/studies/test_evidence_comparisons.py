@@ -53,6 +53,13 @@ def raw(world: str, method: str, number: float | None, column: str) -> dict[str,
     return values
 
 
+def test_arms_pair_prompts_whatever_the_order_of_rows() -> None:
+    answers = record().answers
+    mixed = arms_of(answers.sample(frac=1.0, random_state=0), "english:era")
+    for arm, rows in arms_of(answers, "english:era").items():
+        assert mixed[arm]["prompt"].tolist() == rows["prompt"].tolist() == sorted(rows["prompt"])
+
+
 def test_a_difference_of_rewards_is_what_loops_give() -> None:
     row = row_of("english:era", "reward", Arm("constant", 8.0))
     first, second = (raw("english:era", method, 8.0, "reward") for method in ("rws", "constant"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tup
     chosen = (case.texts == best).all(axis=1)
     assert case.allowed[chosen].all()
     assert log_weight[chosen][0] == pytest.approx(log_weight[case.allowed].max(), abs=1e-11)
+
+
+def test_the_best_text_holds_phrases_that_span_words() -> None:
+    world, reward = NGram.fit([[0, 1, 2] * 10], 2, vocabulary=3), keywords([[0, 0], [2, 1]], 3)
+    texts = list(itertools.product(range(3), repeat=5))
+    weights = [world.log_prob(text) + 9.0 * reward.score(text) for text in texts]
+    best = tuple(world.tilt(reward, 9.0).best(5).tolist())
+    assert reward.score(best) == 2 and weights[texts.index(best)] == pytest.approx(max(weights), abs=1e-11)
 
 
 @given(drawn=tilted(), seed=st.integers(0, 2**32))
