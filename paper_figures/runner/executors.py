@@ -28,7 +28,6 @@ from typing import Any
 
 from rws_decode.common.files import read_json
 from rws_decode.common.threads import MOST_THREADS, hold_threads
-from rws_theory.checks import whole
 from rws_theory.commands.options import option
 from rws_theory.commands.progress import tell
 
@@ -65,7 +64,8 @@ def processes(workers: int, threads: int | None = 1) -> Backend:
 
     The processes end with this one, even where it is killed.
     """
-    whole("workers", workers)
+    if workers < 1:
+        raise ValueError(f"workers is {workers}: at least 1 is needed")
 
     @contextmanager
     def opened() -> Iterator[Executor]:
@@ -141,7 +141,8 @@ def _tell_waiting(scheduler: str, workers: Callable[[], Any], over: threading.Ev
 
 def given(executor: Executor, slots: int = 1) -> Backend:
     """Run units over an executor that the caller opened and will close; slots: batches that it works on at once."""
-    whole("slots", slots)
+    if slots < 1:
+        raise ValueError(f"slots is {slots}: at least 1 is needed")
     return Backend(lambda: nullcontext(executor), slots, replaceable=False)
 
 

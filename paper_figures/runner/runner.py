@@ -37,7 +37,6 @@ from paper_figures.runner.results import rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
 from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute, identity_of
 from rws_decode.common.files import write_json
-from rws_theory.checks import whole
 from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.commands.progress import tell
 
@@ -108,7 +107,8 @@ def run_units(
     before stays, and nothing is half written.
     """
     for name, value in (("batch", batch), ("max_crashes", max_crashes)):
-        whole(name, value)
+        if value < 1:
+            raise ValueError(f"{name} is {value}: at least 1 is needed")
     if not units:
         raise ValueError("units is empty: at least one is needed")
     names = {unit.experiment for unit in units}

@@ -231,31 +231,35 @@ def _a2d(kind: str, raw: Mapping[str, Any], name: str) -> Layout:
     return Layout(kind, config, config.vocab_size)
 
 
-_A2D = partial(Family, mask_aliases=("<|MASK|>",), adds_mask=True)
-_QWEN_ENDS = (("<|endoftext|>", 151643), ("<|im_end|>", 151645))
-A2D_QWEN3 = _A2D(
+A2D_QWEN3 = Family(
     name="a2d-qwen3",
     layout=partial(_a2d, "qwen3"),
     width=151936,
     mask=("<|mask|>", 151669),
-    ends=_QWEN_ENDS,
+    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
     tokenizer="Qwen2Tokenizer",
+    mask_aliases=("<|MASK|>",),
+    adds_mask=True,
     chat_options={"enable_thinking": False},
 )
-A2D_QWEN2 = _A2D(
+A2D_QWEN2 = Family(
     name="a2d-qwen2",
     layout=partial(_a2d, "qwen2"),
     width=151936,
     mask=("<|mask|>", 151665),
-    ends=_QWEN_ENDS,
+    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
     tokenizer="Qwen2Tokenizer",
+    mask_aliases=("<|MASK|>",),
+    adds_mask=True,
 )
 # Llama 3 has no room for one more token: the id holds where the embedding was widened by it.
-A2D_LLAMA = _A2D(
+A2D_LLAMA = Family(
     name="a2d-llama",
     layout=partial(_a2d, "llama"),
     width=128257,
     mask=("<|mask|>", 128256),
     ends=(("<|end_of_text|>", 128001), ("<|eot_id|>", 128009)),
     tokenizer="PreTrainedTokenizerFast",
+    mask_aliases=("<|MASK|>",),
+    adds_mask=True,
 )

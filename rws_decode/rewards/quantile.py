@@ -12,7 +12,6 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.network import Frame, NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
 from rws_decode.text.dialogue import Dialogue
-from rws_theory.checks import finite
 
 __all__ = ["QuantileHead", "QuantileReward"]
 
@@ -40,7 +39,8 @@ class QuantileHead(nn.Module):
         gating_temperature: float,
     ) -> None:
         super().__init__()
-        finite("gating_temperature", gating_temperature, above=0)
+        if not gating_temperature > 0:
+            raise ValueError(f"gating_temperature is {gating_temperature}: it must be positive")
         self.objectives, self.temperature = num_objectives, gating_temperature
         self.regression_layer = nn.Linear(hidden_size, num_objectives * num_quantiles, bias=False)
         self.reward_transform_matrix = nn.Parameter(torch.eye(num_objectives))

@@ -21,7 +21,6 @@ from flint import arb
 from scipy.special import expit
 
 from rws_theory import StabilityRadius, majorises, scaling_raises_reward, stability_radius, threshold_path
-from rws_theory.__main__ import main
 from rws_theory.claims import (
     CHECKS,
     Claim,
@@ -36,7 +35,6 @@ from rws_theory.claims import (
     tables,
 )
 from rws_theory.claims import pair_search as search
-from rws_theory.claims.machine_checked import marked
 from rws_theory.claims.pair_search import Pair
 from rws_theory.crossings import Crossing, crossings
 from rws_theory.orders.invariance import output_law
@@ -552,11 +550,6 @@ def test_confidence_is_constant_where_all_logits_tie_and_rises_elsewhere(
     assert reversal.CHECKS["T1-increasing"]().verdict == verdict
 
 
-def with_gap(gap: int, pair: Pair) -> Pair:
-    """The pair with a gap that both have, which crosses where it did."""
-    return Pair(*(tuple(sorted((gap, *gaps))) for gaps in (pair.a, pair.b)), pair.unit)
-
-
 def crossing_where(*shares: str, ties: int = 1) -> Pair:
     """Gaps whose confidences are equal where x = exp(-r) is one of these shares, and to this order at r = 0.
 
@@ -576,62 +569,6 @@ def other_way(pair: Pair) -> Pair:
 ONCE, TWICE = Pair((2, 2), (1, 4)), Pair((2, 2, 8), (1, 5, 5))  # how often they cross, at 0.48, and at 0.28 and 0.38
 THRICE = Pair((2, 2, 11, 13), (1, 5, 6, 17))  # at 0.10, 0.17 and 0.51
 EVEN = other_way(crossing_where("1/2", ties=2))  # equal sums, one crossing, at log 2
-
-# What a search is given, by the Laguerre bound it asks for: pairs that a claim is not about, then that of the ledger.
-NEAR: dict[str, dict[int, list[Pair]]] = {
-    "T1-exclusive": {0: [Pair((1, 3, 3), (1, 2, 5)), ONCE], 2: [other_way(TWICE)]},
-    "T1a-unique": {3: [ONCE, other_way(crossing_where("1/2", "2/3", "3/4", ties=2)), THRICE]},
-    "T1b-printed": {0: [ONCE, Pair((1, 2), (1, 1)), Pair((2,), (1,))]},
-    "T1b-mended": {3: [other_way(ONCE), with_gap(1, other_way(THRICE)), other_way(THRICE)]},
-    "T1c-otherwise": {0: [other_way(TWICE), TWICE, other_way(ONCE)], 2: [EVEN, with_gap(1, TWICE), TWICE]},
-    "S52-low": {0: [TWICE, Pair((2, 2), (1, 3)), Pair((2,), (1,))]},
-}
-
-
-def give(patch: pytest.MonkeyPatch, pairs: dict[int, list[Pair]]) -> None:
-    """Let every search find these pairs alone, in this order, where it would find the last of them."""
-
-    def chosen(n: int, largest: int, bound: int) -> Any:
-        last = pairs[bound][-1]
-        return iter(pairs[bound] if (n, largest) == (len(last.a), max(*last.a, *last.b)) else ())
-
-    patch.setattr(search, "all_pairs", chosen)
-
-
-@pytest.mark.parametrize("name", NEAR)
-def test_a_search_passes_over_what_the_claim_is_not_about(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    recorded = {record["id"]: record for record in json.loads(RECORDED.read_text(encoding="utf-8"))}
-    give(monkeypatch, NEAR[name])
-    monkeypatch.setattr(reversal, "GRID", ())
-    record = recorded[name]
-    record["evidence"] = record["evidence"].replace(" 4,613 ordered", " 0 ordered")
-    assert marked(reversal.CHECKS[name]()).as_dict() == record
-
-
-# Pairs of which the last is a counterexample, at the edge of what the claim is about, and the unit at which it is.
-EDGES: list[tuple[str, int, list[Pair], int]] = [
-    ("T1b-mended", 3, [crossing_where("1/4", "1/5", "1/6")], 1),
-    ("T1b-mended", 3, [crossing_where("1/2", "1/3", "1/4")], 2),
-    ("T1b-mended", 3, [crossing_where("3/4", "1/2", "1/3")], 5),
-    ("T1c-otherwise", 0, [other_way(EVEN)], 2),  # equal sums
-    ("T1c-otherwise", 0, [with_gap(1, TWICE)], 1),  # equal smallest gaps
-    ("T1-step3", 0, [Pair((1, 2, 2), (1, 1, 3)), Pair((1, 4, 4), (1, 2, 2))], 1),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "bound", "pairs", "unit"), EDGES, ids=[f"{row[0]}-{i}" for i, row in enumerate(EDGES)]
-)
-def test_a_search_goes_to_the_edge_of_what_the_claim_is_about(
-    monkeypatch: pytest.MonkeyPatch, name: str, bound: int, pairs: list[Pair], unit: int
-) -> None:
-    pair = pairs[-1]
-    monkeypatch.setattr(search, "_TRIED", dict.fromkeys((0, 2, 3), (pair.dimension, max(*pair.a, *pair.b))))
-    monkeypatch.setattr(reversal, "GRID", ())
-    give(monkeypatch, {2: [TWICE], bound: pairs})
-    counterexample = reversal.CHECKS[name]().counterexample
-    assert counterexample and counterexample.startswith(f"d = {pair.dimension}, {replace(pair, unit=unit)}: ")
-    assert (f") / {unit}, b = (" in counterexample) == (unit > 1)
 
 
 def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -891,21 +828,6 @@ def test_our_own_results_follow_what_is_computed(
 def test_unknown_ids_are_named() -> None:
     with pytest.raises(ValueError, match="T9-nothing"):
         claims(["D-gaps", "T9-nothing"])
-
-
-def test_the_command_prints_records_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["claims", "--json", "TAB-memory", "D-gaps"]) == 0
-    records = json.loads(capsys.readouterr().out)
-    assert [record["id"] for record in records] == ["D-gaps", "TAB-memory"]
-    assert set(records[0]) == {"id", "where", "statement", "verdict", "evidence", "counterexample", "correction"}
-    assert main(["claims", "TAB-memory"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("TAB-memory: FALSE") and "6542 MiB = 6.3887 (3271/512) GiB" in text
-
-
-def test_the_command_refuses_an_unknown_id(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["claims", "T9"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_without_ids_every_claim_is_checked_in_the_order_of_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:

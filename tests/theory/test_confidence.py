@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from misuse import refused
 from references import exact_values
 
 from rws_theory import gap_statistics, gaps, log_odds, max_probability, testing
@@ -180,28 +181,12 @@ def test_nothing_overflows_before_the_result_does(r: float, expected: float) -> 
         ([1.0, np.nan], 1.0, "logits must be finite or -inf (a forbidden token), got nan"),
         ([1.0, np.inf], 1.0, "logits must be finite or -inf (a forbidden token), got inf"),
         ([-np.inf, -np.inf], 1.0, "logits must allow at least one token at every position, got a row of -inf only"),
-        (
-            [[1.0, 2.0], [-np.inf, -np.inf]],
-            1.0,
-            "logits must allow at least one token at every position, got a row of -inf only",
-        ),
+        ([[1.0, 2.0], [-np.inf, -np.inf]], 1.0, "logits must ... got a row of -inf only"),
         ([], 1.0, "logits must have shape (..., d) with d >= 1, got shape (0,)"),
         (3.0, 1.0, "logits must have shape (..., d) with d >= 1, got shape ()"),
-        (
-            [1e308, -1e308],
-            1.0,
-            "logits must span less than 1.8e308 / d so that their gaps can be summed, got a wider span",
-        ),
-        (
-            [1e308, 0.0],
-            1.0,
-            "logits must span less than 1.8e308 / d so that their gaps can be summed, got a wider span",
-        ),
-        (
-            [np.longdouble(10) ** 4000, 0.0],
-            1.0,
-            "logits must be finite or -inf (a forbidden token), got inf",
-        ),
+        ([1e308, -1e308], 1.0, "logits must ... got a wider span"),
+        ([1e308, 0.0], 1.0, "logits must ... got a wider span"),
+        ([np.longdouble(10) ** 4000, 0.0], 1.0, "logits must be finite or -inf (a forbidden token), got inf"),
         ([True, False], 1.0, "logits must be real numbers, got dtype bool"),
         ([1.0 + 2.0j], 1.0, "logits must be real numbers, got dtype complex128"),
         (["a"], 1.0, "logits must be real numbers, got dtype <U1"),
@@ -214,6 +199,4 @@ def test_nothing_overflows_before_the_result_does(r: float, expected: float) -> 
     ],
 )
 def test_misuse_names_the_argument(logits: object, r: object, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        log_odds(logits, r)  # type: ignore[arg-type]
-    assert str(caught.value) == message
+    refused(lambda: log_odds(logits, r), message)  # type: ignore[arg-type]

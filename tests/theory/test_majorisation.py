@@ -49,7 +49,7 @@ def test_it_is_what_the_sums_and_the_exact_roots_say(pair: tuple[list[int], list
 
 
 def test_for_three_tokens_the_converse_holds() -> None:
-    lists = list(combinations_with_replacement(range(7), 2))
+    lists = list(combinations_with_replacement(range(6), 2))
     for u, v in product(lists, repeat=2):
         decided = majorises(logits(u), logits(v))
         assert decided.never_behind == decided.holds == never_behind(u, v)
@@ -90,14 +90,12 @@ def test_dominance_is_what_it_is_on_a_grid_of_times(pair: tuple[list[int], list[
 
 def test_every_strict_order_of_small_gaps_has_a_finite_order_of_dominance() -> None:
     """And a pair that touches has none."""
-    lists = list(combinations_with_replacement(range(1, 6), 3))
-    orders = {}
+    lists = list(combinations_with_replacement(range(1, 5), 3))
     for u, v in product(lists, repeat=2):
         order = dominance_order(logits(u), logits(v), most=24)
         ahead = u == v or (never_behind(u, v) and not polynomial_crossings(list(u), list(v)))
         assert (order is not None) == ahead
-        orders[u, v] = order
-    assert orders[(2, 2, 5), (1, 4, 4)] == 3
+    assert dominance_order(logits((2, 2, 5)), logits((1, 4, 4)), most=24) == 3
     touching = [*[0] * 1, *[2] * 22, *[4] * 9], [*[1] * 8, *[3] * 24]
     assert majorises(logits(touching[1]), logits(touching[0])).never_behind is True
     assert dominance_order(logits(touching[1]), logits(touching[0]), most=12) is None

@@ -29,7 +29,6 @@ from rws_theory.orders.null import footrule_distribution
 from rws_theory.orders.significance import order_test
 from rws_theory.pairs import classify_pairs
 from rws_theory.selection import same_at_every_scale, selection_path
-from rws_theory.theorem1 import no_flip_certificate, parity
 from rws_theory.tilting import (
     log_partition,
     rises_with_log_p,
@@ -40,11 +39,10 @@ from rws_theory.tilting import (
     tilted_gain,
     variance_identity,
 )
-from rws_theory.worlds.ensembles import RewardTally, decode_tables, random_rewards
+from rws_theory.worlds.ensembles import RewardTally
 from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
-from rws_theory.worlds.less_reward import check_less_reward
 from rws_theory.worlds.markov import MarkovChain
-from rws_theory.worlds.reference_decoder import constant_rule, table_reward
+from rws_theory.worlds.reference_decoder import table_reward
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -689,55 +687,6 @@ def upper_tail(trials: int, least: int, p: Any) -> mpf:
     return total
 
 
-@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(2, 3))
-def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int) -> None:
-    tables = np.stack([testing.random_table(seed + i, length, words).log_p for i in range(2)])
-    with fifty():
-        computed = random_rewards("sub-structure", tables, np.random.default_rng(0))
-        for model, tokens in itertools.product(range(2), np.ndindex(tables.shape[1:])):
-            same = [x for x in np.ndindex(tables.shape[1:]) if x[::2] == tokens[::2]]
-            exact = mpmath.log(mpmath.fsum(mpmath.exp(mpf(float(tables[model][x]))) for x in same))
-            within(computed[(model, *tokens)], exact, EPS * (4 + 2 * abs(exact)))
-        rewards = np.random.default_rng(seed).standard_normal(tables.shape)
-        decodes = decode_tables(tables, rewards, constant_rule(np.ones(2)))
-        for model in range(2):
-            states = Tilted(tables[model].ravel(), rewards[model].ravel(), 0.0)
-            mean = states.mean(states.reward)
-            bound = 2 * states.noise * states.absolute(states.reward) + EPS * abs(mean)
-            within(decodes.initial[model], mean, bound)
-            first = int(decodes.commit_step[model].argmin())
-            shown = [MASK] * length
-            shown[first] = int(decodes.tokens[model, first])
-            left = pinned(tables[model], shown)
-            exact = mpmath.fsum(p * mpf(float(rewards[model][x])) for x, p in left) / mpmath.fsum(p for _, p in left)
-            size = 1 + max(abs(mpf(float(rewards[model][x])) - exact) for x, _ in left)
-            within(decodes.after_first[model], exact, 2 * states.noise * size + EPS * abs(exact))
-
-
-@given(st.lists(st.integers(0, 99), min_size=9, max_size=9), st.lists(st.integers(0, 1), min_size=9, max_size=9))
-@example([1, 2, 1, 2, 0, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 0, 0])
-def test_bounds_of_the_proof_that_less_is_earned(weights: list[int], rewards: list[int]) -> None:
-    table, scores = (tuple(tuple(v[3 * i : 3 * i + 3]) for i in range(3)) for v in (weights, rewards))
-    try:
-        computed = check_less_reward(table, scores, 8, Fraction(1, 100_000))
-    except ValueError:  # a choice is tied, or the first completion's reward is not above the mean
-        return
-    with fifty():
-        r = mpmath.sqrt(mpf(computed.normalised_squared.numerator) / computed.normalised_squared.denominator)
-        c = 8 * mpmath.sqrt(1 / (1 + mpmath.exp(-r)) + mpf(1) / 100_000)
-        assert computed.factor_above <= c
-        odds = []
-        for marginal in ([sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]):
-            rest = sorted(marginal)[:-1]
-            odds.append([mpf(v) / max(marginal) for v in rest])
-        first, second = odds if computed.odds_at_one[0] < computed.odds_at_one[1] else odds[::-1]
-        ratio = [mpmath.fsum(q**x for q in second) / mpmath.fsum(q**x for q in first) for x in (c, 2 * c)]
-        if computed.advantage < 1:
-            assert max(ratio) <= mpf(computed.advantage.numerator) / computed.advantage.denominator * (
-                1 + mpf(10) ** -40
-            )
-
-
 # --- crossings, pairs and paths ---------------------------------------------------------------------------------------
 
 
@@ -793,22 +742,3 @@ def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power:
     gaps_of = [sorted(exact_ranks.exact_gaps(row)) for row in z.tolist()]
     for i, j in itertools.combinations(range(len(z)), 2):
         assert any(i in group and j in group for group in groups) == (gaps_of[i] == gaps_of[j])
-
-
-@given(testing.wide_logits(2, 5), testing.wide_logits(2, 5))
-def test_parity_from_the_signs_at_both_ends(a: Floats, b: Floats) -> None:
-    u, v = ([mpf(g.numerator) / g.denominator for g in exact_ranks.exact_gaps(row)] for row in (a.tolist(), b.tolist()))
-    signs = parity(a, b)
-    if sorted(exact_ranks.exact_gaps(a.tolist())) == sorted(exact_ranks.exact_gaps(b.tolist())):
-        assert (signs.near_zero, signs.at_one, signs.near_infinity) == (0, 0, 0)
-        return
-    gaps_of = [exact_ranks.exact_gaps(row) for row in (a.tolist(), b.tolist())]
-    assert signs.at_one == exact_ranks.compared(*gaps_of, Fraction(1))
-    power = next(m for m in itertools.count() if sum(g**m for g in gaps_of[0]) != sum(g**m for g in gaps_of[1]))
-    moment = sum(g**power for g in gaps_of[0]) - sum(g**power for g in gaps_of[1])
-    assert signs.power == power and signs.near_zero == (-1) ** power * (-1 if moment > 0 else 1)
-    if no_flip_certificate(a, b):
-        assert (signs.near_zero, signs.at_one, signs.near_infinity) == (1, 1, 1)
-        for r in (mpf(10) ** -5, mpf(1), mpf(10) ** 3):
-            with many():
-                assert mpmath.fsum(mpmath.exp(-r * g) for g in u) <= mpmath.fsum(mpmath.exp(-r * g) for g in v)

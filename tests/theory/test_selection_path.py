@@ -12,6 +12,7 @@ import exact_ranks
 import mpmath
 import numpy as np
 import pytest
+from misuse import refused
 from numpy.typing import NDArray
 
 from rws_theory import crossings
@@ -22,7 +23,6 @@ from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_sc
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-cells_module = import_module("rws_theory.certified.selection_cells")
 pairs_module = import_module("rws_theory.certified.selection_pairs")
 path_module = import_module("rws_theory.selection")
 
@@ -297,24 +297,6 @@ def test_pairs_of_too_many_gaps_leave_brackets(monkeypatch: pytest.MonkeyPatch) 
     outside_brackets_it_is_right(tangent, TANGENT, 1, 0.1, 8.0)
 
 
-@pytest.mark.parametrize("third", [9.0, 1e3])
-def test_margins_a_few_ulps_apart_come_to_an_end(monkeypatch: pytest.MonkeyPatch, third: float) -> None:
-    """Where values or slopes are told apart at single scales alone, or not at all, and exact gaps are too many."""
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
-    for ulps in (1, 5, 6, 16, 45):
-        z = rows_of((1, third), (1 + ulps * 2.0**-52, third))
-        path = selection_path(z, 1, 1.0, 1.5)
-        assert path.evaluations < 1000 and path.certificate == FLOATS and path.certified == (third > 9 and ulps > 6)
-        assert path.certified or any(bracket.relative_width > 0.01 for bracket in path.brackets)
-        assert [piece.selected for piece in path.pieces] == [(1,)]
-
-
-def test_neighbouring_scales_cannot_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
-    path = selection_path(rows_of((1,), (1 + 2.0**-50,)), 1, 5e-324, 1e-323)
-    assert path.brackets == (Bracket(5e-324, 1e-323, False),) and len(path.pieces[0].selected) == 1
-
-
 def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Margins apart by less than the bounds allow for: k positions all the same, equal ones from the left."""
     monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
@@ -330,46 +312,6 @@ def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> Non
     # One float64 value each, of exact gaps that differ.
     close = rows_of(*((1.0, 60.0 * 2**20 + n) for n in range(20)))
     assert selection_path(close, 7, c, c).pieces == (Piece(c, c, tuple(range(7))),)
-
-
-@pytest.mark.parametrize(("terms", "certificate"), [(4, EXACT), (3, FLOATS)])
-def test_limit_of_exact_gaps_counts_those_that_are_left(
-    monkeypatch: pytest.MonkeyPatch, terms: int, certificate: str
-) -> None:
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", terms)
-    path = selection_path(rows_of(*map(hidden, BOTH_FLIPS)), 1, 2.0, 4.0)  # 4 different gaps besides the common one
-    assert path.certificate == certificate and path.certified == (terms == 4)
-
-
-def test_enclosures_end_where_signs_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slopes 3e-7 apart: the sharp sums tell no sign within 1e-11 of the crossing, and exact gaps are too many."""
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
-    for third in (18.0, 18.5, 19.0, 19.5):
-        z = rows_of((1,), (1 + 2.0**-26, third))
-        for rows in (z, z[::-1]):
-            path = selection_path(rows, 1, 0.5, 2.0)
-            (bracket,) = path.brackets
-            assert bracket.breakpoint and 1e-12 < bracket.relative_width < 1e-9 and not path.certified
-            assert [p.selected for p in path.pieces] == [tops_at(rows, 1, c) for c in (bracket.lower, bracket.upper)]
-            middle = (bracket.lower + bracket.upper) / 2
-            for low, high in ((0.5, middle), (middle, 2.0)):  # no sign is told at that end
-                (end,) = selection_path(rows, 1, low, high).brackets
-                assert middle in (end.lower, end.upper) and not end.breakpoint and 0 < end.relative_width < 1e-6
-
-
-def test_too_many_gaps_are_counted_before_they_are_formed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forming integers is what costs time: rounded gaps tell beforehand, except where they alone are equal."""
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 3)
-    shared = (10, 20, 30, 40)
-    gaps = ((1, *shared, 50), (2, *shared), (1, 2), (3, 8))  # 1, 2 and 50 are left of the first two
-    rows = [Row.of(5.0 * n + z[np.isfinite(z)]) for n, z in enumerate(rows_of(*gaps))]
-    pairs = Pairs(rows)
-    assert pairs.exact(0, 1) is not None and pairs.exact(2, 3) is None and pairs.used_exact
-    tiny = 2.0**-60
-    rounded = Pairs([Row.of(np.array([top, -1.0, -2.0])) for top in (tiny, 0.0)])
-    assert rounded.exact(0, 1) is None and not rounded.used_exact
-    monkeypatch.setattr(pairs_module, "exact_gaps", None)
-    assert Pairs(rows).exact(3, 2) is None
 
 
 SETS: dict[tuple[int, ...], tuple[int, ...]] = {(0,): (5,), (1,): (6,), (2,): (7,)}
@@ -407,25 +349,6 @@ def test_cells_are_put_together(
     computed = path_module._assemble(given, SETS.__getitem__)
     assert computed[0] == tuple(Piece(float(a), float(b), (n,)) for a, b, n in pieces)
     assert computed[1] == tuple(Bracket(float(a), float(b), change) for a, b, change in brackets)
-
-
-@pytest.mark.parametrize("high", [0.3, 0.7, 1.0, 8.0, 32.0])
-@pytest.mark.parametrize("gaps", [BOTH_FLIPS, THREE_BELOW_ONE, tuple(map(hidden, BOTH_FLIPS)), ((2, 2), (1, 4))])
-def test_cells_cover_the_range_and_fill_the_seats(gaps: tuple[Iterable[float], ...], high: float) -> None:
-    """Two classes of three and two rows for three seats: one class has them all, or two and one are left."""
-    pairs = Pairs([Row.of(z[np.isfinite(z)]) for z in rows_of(*gaps)])
-    cells = cells_module.contest(pairs, [3, 2], 3, 0.2, high)
-    ends = [0.2, *(cell.upper for cell in cells)]
-    assert [cell.lower for cell in cells] == ends[:-1] == sorted(ends[:-1]) and ends[-1] == high
-    assert {cell.counts for cell in cells} <= {(3, 0), (1, 2)}
-    for cell in cells:
-        if cell.proved:
-            middle = math.sqrt(cell.lower * cell.upper)
-            assert cell.counts == ((3, 0) if tops_at(rows_of(*gaps), 1, middle) == (0,) else (1, 2))
-
-
-def test_width_of_a_bracket_is_relative_to_its_upper_end() -> None:
-    assert Bracket(3.0, 4.0, True).relative_width == 0.25
 
 
 # --- the proofs ------------------------------------------------------------------------------------------------------
@@ -508,13 +431,6 @@ def test_monotone_is_what_slopes_apart_by_more_than_their_errors_prove(first: in
     assert not monotone([-1.0, -9.0], exact, [-1.0, -1 - 2 * 2.0**-52], exact)
 
 
-def test_tangents_without_a_finite_bound_prove_nothing() -> None:
-    for end in range(2):
-        values = [[[-1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]] for _ in range(2)]
-        values[end][3] = [math.inf, math.inf]
-        assert not _chord_below_tangents(*columns(values)).any()
-
-
 def exact_sum(row: Row, c: float, moment: int = 0) -> mpmath.mpf:
     """The sum over k >= 3 of w_k^moment exp(-c w_k) at the working precision."""
     w = [mpmath.mpf(float(row.logits[1])) - mpmath.mpf(float(v)) for v in row.logits[2:]]
@@ -582,15 +498,6 @@ def test_large_margins_cost_no_digits() -> None:
         assert abs(difference - exactly) <= error <= 1e-15
 
 
-def test_huge_margins_cost_the_digits_that_are_stated() -> None:
-    """Gaps of 2^84 less a few 2^-30: 40 digits hold their difference to about 1e-14 alone."""
-    for k in range(1, 40, 6):
-        a, b = (Row.of(np.array([2.0**84, n * 2.0**-30])) for n in (k, 3 * k + 2))
-        for left, right, n in ((a, b, -2 * k - 2), (b, a, 2 * k + 2)):
-            difference, error = sharp_difference(left, right, 1.0)
-            assert abs(Fraction(difference) - Fraction(n, 2**30)) <= Fraction(error) <= Fraction(1, 10**12)
-
-
 def test_sharp_sums_of_many_equal_terms_keep_their_bound() -> None:
     """Halfway between two entries of the table and with products that float64 rounds: each error is at its largest."""
     many, c = 20_000, 1.9
@@ -638,14 +545,12 @@ def test_equal_hashes_do_not_make_equal_rows(monkeypatch: pytest.MonkeyPatch) ->
         ((APPENDIX_D, 1, math.nan, 2.0), "c_min and c_max must satisfy 0 < c_min <= c_max < inf, got nan and 2.0"),
         (
             ([[0.0, -1e300], [0.0, -2e300]], 1, 1.0, 1e8),
-            "c_max times the top-two margins must stay within float64, got c_max = 100000000.0",
+            "c_max times the top-two margins must ... got c_max = 100000000.0",
         ),
     ],
 )
 def test_misuse_is_one_line_that_names_the_argument(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        selection_path(*arguments)  # type: ignore[arg-type]
-    assert str(caught.value) == message
+    refused(lambda: selection_path(*arguments), message)  # type: ignore[arg-type]
 
 
 def test_margins_up_to_a_quarter_of_the_range_are_taken() -> None:

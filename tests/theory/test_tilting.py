@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from misuse import refused
 from numpy.typing import NDArray
 
 from rws_theory import testing
@@ -29,48 +29,6 @@ from rws_theory.tilting.variance import _mean_value
 pytestmark = pytest.mark.filterwarnings("error")
 
 Floats = NDArray[np.float64]
-
-
-def by_definition(log_p: Floats, reward: Floats, r: float, order: int) -> tuple[mpmath.mpf, list[mpmath.mpf]]:
-    """A(r) and its first derivatives, from moments about 0 and the textbook formulas, at the working precision."""
-    weights = [mpmath.exp(mpmath.mpf(float(x))) if np.isfinite(x) else mpmath.mpf(0) for x in log_p]
-    base = mpmath.fsum(weights)
-    tilted = [w * mpmath.exp(mpmath.mpf(r) * float(v)) for w, v in zip(weights, reward, strict=True)]
-    total = mpmath.fsum(tilted)
-    raw = [
-        mpmath.fsum(w * mpmath.mpf(float(v)) ** n for w, v in zip(tilted, reward, strict=True)) / total
-        for n in range(order + 1)
-    ]
-    kappa = [mpmath.mpf(0)] * (order + 1)
-    for n in range(1, order + 1):
-        kappa[n] = raw[n] - mpmath.fsum(mpmath.binomial(n - 1, m - 1) * kappa[m] * raw[n - m] for m in range(1, n))
-    return mpmath.log(total / base), kappa[1:]
-
-
-@given(testing.tilted_inputs(), st.floats(-30, 30))
-def test_partition_and_eight_cumulants_are_the_definitions(inputs: tuple[Floats, Floats], r: float) -> None:
-    log_p, reward = inputs
-    with mpmath.workdps(60):
-        log_z, kappa = by_definition(log_p, reward, r, 8)
-        assert float(log_partition(log_p, reward, r)) == pytest.approx(float(log_z), rel=1e-13, abs=1e-12)
-        possible = reward[np.isfinite(log_p)]
-        span = float(np.ptp(possible))
-        for n, (computed, expected) in enumerate(
-            zip(tilted_cumulants(log_p, reward, r, 8), kappa, strict=True), start=1
-        ):
-            scale = abs(possible).max() if n == 1 else span**n
-            # (8 - 1)! bounds how far the recursion amplifies the rounding of one moment.
-            assert abs(computed - float(expected)) <= 5040 * 1e-15 * scale + 1e-50
-
-
-@pytest.mark.parametrize("r", [1e6, -1e6, 1.0, 0.0])
-@pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_a_million_nats_of_tilt_lose_nothing(r: float, offset: float) -> None:
-    log_p, reward = np.array([0.0, -3.0, -np.inf, -800.0]), np.array([0.25, 0.5, 0.0, 1.0]) + offset
-    with mpmath.workdps(60):
-        log_z, kappa = by_definition(log_p, reward, r, 2)
-        assert float(log_partition(log_p, reward, r)) == pytest.approx(float(log_z), rel=1e-14, abs=1e-12)
-        assert tilted_cumulants(log_p, reward, r).tolist() == pytest.approx([float(k) for k in kappa], rel=1e-12)
 
 
 def test_huge_constants_do_not_hide_the_likeliest_state() -> None:
@@ -150,17 +108,6 @@ def test_the_paper_s_identity_is_false_for_a_fair_coin() -> None:
     assert (round(sides.gain, 4), round(sides.printed, 4)) == (0.3808, 0.21)
 
 
-@settings(max_examples=max(5, settings().max_examples // 8))  # each is an adaptive quadrature
-@given(testing.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
-def test_what_replaces_the_identity_is_true(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
-    log_p, reward = inputs
-    r = -size if down else size
-    sides = variance_identity(log_p, reward, r)
-    assert sides.gain == pytest.approx(sides.integral, abs=1e-8 + 10 * sides.integral_error)
-    assert sides.gain == pytest.approx(sides.corrected, rel=1e-9, abs=1e-12)
-    assert 0 < sides.scale / r < 1
-
-
 @pytest.mark.parametrize(
     ("log_p", "reward", "r"),
     [
@@ -191,25 +138,6 @@ def test_slope_forgets_the_constant_in_log_p() -> None:
     assert scaled_reward_slope(log_p + 2.0**40, reward, [0.5, 1.0]).tolist() == pytest.approx(slope.tolist(), rel=1e-10)
 
 
-@given(testing.tilted_inputs(), st.floats(0, 20))
-def test_scaling_is_tilting_by_log_p(inputs: tuple[Floats, Floats], c: float) -> None:
-    log_p, reward = inputs
-    level = np.where(np.isfinite(log_p), log_p, 0.0)
-    tilted = np.exp(tilt(log_p, level, c - 1))
-    mean = float(scaled_reward_mean(log_p, reward, c))
-    assert mean == pytest.approx(float((tilted * reward).sum()), abs=1e-12)
-    covariance = float((tilted * (level - (tilted * level).sum()) * (reward - mean)).sum())
-    assert float(scaled_reward_slope(log_p, reward, c)) == pytest.approx(covariance, abs=1e-12)
-
-
-@given(testing.tilted_inputs(bound=3.0), st.floats(0.1, 5))
-def test_the_slope_is_the_derivative_of_the_scaled_mean(inputs: tuple[Floats, Floats], c: float) -> None:
-    log_p, reward = inputs
-    step = 1e-4
-    ahead, behind = (float(scaled_reward_mean(log_p, reward, c + h)) for h in (step, -step))
-    assert float(scaled_reward_slope(log_p, reward, c)) == pytest.approx((ahead - behind) / (2 * step), abs=1e-5)
-
-
 @given(testing.tilted_inputs(), st.floats(-20, 20), st.sampled_from([1.0, -1.0]))
 def test_a_reward_that_rises_with_log_p_gains_from_every_factor(
     inputs: tuple[Floats, Floats], c: float, sign: float
@@ -231,13 +159,6 @@ def test_scaling_can_raise_and_lower_the_same_reward() -> None:
     means = [Fraction(4**c, 8**c + 4**c + 1) for c in (1, 2)]
     assert means[1] < means[0]
     assert scaled_reward_mean(log_p, reward, [1.0, 2.0]).tolist() == pytest.approx([float(m) for m in means])
-
-
-@pytest.mark.parametrize(
-    ("reward", "rises"), [([1.0, 1.0, 2.0], True), ([1.0, 2.0, 3.0], False), ([3.0, 3.0, 2.0], False)]
-)
-def test_equal_probabilities_need_equal_rewards_to_rise(reward: list[float], rises: bool) -> None:
-    assert rises_with_log_p([-1.0, -1.0, 0.0], reward) is rises
 
 
 @pytest.mark.parametrize(
@@ -287,49 +208,26 @@ def test_leading_axes_broadcast() -> None:
         (lambda: tilt([0.0], [0.0], np.nan), "r must be finite, got nan"),
         (
             lambda: tilt([0.0, 0.0], [0.0, 1.0, 2.0], 1.0),
-            "log_p, reward and r (one axis less) must broadcast, got shapes (2,), (3,) and ()",
+            "log_p, reward and r (one axis less) must ... got shapes (2,), (3,) and ()",
         ),
         (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64, got a span of inf"),
-        (
-            lambda: tilt([0.0, -np.inf], [-1e200, 0.0], 1e200),
-            "reward times r must stay within float64, got a span of inf",
-        ),
+        (lambda: tilt([0.0, -np.inf], [-1e200, 0.0], 1e200), "reward times r must ... got a span of inf"),
         (lambda: tilt([0.0, 0.0], [-1e308, 1e308], 0.1), "reward times r must stay within float64, got a span of inf"),
-        (
-            lambda: tilted_gain([0.0, 0.0], [0.0, 1e200], 1e200),
-            "reward times r must stay within float64, got a span of inf",
-        ),
-        (
-            lambda: tilted_cumulants([0.0, 0.0], [0.0, 1e100], 0.0, 4),
-            "reward spans 5e+99: its cumulants of order 4 are beyond float64",
-        ),
+        (lambda: tilted_gain([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must ... got a span of inf"),
+        (lambda: tilted_cumulants([0.0, 0.0], [0.0, 1e100], 0.0, 4), "reward spans 5e+99"),
         (lambda: tilted_cumulants([0.0], [0.0], 0.0, 2.0), "order is 2.0: a whole number from 1 to 8 is needed"),  # type: ignore[arg-type]
         (lambda: tilted_cumulants([0.0], [0.0], 0.0, 0), "order is 0: a whole number from 1 to 8 is needed"),
         (lambda: tilted_cumulants([0.0], [0.0], 0.0, 9), "order is 9: a whole number from 1 to 8 is needed"),
         (lambda: tilted_cumulants([0.0], [0.0], 0.0, True), "order is True: a whole number from 1 to 8 is needed"),
-        (
-            lambda: variance_identity([0.0], [0.0], 0.0),
-            "log_p must have shape (states,) and r be finite and not 0, got (1,) and 0.0",
-        ),
-        (
-            lambda: variance_identity([[0.0]], [0.0], 1.0),
-            "log_p must have shape (states,) and r be finite and not 0, got (1, 1) and 1.0",
-        ),
-        (
-            lambda: variance_identity([0.0], [0.0], [1.0]),  # type: ignore[arg-type]
-            "log_p must have shape (states,) and r be finite and not 0, got (1,) and [1.0]",
-        ),
-        (
-            lambda: variance_identity([0.0], [0.0], np.inf),
-            "log_p must have shape (states,) and r be finite and not 0, got (1,) and inf",
-        ),
+        (lambda: variance_identity([0.0], [0.0], 0.0), "log_p must ... got (1,) and 0.0"),
+        (lambda: variance_identity([[0.0]], [0.0], 1.0), "log_p must ... got (1, 1) and 1.0"),
+        (lambda: variance_identity([0.0], [0.0], [1.0]), "log_p must ... got (1,) and [1.0]"),
+        (lambda: variance_identity([0.0], [0.0], np.inf), "log_p must ... got (1,) and inf"),
         (lambda: rises_with_log_p([[0.0]], [0.0]), "log_p must have shape (states,), got (1, 1)"),
     ],
 )
 def test_misuse_is_refused_with_one_line(call: object, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        call()  # type: ignore[operator]
-    assert str(caught.value) == message
+    refused(call, message)
 
 
 def test_the_scale_of_the_mean_is_found_on_a_peak_between_few_points() -> None:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import mpmath
 import numpy as np
 import pytest
+from misuse import refused
 from scipy.stats import beta
 
 from rws_decode.decode import decode
@@ -372,96 +373,64 @@ def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: check_less_reward(((1, 2),), ((1, 2),), 8, EPS),
-            "weights and rewards must be square tables of one size",
-        ),
-        (
-            lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3,)), 8, EPS),
-            "weights and rewards must be square tables of one size",
-        ),
+        (lambda: check_less_reward(((1, 2),), ((1, 2),), 8, EPS), "weights and rewards must"),
+        (lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3,)), 8, EPS), "weights and rewards must"),
         (
             lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3, 4)), 0, EPS),
-            "reward_scale must be at least 1 and eps positive, got 0 and 1/100000",
+            "reward_scale must ... got 0 and 1/100000",
         ),
         (
             lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3, 4)), 8, Fraction(0)),
-            "reward_scale must be at least 1 and eps positive, got 8 and 0",
+            "reward_scale must ... got 8 and 0",
         ),
         (
             lambda: check_less_reward(((1, -2), (3, 4)), ((1, 2), (3, 4)), 8, EPS),
-            "weights must be non-negative with a positive sum, got ((1, -2), (3, 4))",
+            "weights must ... got ((1, -2), (3, 4))",
         ),
         (
             lambda: check_less_reward(((0, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS),
-            "weights must be non-negative with a positive sum, got ((0, 0), (0, 0))",
+            "weights must ... got ((0, 0), (0, 0))",
         ),
-        (
-            lambda: check_less_reward(((1, 1), (1, 1)), ((1, 2), (3, 4)), 8, EPS),
-            "weights must make every greedy choice unique, got (2, 2)",
-        ),
-        (
-            lambda: check_less_reward(((3, 1), (1, 0)), ((1, 2), (3, 4)), 8, EPS),
-            "weights must make one position more confident, both have odds 1/4",
-        ),
-        (
-            lambda: check_less_reward(((1, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS),
-            "weights must make one position more confident, both have odds 0",
-        ),
-        (
-            lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, EPS),
-            "rewards must give the first completion more than the mean 1/2, got 0",
-        ),
+        (lambda: check_less_reward(((1, 1), (1, 1)), ((1, 2), (3, 4)), 8, EPS), "weights must ... got (2, 2)"),
+        (lambda: check_less_reward(((3, 1), (1, 0)), ((1, 2), (3, 4)), 8, EPS), "weights must"),
+        (lambda: check_less_reward(((1, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS), "weights must"),
+        (lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, EPS), "rewards must ... got 0"),
         (lambda: corollary_study(models=0), "models is 0:"),
         (lambda: corollary_study(models=2.0), "models is 2.0:"),  # type: ignore[arg-type]
         (lambda: corollary_study(models=True), "models is True:"),
         (lambda: corollary_study(models=1, length=1), "length is 1:"),
         (lambda: corollary_study(models=1, words=1), "words is 1:"),
         (lambda: corollary_study(models=1, eps=0.0), "eps must be positive and finite, got 0.0"),
-        (
-            lambda: check_less_reward(((1, 2), (3,)), ((1, 2), (3, 4)), 8, EPS),
-            "weights and rewards must be square tables of one size",
-        ),
-        (
-            lambda: check_less_reward(((3, 2), (1, 0)), ((1, 1), (1, 1)), 8, EPS),
-            "rewards must give the first completion more than the mean 1, got 1",
-        ),
+        (lambda: check_less_reward(((1, 2), (3,)), ((1, 2), (3, 4)), 8, EPS), "weights and rewards must"),
+        (lambda: check_less_reward(((3, 2), (1, 0)), ((1, 1), (1, 1)), 8, EPS), "rewards must ... got 1"),
         (
             lambda: decode_tables(np.zeros((1, 2, 3)), np.zeros((1, 2, 3)), constant_rule(1.0)),
-            "log_p and rewards must have one shape (M, words, ...), got (1, 2, 3), (1, 2, 3)",
+            "log_p and rewards must ... got (1, 2, 3), (1, 2, 3)",
         ),
         (
             lambda: decode_tables([0.0, 0.0], [0.0, 1.0], constant_rule(1.0)),
-            "log_p and rewards must have one shape (M, words, ...), got (2,), (2,)",
+            "log_p and rewards must ... got (2,), (2,)",
         ),
         (
             lambda: decode_tables(np.zeros((0, 2)), np.zeros((0, 2)), constant_rule(1.0)),
-            "log_p and rewards must have one shape (M, words, ...), got (0, 2), (0, 2)",
+            "log_p and rewards must ... got (0, 2), (0, 2)",
         ),
         (
             lambda: decode_tables(np.zeros((2, 2)), [[0.0, 1.0], [1.0, 1.0]], constant_rule(1.0)),
-            "rewards must vary under every model, got a constant for model 1",
+            "rewards must ... got a constant for model 1",
         ),
         (lambda: corollary_study(models=1, reward_scale=0.0), "reward_scale must be positive and finite, got 0.0"),
-        (
-            lambda: random_tables("gauss", 1, 2, 2, np.random.default_rng(0)),  # type: ignore[arg-type]
-            "ensemble is 'gauss':",
-        ),
-        (
-            lambda: random_rewards("odd", np.zeros((1, 2)), np.random.default_rng(0)),  # type: ignore[arg-type]
-            "reward is 'odd':",
-        ),
+        (lambda: random_tables("gauss", 1, 2, 2, np.random.default_rng(0)), "ensemble is 'gauss':"),
+        (lambda: random_rewards("odd", np.zeros((1, 2)), np.random.default_rng(0)), "reward is 'odd':"),
         (
             lambda: decode_tables(np.zeros((1, 2, 2)), np.zeros((1, 2)), constant_rule(1.0)),
-            "log_p and rewards must have one shape (M, words, ...), got (1, 2, 2), (1, 2)",
+            "log_p and rewards must ... got (1, 2, 2), (1, 2)",
         ),
         (
             lambda: decode_tables(np.zeros((1, 2, 2)), np.ones((1, 2, 2)), constant_rule(1.0)),
-            "rewards must vary under every model, got a constant for model 0",
+            "rewards must ... got a constant for model 0",
         ),
     ],
 )
 def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert str(caught.value) == message
+    refused(call, message)

@@ -391,15 +391,6 @@ def test_the_reference_decoder_of_the_theory_agrees(name: str, case: Case) -> No
     assert decoded.rewards == pytest.approx(reference.rewards, abs=1e-12)
 
 
-def test_the_enumeration_is_the_model() -> None:
-    rng = np.random.default_rng(0)
-    weights, chain = chain_of(rng, 3, 4, 0)
-    truth, table = Enumeration(weights, 3, 4), table_of(weights, 3, 4)
-    for canvas in ([MASK] * 4, [0, MASK, MASK, MASK], [MASK, MASK, 0, MASK]):
-        for model in (chain, table):
-            np.testing.assert_allclose(model.conditionals(canvas), truth.conditionals(canvas), atol=1e-12)
-
-
 def test_equal_positions_are_committed_from_the_left() -> None:
     """Three positions of one distribution, whatever the factor: a tie of all, at every step but the last."""
     weights = {x: math.prod((4, 2, 1)[token] for token in x) for x in itertools.product(range(3), repeat=3)}

@@ -8,24 +8,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 from numpy.typing import NDArray
 
 from rws_decode.decode import decode
 from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import RewardReplay
-from rws_decode.strategies.protocol import Strategy
-from rws_decode.testing import exact_predictor, token_reward
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.testing import exact_predictor
 from rws_theory import testing
-from rws_theory.confidence import log_odds
 from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, reward_statistics
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.reference_decoder import (
-    FactorRule,
-    MaskedDecode,
     constant_rule,
     decode_masked,
     flipped_rule,
@@ -122,77 +118,12 @@ def test_reward_statistics_are_those_of_enumeration() -> None:
 # --- the reference decoder and the decoding loop ----------------------------------------------------------------------
 
 
-def margins(model: MaskedModel, computed: MaskedDecode, per_step: int) -> float:
-    """Smallest lead of a committed position over one left masked, and of a candidate token over the next, in nats."""
-    canvas, leads = np.full(computed.tokens.size, MASK), [np.inf]
-    for step, factor in enumerate(computed.factors):
-        logits = model.conditionals(canvas)
-        masked = canvas == MASK
-        chosen = computed.commit_step == step
-        assert chosen[masked].sum() in (per_step, masked.sum())
-        value = log_odds(logits, factor)
-        two = np.sort(logits[masked], axis=1)[:, -2:]
-        leads.append((two[:, 1] - two[:, 0]).min())
-        if (masked & ~chosen).any():
-            leads.append(value[chosen].min() - value[masked & ~chosen].max())
-        canvas[chosen] = computed.tokens[chosen]
-    return min(leads)
-
-
-STRATEGIES: dict[str, Callable[[MaskedDecode], tuple[Strategy, FactorRule]]] = {
-    "confidence": lambda rws: (Confidence(), constant_rule(1.0)),
-    "constant": lambda rws: (Temperature(float(rws.factors.mean())), constant_rule(rws.factors.mean())),
-    "rws": lambda rws: (RWS(8.0), rws_rule(8.0)),
-    "shuffled": lambda rws: (
-        RewardReplay(8.0, tuple(rws.rewards[::-1].tolist())),
-        replay_rule(rws.rewards[::-1], 8.0),
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", STRATEGIES)
-@settings(max_examples=max(10, settings().max_examples // 5))  # times four strategies
-@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 4), st.sampled_from([1, 2]), st.booleans())
-def test_the_decoding_loop_commits_what_the_reference_commits(
-    kind: str, seed: int, length: int, words: int, per_step: int, chained: bool
-) -> None:
-    model = random_chain(seed, words) if chained else random_table(seed, length, words)
-    table = model.table(length) if isinstance(model, MarkovChain) else model
-    rewards = np.random.default_rng(seed).standard_normal(table.log_p.shape)
-    scored = table_reward(table, rewards)
-    rws = decode_masked(model, rws_rule(8.0), length=length, per_step=per_step, reward=scored)
-    strategy, rule = STRATEGIES[kind](rws)
-    reference = decode_masked(model, rule, length=length, per_step=per_step, reward=scored if kind == "rws" else None)
-    reward = token_reward(lambda x: float(rewards[tuple(x)]), *reward_statistics(table, rewards))
-    steps = -(-length // per_step)
-    decoded = decode(
-        exact_predictor(model), [[]], strategy, Shape(length=length, steps=steps, block=length), reward=reward
-    )
-    (trace,) = decoded
-    # Positions of a chain between equal neighbours tie, and rounding may then decide: ties are tested below.
-    assume(margins(model, reference, per_step) > 1e-9)
-    assert trace.tokens.tolist() == reference.tokens.tolist()
-    assert trace.commit_step.tolist() == reference.commit_step.tolist()
-    assert trace.factor == pytest.approx(reference.factors, rel=1e-12)
-    if kind == "rws":
-        assert trace.reward_normalised == pytest.approx(reference.rewards, abs=1e-10)
-    else:
-        assert np.isnan(reference.rewards).all()
-
-
 def test_ties_go_to_the_leftmost_position_and_the_lowest_token() -> None:
     model = JointTable(np.zeros((3,) * 4))
     reference = decode_masked(model, constant_rule(2.0), per_step=3)
     (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), Shape(length=4, steps=2, block=4))
     assert reference.tokens.tolist() == trace.tokens.tolist() == [0, 0, 0, 0]
     assert reference.commit_step.tolist() == [0, 0, 0, 1] and trace.commit_step.tolist() == [0, 0, 1, 1]
-
-
-def test_every_canvas_of_a_chain_is_that_of_its_table() -> None:
-    chain = random_chain(5, 2)
-    table = chain.table(3)
-    for canvas in itertools.product((MASK, 0, 1), repeat=3):
-        assert np.exp(chain.conditionals(canvas)) == pytest.approx(np.exp(table.conditionals(canvas)), abs=1e-14)
 
 
 def test_rules_take_the_eps_they_are_told() -> None:
@@ -242,105 +173,67 @@ def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
     [
         (lambda: JointTable(np.zeros((2, 3))), "log_p must have shape (vocabulary,) * length, got (2, 3)"),
         (lambda: JointTable(np.zeros(())), "log_p must have shape (vocabulary,) * length, got ()"),
-        (
-            lambda: JointTable(np.full((2, 2), -np.inf)),
-            "log_p must leave at least one sequence possible, got only -inf",
-        ),
-        (
-            lambda: JointTable(np.array([np.nan, 0.0])),
-            "log_p must be finite or -inf (an impossible sequence), got nan or inf",
-        ),
+        (lambda: JointTable(np.full((2, 2), -np.inf)), "log_p must ... got only -inf"),
+        (lambda: JointTable(np.array([np.nan, 0.0])), "log_p must ... got nan or inf"),
         (lambda: JointTable(np.zeros((0, 0))), "log_p must have shape (vocabulary,) * length, got (0, 0)"),
-        (
-            lambda: JointTable(np.array([0.0, np.inf])),
-            "log_p must be finite or -inf (an impossible sequence), got nan or inf",
-        ),
-        (
-            lambda: JointTable(np.array([0.0, -np.inf])).conditionals([1]),
-            "canvas [1] has probability 0: its conditionals do not exist",
-        ),
+        (lambda: JointTable(np.array([0.0, np.inf])), "log_p must ... got nan or inf"),
+        (lambda: JointTable(np.array([0.0, -np.inf])).conditionals([1]), "canvas [1] has probability 0"),
         (
             lambda: MarkovChain(np.array([0.0, -np.inf]), np.zeros((2, 2))).conditionals([1, MASK]),
-            "canvas [1, -1] has probability 0: its conditionals do not exist",
+            "canvas [1, -1] has probability 0",
         ),
         (
             lambda: MarkovChain(np.zeros((2, 2)), np.zeros((2, 2))),
-            "log_initial and log_transitions must have shapes (v,) and (v, v), got (2, 2) and (2, 2)",
+            "log_initial and log_transitions must ... got (2, 2) and (2, 2)",
         ),
         (
             lambda: MarkovChain(np.zeros(0), np.zeros((0, 0))),
-            "log_initial and log_transitions must have shapes (v,) and (v, v), got (0,) and (0, 0)",
+            "log_initial and log_transitions must ... got (0,) and (0, 0)",
         ),
         (
             lambda: MarkovChain(np.array(["a"]), np.zeros((1, 1))),
-            "log_initial must be finite or -inf, got <U1 with nan, inf or no numbers",
+            "log_initial must ... got <U1 with nan, inf or no numbers",
         ),
         (
             lambda: MarkovChain(np.zeros(1), np.array([[np.nan]])),
-            "log_transitions must be finite or -inf, got float64 with nan, inf or no numbers",
+            "log_transitions must ... got float64 with nan, inf or no numbers",
         ),
-        (
-            lambda: MarkovChain(np.array([-np.inf]), np.zeros((1, 1))),
-            "log_initial must leave a possible token in every distribution, got only -inf",
-        ),
+        (lambda: MarkovChain(np.array([-np.inf]), np.zeros((1, 1))), "log_initial must ... got only -inf"),
         (lambda: random_chain(0, 2).table(-1), "length is -1:"),
-        (
-            lambda: random_table(0, 2, 2).conditionals([[0, 0]]),  # type: ignore[list-item]
-            "canvas must be one row of token ids, got shape (1, 2) and dtype int64",
-        ),
-        (
-            lambda: decode_masked(random_chain(0, 2), constant_rule(1.0), length=0),
-            "length is 0: the model has any length of at least 1",
-        ),
+        (lambda: random_table(0, 2, 2).conditionals([[0, 0]]), "canvas must ... got shape (1, 2) and dtype int64"),
+        (lambda: decode_masked(random_chain(0, 2), constant_rule(1.0), length=0), "length is 0"),
         (lambda: JointTable(np.array(["a"])), "log_p must be real numbers, got dtype <U1"),
         (lambda: random_table(0, 2, 2).conditionals([0]), "canvas has 1 positions: the model has 2"),
         (lambda: random_table(0, 2, 2).conditionals([0, 2]), "canvas holds 2: tokens are -1 to 1, -1 a mask"),
         (lambda: random_table(0, 2, 2).conditionals([0, -2]), "canvas holds -2: tokens are -1 to 1, -1 a mask"),
-        (
-            lambda: random_table(0, 2, 2).conditionals([0.5, 0.0]),  # type: ignore[list-item]
-            "canvas must be one row of token ids, got shape (2,) and dtype float64",
-        ),
+        (lambda: random_table(0, 2, 2).conditionals([0.5, 0.0]), "canvas must ... got shape (2,) and dtype float64"),
         (lambda: random_table(0, 2, 2).log_prob([0, MASK]), "canvas holds -1: tokens are 0 to 1, -1 a mask"),
         (lambda: random_chain(0, 2).log_prob([0, 2]), "canvas holds 2: tokens are 0 to 1, -1 a mask"),
-        (
-            lambda: random_chain(0, 2).conditionals([]),
-            "canvas must be one row of token ids, got shape (0,) and dtype float64",
-        ),
+        (lambda: random_chain(0, 2).conditionals([]), "canvas must ... got shape (0,) and dtype float64"),
         (lambda: random_chain(0, 2).table(0), "length is 0:"),
         (lambda: random_chain(0, 2).log_probability_statistics(0), "length is 0:"),
         (
             lambda: MarkovChain(np.zeros(2), np.zeros((2, 3))),
-            "log_initial and log_transitions must have shapes (v,) and (v, v), got (2,) and (2, 3)",
+            "log_initial and log_transitions must ... got (2,) and (2, 3)",
         ),
         (
             lambda: MarkovChain(np.zeros(2), np.array([[0.0, 0.0], [-np.inf, -np.inf]])),
-            "log_transitions must leave a possible token in every distribution, got only -inf",
+            "log_transitions must ... got only -inf",
         ),
         (
             lambda: MarkovChain(np.array([0.0, np.inf]), np.zeros((2, 2))),
-            "log_initial must be finite or -inf, got float64 with nan, inf or no numbers",
+            "log_initial must ... got float64 with nan, inf or no numbers",
         ),
-        (
-            lambda: reward_statistics(random_table(0, 2, 2), [0.0]),
-            "rewards must have the shape (2, 2) of the table, got (1,)",
-        ),
+        (lambda: reward_statistics(random_table(0, 2, 2), [0.0]), "rewards must ... got (1,)"),
         (lambda: table_reward(random_table(0, 2, 2), np.ones((2, 2))), "std must be positive and finite, got 0.0"),
-        (
-            lambda: decode_masked(random_chain(0, 2), constant_rule(1.0)),
-            "length is None: the model has any length of at least 1",
-        ),
+        (lambda: decode_masked(random_chain(0, 2), constant_rule(1.0)), "length is None"),
         (lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), length=3), "length is 3: the model has 2"),
-        (
-            lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), per_step=0),
-            "per_step is 0:",
-        ),
+        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), per_step=0), "per_step is 0"),
         (lambda: decode_masked(random_table(0, 2, 2), constant_rule(0.0)), "r must be positive and finite, got 0.0"),
     ],
 )
 def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert str(caught.value) == message
+    refused(call, message)
 
 
 def test_positions_that_are_level_are_committed_from_left_to_right() -> None:

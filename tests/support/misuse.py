@@ -1,0 +1,15 @@
+"""What misuse must be told by: a ValueError of one line that names the argument and its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+
+def refused(call: Callable[[], object], said: str) -> None:
+    """Assert that a call raises a ValueError of one line that holds all parts of `said`, which " ... " divides."""
+    with pytest.raises(ValueError) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text and all(part in text for part in said.split(" ... ")), text
