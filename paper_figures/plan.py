@@ -11,13 +11,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paper_figures.runner.claims_run import NAME as CLAIMS
 from paper_figures.runner.claims_run import make_claims, up_to_date
-from paper_figures.studies import STUDIES
+from paper_figures.studies import options_class, study_module
 from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import tell
 
@@ -83,7 +82,7 @@ def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1, plan:
                 continue
             options = replace(parsed(name, runs, plan), shared=in_process() if name in _TIMED else shared)
             with redirect_stdout(sys.stderr):
-                import_module(STUDIES[name].module).run(options)
+                study_module(name).run(options)
     return names
 
 
@@ -100,7 +99,7 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
 
 def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> RunOptions:
     """Return an experiment's options as its command reads the plan's."""
-    kind = import_module(STUDIES[experiment].module).Options
+    kind = options_class(experiment)
     parser = argparse.ArgumentParser(prog=experiment)
     add_options(parser, kind)
     return read_options(kind, parser.parse_args(["--out", str(runs), *plan[experiment].split()]))

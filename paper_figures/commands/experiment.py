@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
-from paper_figures.studies import STUDIES
+from paper_figures.studies import STUDIES, options_class, study_module
 from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import tell
@@ -18,12 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per experiment to a parser; only the one that is named is imported."""
     names = parser.add_subparsers(dest="experiment", metavar="NAME", required=True, parser_class=Parser)
     for name, experiment in STUDIES.items():
-        fill = partial(_fill, experiment.module)
+        fill = partial(_fill, name)
         names.add_parser(name, help=experiment.summary, description=experiment.summary, fill=fill)
 
 
-def _fill(module: str, parser: argparse.ArgumentParser) -> None:
-    add_options(parser, import_module(module).Options)
+def _fill(name: str, parser: argparse.ArgumentParser) -> None:
+    add_options(parser, options_class(name))
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
 
 
@@ -32,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
 
     ValueError for input that cannot be used.
     """
-    study = import_module(STUDIES[args.experiment].module)
-    result = study.run(read_options(study.Options, args))
+    options = read_options(options_class(args.experiment), args)
+    result = study_module(args.experiment).run(options)
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)
     units = result["units"]

@@ -116,14 +116,13 @@ def _manifest_of(results: Path) -> Manifest | None:
 
 def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | None) -> list[Table]:
     """Return an experiment's tables; of one that has none of its own, a summary of every numeric column."""
-    from importlib import import_module
     from inspect import signature
 
-    from paper_figures.studies import STUDIES
+    from paper_figures.studies import STUDIES, study_module
     from paper_figures.studies.summaries.means import summary_for, summary_table
 
     if experiment in STUDIES:
-        module = import_module(STUDIES[experiment].module)
+        module = study_module(experiment)
         if hasattr(module, "tables"):
             # Of those that keep more than units, such as verdicts.
             beside = {"folder": folder} if "folder" in signature(module.tables).parameters else {}

@@ -12,7 +12,8 @@ import pandas as pd
 from paper_figures.recorded import Recorded
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.studies.design.evidence_arms import FROM_RUN, WORLDS, Arm, numbers_of_runs, unit_of
-from paper_figures.studies.evidence import Options, prompts_of_world
+from paper_figures.studies.evidence import prompts_of_world
+from paper_figures.studies.options import EvidenceOptions
 from paper_figures.studies.work.evidence import work
 from paper_figures.table import records
 
@@ -91,7 +92,7 @@ def verify(recorded: Recorded, answers: pd.DataFrame) -> Iterator[Verified]:
 def units_of(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
     """Return the unit of each recorded answer, made from the record alone: prompts by its seed, runs by its rewards."""
     about = recorded.about
-    options = Options(out="", prompts=about["prompts"], validation=about["validation"], seed=about["seed"])
+    options = EvidenceOptions(out="", prompts=about["prompts"], validation=about["validation"], seed=about["seed"])
     prompts: dict[str, dict[tuple[str, str], Any]] = {}
     numbers: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     units = []

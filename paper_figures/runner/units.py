@@ -9,6 +9,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import DECODER, digest, module_of
+from paper_figures.runner.sources import sources
+from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
+from rws_decode.checkpoints.files import shipped
+from rws_decode.rewards.registry import SHIPPED as REWARDS
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 
@@ -161,11 +165,6 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     work: what computes them, the decoder if None; only the code that it reaches counts. A hub id stands for its
     files. ValueError for a model that is not known.
     """
-    from paper_figures.runner.sources import sources
-    from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
-    from rws_decode.checkpoints.files import shipped
-    from rws_decode.rewards.registry import SHIPPED as REWARDS
-
     shipped_names = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
     models: dict[Model, Any] = {}
     for model in dict.fromkeys(model for unit in units for model in unit.models):

@@ -12,21 +12,24 @@ no order inside. GOD is 0 in both readings, with as many forwards as the other t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
+import pandas as pd
+
+from paper_figures.runner.runner import Report
+from paper_figures.runner.units import Unit
 from paper_figures.studies.design import single_stage
-from paper_figures.studies.design.asked import Drawn
-from paper_figures.table import records
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.runner import Report
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompt
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.options import CommitOrderOptions
+from paper_figures.studies.work.measuring import work
+from paper_figures.table import Table, records
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.common.files import write_bytes
+from rws_decode.common.nearest import divisors, nearest
+from rws_decode.mini.stories.answers import judge
+from rws_decode.trace.trace import load
+from rws_theory.checks import finite
 
 NAME = "commit-order"
 METHODS = ("left-to-right", "default", "rws")
@@ -36,27 +39,11 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Options(single_stage.StageOptions):
-    """The study's options."""
-
-    data: str | None = None
-    examples: tuple[int, ...] | None = (3,)
-    prompts: int = Drawn(1)
-    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
-    reward_scale: float = option(8.0, "s_R of rws", metavar="S")
-    batch: int = 1
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: CommitOrderOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from rws_theory.checks import finite
-
     finite("reward_scale", options.reward_scale, above=0)
     _check_steps(options)
     options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
-
-    from paper_figures.studies.work.measuring import work
 
     base = single_stage.base_unit(options, NAME)
     units = order_units(base, prompts.test, options.reward, options.reward_scale)
@@ -72,11 +59,8 @@ def run(options: Options) -> dict[str, Any]:
     )
 
 
-def _check_steps(options: Options) -> None:
+def _check_steps(options: CommitOrderOptions) -> None:
     """Raise ValueError unless each step of the answer from left to right can commit as many tokens."""
-    from rws_decode.canvas.schedule import block_plan
-    from rws_decode.common.nearest import divisors, nearest
-
     length, steps = options.length, options.steps
     block_plan(length, steps, options.block)
     if length % steps:
@@ -102,10 +86,6 @@ def order_units(base: Unit, prompts: Sequence[Prompt], reward: str, reward_scale
 
 def _rows(report: Report) -> list[dict[str, Any]]:
     """Copy the traces beside results.json under names that say what they are, and return a row for each."""
-    from rws_decode.common.files import write_bytes
-    from rws_decode.mini.stories.answers import judge
-    from rws_decode.trace.trace import load
-
     rows = []
     for row in report.read().to_dict("records"):
         source, path = report.folder / row["trace"], report.folder.parent / f"{row['method']}-{row['example']}.parquet"
@@ -128,10 +108,8 @@ def _example(name: str) -> int | str:
     return int(name) if name.isdecimal() else name
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows; the seed draws nothing in it."""
-    from paper_figures.table import Table
-
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
     rows: list[dict[str, Any]] = []
     if len(frame):

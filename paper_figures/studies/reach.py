@@ -24,17 +24,15 @@ The summary has these columns, per prompt and added up ("all"):
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.studies.design import single_stage
-from paper_figures.studies.design.options import GRID
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.table import Table
+from paper_figures.studies.options import ReachOptions
+from paper_figures.studies.work.reach import work
+from paper_figures.table import Table
 
 NAME = "reach"
 COLUMNS = (
@@ -51,25 +49,10 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Options(single_stage.ExactStageOptions):
-    """The study's options."""
-
-    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
-    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
-    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
-    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
-    length: int = 32
-    steps: int = 16
-    batch: int = 1
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: ReachOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
     options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)})
-
-    from paper_figures.studies.work.reach import work
 
     ends = {"low": options.scale_min, "high": options.scale_max, "budget": options.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
@@ -87,13 +70,11 @@ def run(options: Options) -> dict[str, Any]:
     return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows; the seed draws nothing in it.
 
     Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """
-    from paper_figures.table import Table
-
     if not len(frame):
         return []
     by = ["predictor", "reward", "length", "steps", "block", "device", "strategy_json"]

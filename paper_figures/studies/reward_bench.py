@@ -17,17 +17,17 @@ permutation test, corrected over the reward models by Holm's method.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paper_figures.studies.design.asked import Drawn
+import pandas as pd
+
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import ComparisonOptions
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.table import Table
+from paper_figures.studies.options import RewardBenchOptions
+from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
+from paper_figures.studies.summaries.attribution import attribution_tables
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
+from paper_figures.table import Table
 
 NAME = "reward-bench"
 _DIFFERENCES = (
@@ -36,26 +36,13 @@ _DIFFERENCES = (
 )
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "stories:all"
-    prompts: int = Drawn(40)
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: RewardBenchOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(options, NAME, tables)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the study from its rows."""
-    from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
-    from paper_figures.studies.summaries.attribution import attribution_tables
-    from paper_figures.studies.summaries.means import Summary, summary_table
-    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
-
     answers = answers_of(frame)
     judged = by_judge(answers) if len(answers) else answers
     if not len(judged):
@@ -128,8 +115,6 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
     """Return the paper's Table 5 by our names of its reward models: (guide, fifth from 0) -> percent."""
-    from paper_figures.studies.summaries.printed import paper_names, printed_tables
-
     names = paper_names()
     fifths = [row for table in printed_tables("table5_god_quintiles") for row in table.rows]
     return {(guide, fifth): row[names[guide]] for guide in guides if guide in names for fifth, row in enumerate(fifths)}

@@ -11,26 +11,23 @@ others --steps; methods draw tokens at temperature 1. These files go below OUT/r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
+import pandas as pd
+
+from paper_figures.runner.units import Unit
 from paper_figures.studies.design import single_stage
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.table import Table
+from paper_figures.studies.options import RivalsOptions
+from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.work.rivals import work
+from paper_figures.table import Table
+from rws_decode.steering.table import check_method, fitted, is_method
+from rws_decode.strategies.protocol import OwnCount, describe
+from rws_decode.strategies.table import as_strategy, check_text
 
 NAME = "rivals"
-STRATEGIES = (
-    *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
-    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
-    *("remdm:0.1", "p2:1", "wino:0.3"),
-    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
-    *("reward-lookahead:4", "gradient-guidance:3", "information-gain:8", "lookum:3"),
-)
+
 MEASURES = (
     *("final_reward", "log_prob", "regret", "rules_broken", "god_tokens"),
     *("forwards", "tokens_per_forward", "reward_calls"),
@@ -44,33 +41,8 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Options(single_stage.ExactStageOptions):
-    """The study's options."""
-
-    strategies: tuple[str, ...] = option(
-        STRATEGIES,
-        "strategies and steering methods with their numbers; the default is always one",
-        metavar="NAME[:NUMBER]",
-    )
-    budget: int | None = option(
-        None, "forwards for one answer: methods without a number then have as many copies as it allows", metavar="F"
-    )
-    regret: bool = option(
-        False, "nats below the frontier, in exact worlds with a reward of theirs; some 10 seconds for each prompt"
-    )
-    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
-    worlds: tuple[str, ...] | None = option(
-        None, "several worlds, in place of --model and --reward, such as mini:mini english:era", metavar="MODEL:REWARD"
-    )
-    batch: int = 16
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: RivalsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from rws_decode.steering.table import check_method, fitted, is_method
-    from rws_decode.strategies.table import check_text
-
     if options.budget is not None:
         strategies = (fitted(text, options.budget, options.steps, "--strategies") for text in options.strategies)
         options = replace(options, strategies=tuple(strategies))
@@ -80,10 +52,6 @@ def run(options: Options) -> dict[str, Any]:
         single_stage.begin(each, NAME, {"--reward": (each.reward,)})
         for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
     ]
-
-    import pandas as pd
-
-    from paper_figures.studies.work.rivals import work
 
     stages, bases = [], []
     for each, prompts in begun:
@@ -105,7 +73,7 @@ def run(options: Options) -> dict[str, Any]:
     return single_stage.finish(begun[0][0], bases[0], stages, study_tables, frame, settings=settings, results=results)
 
 
-def _worlds(options: Options) -> list[tuple[str, str]]:
+def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:
     """Return each world's model and reward model; ValueError for a text that names no two."""
     if options.worlds is None:
         return [(options.model, options.reward)]
@@ -118,12 +86,8 @@ def _worlds(options: Options) -> list[tuple[str, str]]:
     return worlds
 
 
-def _units(base: Unit, options: Options) -> list[Unit]:
+def _units(base: Unit, options: RivalsOptions) -> list[Unit]:
     """Return a unit without a prompt for each strategy, the default first."""
-    from rws_decode.steering.table import is_method
-    from rws_decode.strategies.protocol import OwnCount, describe
-    from rws_decode.strategies.table import as_strategy
-
     units = []
     for text in dict.fromkeys(("default", *options.strategies)):
         steps = options.steps
@@ -142,10 +106,8 @@ def _units(base: Unit, options: Options) -> list[Unit]:
     return units
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows."""
-    from paper_figures.studies.summaries.means import Summary, summary_table
-
     if not len(frame):
         return []
     # A run is told by its --steps, whatever its strategies made of them.

@@ -33,19 +33,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 from paper_figures.studies.design import single_stage
-from paper_figures.studies.design.asked import Drawn
 from paper_figures.studies.design.options import GRID
-from paper_figures.table import records
-from rws_theory.commands.options import option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.table import Table
+from paper_figures.studies.options import ScalePathOptions
+from paper_figures.studies.work.scale_paths import work
+from paper_figures.table import Table, records
+from rws_theory.checks import finite
 
 NAME = "scale-path"
 _SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
@@ -57,29 +55,12 @@ _OUTPUTS = "Every distinct answer of both axes: how much of each leads there, ln
 _WALKS = "RWS at given reward scales: the least and the greatest of its factors, which are points of the axis of c."
 
 
-@dataclass(frozen=True)
-class Options(single_stage.ExactStageOptions):
-    """The study's options."""
-
-    prompts: int = Drawn(4)
-    reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
-    judge: str = option("mini-judge", "reward model that only judges", metavar="NAME")
-    causal: str = option("mini-causal", "causal model for perplexity, or none", metavar="NAME")
-    reward_scale: tuple[float, ...] = option((2.0, 8.0, 32.0), "s_R of RWS", metavar="S")
-    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
-    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
-    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
-    batch: int = 1
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: ScalePathOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     _check(options)
     causal = None if options.causal == "none" else options.causal
     readers = {"--reward": (options.reward,), "--judge": (options.judge,), "--causal": (causal,)}
     options, prompts = single_stage.begin(options, NAME, readers, judged=True)
-
-    from paper_figures.studies.work.scale_paths import work
 
     scales = list(dict.fromkeys(options.reward_scale))
     strategy = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max, "scales": scales}
@@ -102,21 +83,18 @@ def run(options: Options) -> dict[str, Any]:
     return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
-def _check(options: Options) -> None:
-    from rws_theory.checks import finite
+def _check(options: ScalePathOptions) -> None:
 
     for scale in options.reward_scale:
         finite("reward_scale", scale, above=0)
     single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's tables from its rows; the seed draws nothing in them.
 
     Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """
-    from paper_figures.table import Table
-
     if not len(frame):
         return []
     varied = [name for name in _SETTINGS if frame[name].nunique(dropna=False) > 1]

@@ -17,28 +17,24 @@ These files go below OUT/temperature, besides the units' parts, which keep the t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any
 
+import pandas as pd
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.arms import Arms, answer_unit, measures_of, run_arms
 from paper_figures.studies.design.asked import one_turn
 from paper_figures.studies.design.comparison import arms_from, run_comparison
-from paper_figures.studies.design.methods import COMPARED
-from paper_figures.studies.design.options import GRID, ComparisonOptions, methods_option
-from rws_theory.commands.options import fixed, option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.arms import Arms
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.options import TEMPERATURES, TemperatureOptions
+from paper_figures.studies.summaries.answers import SETTINGS
+from paper_figures.studies.summaries.temperature import METRICS, answers_table, compare, summarise
+from paper_figures.table import Table
 
 NAME = "temperature"
-SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper
-TEMPERATURES = ("temperature", "temperature-bf16")
-METHODS = (*TEMPERATURES, *COMPARED)
+
 TRACED = ("default", "temperature", "rws")
 _SUMMARY = (
     "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % interval; pooled: "
@@ -54,39 +50,12 @@ _COMPARED = (
 )
 
 
-@dataclass(frozen=True)
-class Options(ComparisonOptions):
-    """The study's options."""
-
-    data: str = "examples:keywords"
-    rewards: tuple[str, ...] = ("mini",)
-    judges: tuple[str, ...] = ("mini-judge",)
-    causal: str | None = "mini-causal"
-    methods: tuple[str, ...] = methods_option(METHODS)
-    batch: int = 32
-    reward_scale: tuple[float, ...] | None = option(
-        SCALES, "factors c and reward scales s_R", metavar="C", flags=("--scales",)
-    )
-    # Scales are given, so nothing is chosen on validation prompts. Each method has its own ranking.
-    validation: int = fixed(0)
-    validation_data: str | None = fixed(None)
-    grid: tuple[float, ...] | None = fixed(None)
-    select: Literal["grid", "path"] = fixed("grid")
-    path_prompts: int = fixed(0)
-    path_budget: int | None = fixed(None)
-    ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
-    precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
-
-
-def run(options: Options) -> dict[str, Any]:
+def run(options: TemperatureOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(options, NAME, tables, _run_stages, one_turn)
 
 
-def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    import pandas as pd
-
-    from paper_figures.studies.design.arms import measures_of, run_arms
+def _run_stages(options: TemperatureOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
 
     scales = tuple(options.reward_scale or ())
     arms = replace(arms_from(options, base, prompts, dict.fromkeys(options.rewards, scales)), traced=TRACED)
@@ -100,8 +69,6 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 
 def temperature_units(arms: Arms, method: str, scales: Sequence[float]) -> list[Unit]:
     """Return the units of `temperature`, or of `temperature-bf16`, at every scale."""
-    from paper_figures.studies.design.arms import answer_unit
-
     base = arms.base_of(method)
     if method == "temperature-bf16":
         base = replace(base, ranking="probability", precision="bfloat16")
@@ -113,12 +80,8 @@ def temperature_units(arms: Arms, method: str, scales: Sequence[float]) -> list[
     ]
 
 
-def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's tables from its rows."""
-    from paper_figures.studies.summaries.answers import SETTINGS
-    from paper_figures.studies.summaries.temperature import answers_table, compare, summarise
-    from paper_figures.table import Table
-
     answers = answers_table(frame)
     if not len(answers):
         return []
@@ -169,8 +132,6 @@ def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Format the comparisons for reading: one row per control, guide and scale, a column per metric."""
-    from paper_figures.studies.summaries.temperature import METRICS
-
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
     several = len({row["guide"] for row in controls}) > 1
     metrics = [metric for metric in METRICS if any(row["metric"] == metric for row in controls)]

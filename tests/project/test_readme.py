@@ -17,7 +17,7 @@ import rws_decode.__main__ as decoding
 import rws_theory.__main__ as theory
 from paper_figures.commands import BENCH, TRAIN
 from paper_figures.contents import NAMES
-from paper_figures.studies import STUDIES
+from paper_figures.studies import STUDIES, options_class
 from rws_decode.strategies.table import OFFERED
 from rws_theory.commands.options import add_options
 
@@ -63,9 +63,9 @@ def parsers() -> list[argparse.ArgumentParser]:
     for module in [command.module for command in (*commands, BENCH, TRAIN)]:
         collected.append(argparse.ArgumentParser())
         import_module(module).add_arguments(collected[-1])
-    for experiment in STUDIES.values():
+    for experiment in STUDIES:
         collected.append(argparse.ArgumentParser())
-        add_options(collected[-1], import_module(experiment.module).Options)
+        add_options(collected[-1], options_class(experiment))
     return collected
 
 

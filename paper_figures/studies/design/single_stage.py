@@ -4,50 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from paper_figures.runner.executors import RunOptions
+import pandas as pd
+
+from paper_figures.runner.manifest import write_manifest
+from paper_figures.runner.runner import Report, run_units
+from paper_figures.runner.units import Origin, Unit, origin_of
+from paper_figures.runner.worker import Work
 from paper_figures.studies.design.asked import (
-    Drawn,
-    PromptOptions,
     announce,
     asked_prompts,
     given_as,
     one_turn,
     recorded,
 )
-from paper_figures.studies.design.options import DecodingOptions, PredictorOptions
-from rws_theory.commands.options import check_writable, fixed, option
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.runner import Report
-    from paper_figures.runner.units import Origin, Unit
-    from paper_figures.runner.worker import Work
-    from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.table import Table
+from paper_figures.studies.design.options import StageOptions, settings_from
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.results_json import seconds_of, write_stage_results
+from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.table import Table, write_tables
+from paper_figures.table_text import files_line, terminal_text
+from rws_decode.canvas.schedule import block_plan
+from rws_theory.commands.options import check_writable
 
 Chosen = TypeVar("Chosen", bound="StageOptions")
-
-
-@dataclass(frozen=True)
-class StageOptions(RunOptions, DecodingOptions, PredictorOptions, PromptOptions):
-    """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
-
-    data: str | None = "examples"
-    prompts: int = Drawn(16)
-    seed: int = option(0, "of what is drawn")
-
-
-@dataclass(frozen=True)
-class ExactStageOptions(StageOptions):
-    """The options of a study of one stage that ranks by log-odds in float64."""
-
-    ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
-    precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
 
 
 def check_range(scale_min: float, scale_max: float, budget: int | None, steps: int) -> None:
@@ -76,8 +58,6 @@ def begin(
 
 def check_options(options: StageOptions) -> None:
     """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
-    from rws_decode.canvas.schedule import block_plan
-
     if not 0 <= options.seed < 2**31:
         raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
     check_writable("--out", Path(options.out), "directory")
@@ -92,9 +72,6 @@ def prompt_settings(options: StageOptions) -> dict[str, Any]:
 
 def base_unit(options: StageOptions, experiment: str) -> Unit:
     """Return a unit without a prompt, which holds what all answers of an experiment share."""
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.options import settings_from
-
     shape = {name: getattr(options, name) for name in ("length", "steps", "block", "device", "ranking", "precision")}
     strategy, settings = {"name": "default"}, settings_from(options)
     return Unit(
@@ -104,9 +81,6 @@ def base_unit(options: StageOptions, experiment: str) -> Unit:
 
 def run_stage(options: StageOptions, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
     """Run, resume or reuse units as the options say; return the report, and what the results depend on."""
-    from paper_figures.runner.runner import run_units
-    from paper_figures.runner.units import origin_of
-
     origin = origin_of(units, work)
     run_options: dict[str, Any] = {"batch": options.batch, "retry_failed": options.retry_failed}
     return run_units(units, work, Path(options.out), origin=origin, backend=options.backend(), **run_options), origin
@@ -117,7 +91,7 @@ def finish(
     base: Unit,
     stages: Sequence[tuple[Report, Origin]],
     tables: Sequence[Table],
-    frame: pandas.DataFrame,
+    frame: pd.DataFrame,
     *,
     settings: Mapping[str, Any],
     results: Mapping[str, Any],
@@ -127,12 +101,6 @@ def finish(
     `stages` is what `run_stage` returned. `frame` holds the rows that the tables are of. `settings` are the study's own
     options, and `results` is what else results.json holds. Without tables, no manifest and no results.json are written.
     """
-    from paper_figures.runner.manifest import write_manifest
-    from paper_figures.studies.design.results_json import seconds_of, write_stage_results
-    from paper_figures.studies.summaries.printed import measured_tables
-    from paper_figures.table import write_tables
-    from paper_figures.table_text import files_line, terminal_text
-
     reports = [report for report, _ in stages]
     folder = reports[-1].folder
     names = ("asked", "found", "computed", "failed")

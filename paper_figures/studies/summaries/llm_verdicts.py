@@ -15,52 +15,25 @@ import csv
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
+import pandas as pd
+
+from paper_figures.judging import LLMJudge, Pair, PairVerdict, compare, count_requests
+from paper_figures.studies.design.options import JUDGE_SETTINGS, LLMJudgeOptions
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.table import records, to_csv
+from rws_decode.common.files import parse_json, write_changed
 from rws_theory.commands.progress import tell
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.judging import LLMJudge, Pair, PairVerdict
-
-from paper_figures.studies.design.methods import COMPARED
-from paper_figures.table import records
-from rws_decode.common.files import parse_json
-from rws_theory.commands.options import option
+from rws_theory.extras import not_installed
 
 VERDICTS, REPLIES = "verdicts.csv", "verdicts"
 ORDERS = ("first", "second")
 _KEY = ("judge", "endpoint", "settings", "judge_prompt", "guide", "reward_scale", "method", "example", "answers")
 _COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "tokens_out")
-# The settings of a judge that --llm-options may give.
-_OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
-_OPTIONS += ("repeats", "extra", "trust_env")
-_OTHERS = tuple(name for name in COMPARED if name != "default")
-
-
-@dataclass(frozen=True)
-class LLMJudgeOptions:
-    """Options for a language model that judges."""
-
-    llm_judge: str | None = option(None, "a language model that judges, as its endpoint knows it", metavar="MODEL")
-    base_url: str | None = option(
-        None, "of the endpoint, to /v1 (default: OPENAI_BASE_URL, else OpenAI's)", metavar="URL"
-    )
-    judge_prompt: Literal["paper", "with-question"] = option(
-        "paper", "the paper's, which does not show the user's turns, or our own, which does"
-    )
-    llm_methods: tuple[str, ...] = option(
-        ("rws", "constant"),
-        f"what is judged against the default: of {' '.join(_OTHERS)}",
-        metavar="NAME",
-        choices=_OTHERS,
-    )
-    llm_options: str = option("{}", f"further settings of the judge: {', '.join(_OPTIONS)}", metavar="JSON")
-    ask_identical: bool = option(False, "ask about answers that are the same, too (they are draws)")
-    yes: bool = option(False, "ask the judge without being asked first")
 
 
 def judge_from(options: LLMJudgeOptions, methods: Sequence[str]) -> LLMJudge | None:
@@ -75,10 +48,6 @@ def judge_from(options: LLMJudgeOptions, methods: Sequence[str]) -> LLMJudge | N
             option = "--yes" if options.base_url is None else "--base-url"
             raise ValueError(f"{option} is given without --llm-judge: name the model that is to judge")
         return None
-    from importlib.util import find_spec
-
-    from paper_figures.judging import LLMJudge
-    from rws_theory.extras import not_installed
 
     missing = [name for name in options.llm_methods if name not in (*methods, "rws")]
     if missing:
@@ -97,8 +66,8 @@ def _options(text: str) -> dict[str, Any]:
         options = parse_json(text)
     except ValueError as error:
         raise ValueError(f"--llm-options is {text!r}: not JSON ({error})") from error
-    if not isinstance(options, dict) or not set(options) <= set(_OPTIONS):
-        raise ValueError(f"--llm-options is {text!r}: a JSON object with some of {', '.join(_OPTIONS)} is needed")
+    if not isinstance(options, dict) or not set(options) <= set(JUDGE_SETTINGS):
+        raise ValueError(f"--llm-options is {text!r}: a JSON object with some of {', '.join(JUDGE_SETTINGS)} is needed")
     return options
 
 
@@ -116,17 +85,13 @@ def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: 
     return [{"role": "user", "content": turn} for turn in asked], numbered_text(ours), numbered_text(default)
 
 
-def ask_judge(options: LLMJudgeOptions, judge: LLMJudge, frame: pandas.DataFrame, folder: Path) -> bool:
+def ask_judge(options: LLMJudgeOptions, judge: LLMJudge, frame: pd.DataFrame, folder: Path) -> bool:
     """Have the dialogues in an experiment's rows judged, write VERDICTS below `folder`, and return whether it was done.
 
     The number of requests is printed on standard error first. The result is False if the user then says no, or if there
     are no answers. Stored replies are not asked for again. If the endpoint does not answer, ConnectionError is raised,
     in one line; the decoded answers and the replies so far are kept.
     """
-    from paper_figures.judging import compare, count_requests
-    from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.dialogues import dialogues_of
-
     answers = answers_of(frame)
     if not len(answers):
         return False
@@ -151,9 +116,6 @@ def _agreed(options: LLMJudgeOptions, requests: int) -> bool:
 
 def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], verdicts: Sequence[PairVerdict]) -> None:
     """Add the verdicts to the file, which keeps those of other judges and other answers."""
-    from paper_figures.table import to_csv
-    from rws_decode.common.files import write_changed
-
     sent = {name: getattr(judge, name) for name in ("temperature", "max_tokens", "seed", "repeats")}
     about = {
         "judge": judge.model,

@@ -6,20 +6,23 @@ The default is measured in turn with the other methods.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from paper_figures.runner.executors import RunOptions
+from paper_figures.runner.units import Unit
+from paper_figures.statistics.intervals import bootstrap_interval
+from paper_figures.statistics.significance import holm_within
+from paper_figures.statistics.totals import compare_totals, mean_of
+from paper_figures.studies.design.arms import best_of
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.summaries.paired_answers import aligned, lines_of, rng_for, settings_of
 from paper_figures.studies.work.timing import SPLIT, timing_unit
 from paper_figures.table import records
-from rws_theory.commands.options import option
 from rws_theory.commands.progress import tell
-
-if TYPE_CHECKING:
-    import pandas
-
-    from paper_figures.runner.executors import RunOptions
-    from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.prompts import Prompt
-    from paper_figures.studies.design.stages import Stages
 
 # These columns say on which machine, and how, a line was measured.
 _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")
@@ -32,11 +35,6 @@ HOW = (
     "method. CPU: the same of the process's CPU time, which other processes change less; none on CUDA. The paper's "
     "numbers are of other hardware, models and code: seconds cannot be compared, increases only roughly."
 )
-
-
-def repetitions_option() -> Any:
-    """Declare the option --repetitions."""
-    return option(3, "runs of every method on every timed prompt", least=1)
 
 
 def note_several_workers(options: RunOptions) -> None:
@@ -62,8 +60,6 @@ def run_timing(
     `ways` takes each method's answers to one prompt (for best-of-n all N) and returns the ways to time
     (`timing.way_of`). If `memory` is true, memory is measured too, on the first prompt of every guide.
     """
-    from paper_figures.studies.design.arms import best_of
-
     frame = stages.outcome().frame
     rows = [row for row in records(frame) if row.get("split") == "test" and row["turn"] == 0]
     pairs = dict.fromkeys((row["guide"], row["reward_scale"]) for row in rows if row["method"] == "rws")
@@ -87,17 +83,13 @@ def run_timing(
     stages.run("timing", units)
 
 
-def untimed(frame: pandas.DataFrame) -> pandas.DataFrame:
+def untimed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a frame that are not of timing units."""
     return frame[frame["strategy"] != "timing"].dropna(axis="columns", how="all")
 
 
-def measured(frame: pandas.DataFrame) -> pandas.DataFrame:
+def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """Return one row per timing unit and way, with the unit's columns; the frame is empty without timing units."""
-    import pandas as pd
-
-    from paper_figures.studies.summaries.paired_answers import settings_of
-
     if "timed_seconds" not in frame:
         return frame.iloc[:0]
     rows = frame[frame["split"] == SPLIT].to_dict("records")
@@ -108,18 +100,13 @@ def measured(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def with_increase(
-    lines: Sequence[tuple[dict[str, Any], pandas.DataFrame]], seed: int, prefix: str = ""
+    lines: Sequence[tuple[dict[str, Any], pd.DataFrame]], seed: int, prefix: str = ""
 ) -> list[dict[str, Any]]:
     """Return one row per line: seconds, quartiles, and the increase over the default's line that is otherwise the same.
 
     `lines` are those of `paired_answers.lines_of`, by `method` among others. `prefix` is "" for seconds and "cpu_" for
     CPU time. The increase is in percent.
     """
-    import numpy as np
-
-    from paper_figures.statistics.totals import compare_totals, mean_of
-    from paper_figures.studies.summaries.paired_answers import aligned, rng_for
-
     column = f"median_{prefix}seconds"
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
     increases = []
@@ -145,7 +132,7 @@ def with_increase(
     return increases
 
 
-def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
+def timed_rows(timed: pd.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
     """Return one row per line of what was timed, and a sentence that says how it was measured.
 
     `by` names the columns of a line, `method` among them. The rows have these columns:
@@ -156,10 +143,6 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     - `same_text`, the share of prompts whose text is that of the usual savings;
     - `reward_calls_low`, `reward_calls_high`, the ends of the 95 % interval over prompts.
     """
-    from paper_figures.statistics.intervals import bootstrap_interval
-    from paper_figures.statistics.significance import holm_within
-    from paper_figures.studies.summaries.paired_answers import lines_of, rng_for, settings_of
-
     machines = timed[list(_WHERE)].drop_duplicates()
     where = list(_WHERE) if len(machines) > 1 else []
     keys = list(timed[[*settings_of(timed), *_WAY, *_WHERE]].itertuples(index=False, name=None))

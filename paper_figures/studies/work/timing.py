@@ -11,6 +11,8 @@ worker saw. CPU time of the whole process is given if nothing runs on CUDA; othe
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import platform
 import time
@@ -18,14 +20,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import torch
+from torch import nn
+
+from paper_figures.runner.loaded import forget
 from paper_figures.runner.units import Unit
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.work.decoding import decode_units, predictor_for, prompt_of, reward_for
 from rws_decode.common.threads import torch_threads
-
-if TYPE_CHECKING:
-    from paper_figures.studies.design.prompts import Prompt
-    from rws_decode.rewards import RewardModel
+from rws_decode.rewards import RewardModel
+from rws_decode.rewards.base import score_checked
+from rws_decode.settings import Savings
 
 SPLIT = "timing"
 SAVINGS = ("usual", "everything", "nothing")
@@ -39,8 +46,6 @@ def way_of(method: str, rows: Sequence[Mapping[str, Any]], savings: str = "usual
     `rows` are the study's answers that it is made of: one answer, or the samples of best-of-n, of which the guide then
     picks one. ValueError is raised for savings that are not in `SAVINGS`.
     """
-    import json
-
     if savings not in SAVINGS:
         raise ValueError(f"savings is {savings!r}: one of {', '.join(SAVINGS)} is needed")
     runs = [{"strategy": json.loads(row["strategy_json"])} | {name: row[name] for name in _DECODED} for row in rows]
@@ -114,8 +119,6 @@ def machine_name(device: str) -> str:
     """Describe this machine for the results: system, processor, cores, and the GPU if `device` is one of CUDA."""
     names = [f"{platform.system()} {platform.machine()}", _processor(), f"{os.cpu_count()} cores"]
     if device.startswith("cuda"):
-        import torch
-
         names += [torch.cuda.get_device_name(device)] if torch.cuda.is_available() else []
     return ", ".join(names)
 
@@ -138,8 +141,6 @@ def weight_bytes(model: RewardModel) -> int:
     >>> weight_bytes(CallableReward(lambda prompt, answer: 0.0))
     0
     """
-    from torch import nn
-
     networks = nn.ModuleList([part for part in vars(model).values() if isinstance(part, nn.Module)])
     return sum(tensor.numel() * tensor.element_size() for tensor in [*networks.parameters(), *networks.buffers()])
 
@@ -153,10 +154,6 @@ class _Run(NamedTuple):
 
 def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
     """Decode a way once, each of its answers alone; if there are several, the guide picks one."""
-    from paper_figures.studies.work.decoding import decode_units, prompt_of, reward_for
-    from rws_decode.rewards.base import score_checked
-    from rws_decode.settings import Savings
-
     savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
     run_units = [replace(unit, **run) for run in way["runs"]]
     _synchronise()
@@ -172,7 +169,6 @@ def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
 
 
 def _entry(way: Mapping[str, Any], runs: Sequence[_Run]) -> dict[str, Any]:
-    import torch
 
     traces, scored = runs[-1].traces, len(runs[-1].traces) if len(way["runs"]) > 1 else 0
     cpu = [] if torch.cuda.is_initialized() else [run.cpu_seconds for run in runs]
@@ -195,13 +191,6 @@ _MEMORY = ("reward_bytes", "peak_bytes_without", "peak_bytes")
 
 def _memory(unit: Unit) -> dict[str, int | None]:
     """Measure what the guide takes: its weights, and on CUDA the peak memory without it loaded and that of rws."""
-    import gc
-
-    import torch
-
-    from paper_figures.runner.loaded import forget
-    from paper_figures.studies.work.decoding import predictor_for, reward_for
-
     predictor_for(unit)
     name = unit.reward or ""
     if not (torch.cuda.is_initialized() or unit.device.startswith("cuda")):
@@ -217,8 +206,6 @@ def _memory(unit: Unit) -> dict[str, int | None]:
 
 def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
     """Return the most bytes that PyTorch had allocated during one run: the peaks of all GPUs, added up."""
-    import torch
-
     devices = range(torch.cuda.device_count())
     for device in devices:
         torch.cuda.reset_peak_memory_stats(device)
@@ -227,7 +214,6 @@ def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
 
 
 def _synchronise() -> None:
-    import torch
 
     if torch.cuda.is_initialized():
         for device in range(torch.cuda.device_count()):

@@ -182,8 +182,8 @@ def test_tables_see_the_columns_of_their_own_experiment_empty_or_not(
             seen[name] = list(frame.columns)
             return []
 
-        monkeypatch.setitem(sys.modules, f"tables_of_{name}", SimpleNamespace(tables=tables))  # type: ignore[misc]
-        monkeypatch.setitem(STUDIES, name, Study(f"tables_of_{name}", ""))
+        monkeypatch.setitem(sys.modules, f"paper_figures.studies.tables_of_{name}", SimpleNamespace(tables=tables))  # type: ignore[misc]
+        monkeypatch.setitem(STUDIES, name, Study(f"tables_of_{name}", "", ""))
         units = [replace(unit, experiment=name) for unit in unit_work.units(2)]
         unit_work.run_units(units, unit_work.Each(measured), tmp_path, origin=unit_work.ORIGIN, progress=False)
     assert main(["summarize", str(tmp_path), "--json"]) == 0

@@ -18,7 +18,8 @@ from paper_figures.recorded import FOLDER, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.evidence import Options, read_rows, run
+from paper_figures.studies.evidence import read_rows, run
+from paper_figures.studies.options import EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
 from paper_figures.studies.summaries.evidence_measures import arms_of, differences_of, scores_of
 from rws_theory.gain import reward_factor
@@ -40,7 +41,7 @@ def small_world() -> Iterator[None]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the study on three prompts of the exact world."""
     out = tmp_path_factory.mktemp("evidence")
-    report = run(Options(out=str(out), weights=3, **SMALL))  # type: ignore[arg-type]
+    report = run(EvidenceOptions(out=str(out), weights=3, **SMALL))  # type: ignore[arg-type]
     assert report["units"]["failed"] == 0
     yield out
 
@@ -142,7 +143,7 @@ def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
 
 
 def test_a_run_is_resumed_and_computes_nothing_twice(runs: Path) -> None:
-    report = run(Options(out=str(runs), weights=3, **SMALL))  # type: ignore[arg-type]
+    report = run(EvidenceOptions(out=str(runs), weights=3, **SMALL))  # type: ignore[arg-type]
     assert report["units"]["computed"] == 0
 
 

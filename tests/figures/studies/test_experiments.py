@@ -22,8 +22,9 @@ from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal, pooled_perplexity
 from paper_figures.statistics.significance import holm
 from paper_figures.studies import STUDIES
+from paper_figures.studies.options import SCALES, TEMPERATURE_METHODS, TemperatureOptions
 from paper_figures.studies.summaries.temperature import COMPARED, METRICS, answers_table
-from paper_figures.studies.temperature import METHODS, SCALES, Options, tables
+from paper_figures.studies.temperature import tables
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
@@ -374,8 +375,8 @@ def test_bad_input_is_one_line_and_exit_two(
 
 
 def test_the_defaults_leave_nothing_out() -> None:
-    options = Options(out="x")
-    assert options.methods == METHODS and options.reward_scale == SCALES
+    options = TemperatureOptions(out="x")
+    assert options.methods == TEMPERATURE_METHODS and options.reward_scale == SCALES
     printed = {0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}
     assert printed == set(SCALES) and (options.prompts, options.data) == (32, "examples:keywords")
 

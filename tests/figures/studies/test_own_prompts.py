@@ -11,8 +11,9 @@ import pytest
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.design.asked import Drawn, asked_prompts, given_as
-from paper_figures.studies.precision import Options
+from paper_figures.studies.design.asked import asked_prompts, given_as
+from paper_figures.studies.design.options import Drawn
+from paper_figures.studies.options import PrecisionOptions
 from rws_decode.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]
@@ -221,7 +222,7 @@ def test_scales_are_not_chosen_on_prompts_that_nobody_named(
 
 
 def test_some_unknown_words_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = Options(out=str(tmp_path), prompt=("the zorp violin ?", "the lens"))
+    options = PrecisionOptions(out=str(tmp_path), prompt=("the zorp violin ?", "the lens"))
     assert len(asked_prompts(options).test) == 2
     assert capsys.readouterr().err == "note: mini does not know these words of 1 of 2 prompts: zorp\n"
 
@@ -230,18 +231,18 @@ def test_a_file_is_taken_whole_and_a_source_in_the_study_s_number(tmp_path: Path
     (tmp_path / "rows.txt").write_text("\n".join(f"the {word}" for word in ("lens", "violin", "rug", "meadow")))
     file = str(tmp_path / "rows.txt")
     for options, count in (
-        (Options(out=""), 12),
-        (Options(out="", prompts=Drawn(2)), 2),
-        (Options(out="", data=file), 4),
-        (Options(out="", data=file, prompts=3), 3),
-        (Options(out="", data=file, prompts=0), 4),
-        (Options(out="", examples=(5, 3, 5)), 2),
+        (PrecisionOptions(out=""), 12),
+        (PrecisionOptions(out="", prompts=Drawn(2)), 2),
+        (PrecisionOptions(out="", data=file), 4),
+        (PrecisionOptions(out="", data=file, prompts=3), 3),
+        (PrecisionOptions(out="", data=file, prompts=0), 4),
+        (PrecisionOptions(out="", examples=(5, 3, 5)), 2),
     ):
         assert len(asked_prompts(options).test) == count
-    assert [prompt.name for prompt in asked_prompts(Options(out="", examples=(5, 3, 5))).test] == ["5", "3"]
+    assert [prompt.name for prompt in asked_prompts(PrecisionOptions(out="", examples=(5, 3, 5))).test] == ["5", "3"]
 
 
 def test_two_ways_at_once_are_refused_from_python_as_well() -> None:
-    assert given_as(Options(out="")) == "data"
+    assert given_as(PrecisionOptions(out="")) == "data"
     with pytest.raises(ValueError, match="--prompt and --examples are given"):
-        given_as(Options(out="", prompt=("a",), examples=(1,)))
+        given_as(PrecisionOptions(out="", prompt=("a",), examples=(1,)))
