@@ -19,6 +19,7 @@ from rws_decode.step.cached_reward import Scorer, scorer_for
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
+from rws_decode.step.layers import layered
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import Strategy
@@ -91,8 +92,8 @@ def decode(
     shape = job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
     scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
-    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.end_ids, sampler, scorer, len(job.prompts))
-    decoder = saving(decoder, savings)
+    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts))
+    decoder = saving(layered(decoder), savings)
 
     def run(rows: Sequence[int]) -> BatchRun:
         state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from rws_decode.canvas.batches import logit_bytes
-from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
+from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
@@ -31,14 +31,15 @@ Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 class Job(NamedTuple):
     """A checked call of a decoder.
 
-    prompts: as ids; strategy, reward: as objects; end_ids: tokens that end text; settings: those that all traces share.
+    prompts: as ids; strategy, reward: as objects; ends: what is done about the end of text; settings: those that all
+    traces share.
     """
 
     predictor: MaskPredictor
     prompts: list[Prompt]
     strategy: Strategy
     reward: RewardModel | None
-    end_ids: list[int]
+    ends: Ends
     shape: Shape
     settings: dict[str, Any]
 
@@ -121,7 +122,8 @@ def prepare(
         "end_of_text": options.end_of_text,
         "end_ids": end_ids if options.end_of_text != "none" else [],
     }
-    return Job(predictor, encoded, strategy, reward, end_ids, shape, settings)
+    ends = Ends(options.end_of_text, end_ids)
+    return Job(predictor, encoded, strategy, reward, ends, shape, settings)
 
 
 def _asked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 import torch
@@ -55,28 +56,49 @@ def end_tokens(
     return ids
 
 
-def deferred_positions(candidate: Tensor, policy: str, ids: Sequence[int]) -> Tensor:
-    """Return which positions wait for the others, bool like `candidate`: when deferring, those that end text.
+@dataclass(frozen=True)
+class Ends:
+    """What a decode does about the tokens that end text: a policy of `end_tokens`, and the ids that it acts on.
 
-    >>> deferred_positions(torch.tensor([[5, 7]]), "defer", [5]).tolist()
+    >>> Ends("defer", [5]).waits(torch.tensor([[5, 7]])).tolist()
     [[True, False]]
     """
-    if policy not in ("defer", PUBLISHED):
-        return torch.zeros_like(candidate, dtype=torch.bool)
-    return torch.isin(candidate, torch.tensor(ids, dtype=candidate.dtype, device=candidate.device))
 
+    policy: str = "none"
+    ids: Sequence[int] = ()
 
-def ranked_logits(logits: Tensor, candidate: Tensor, policy: str, ids: Sequence[int]) -> Tensor:
-    """Return the logits by which N positions are ranked, [N, V]: those given, but under "defer-published".
+    @property
+    def suppressed(self) -> Sequence[int]:
+        """The ids that are never committed."""
+        return self.ids if self.policy == "suppress" else ()
 
-    There the tokens `ids` have no share, and positions whose candidate is one of them are level, as the published loop
-    gives all of these confidence 0. candidate: int64 [N].
+    @property
+    def defers(self) -> bool:
+        """Whether positions that end text wait for the others."""
+        return self.policy in ("defer", PUBLISHED)
 
-    >>> ranked_logits(torch.tensor([[5.0, 2.0], [1.0, 2.0]]), torch.tensor([0, 1]), "defer-published", [0]).tolist()
-    [[0.0, 0.0], [-inf, 2.0]]
-    """
-    if policy != PUBLISHED or not ids:
-        return logits
-    ranked = logits.clone()
-    ranked[:, list(ids)] = float("-inf")
-    return ranked.masked_fill_(deferred_positions(candidate, policy, ids)[:, None], 0.0)
+    def level(self, ranking: str) -> bool:
+        """Whether what waits has confidence 0 and one torch.topk chooses among all, as the published loop does."""
+        return self.policy == PUBLISHED and ranking == "topk"
+
+    def waits(self, candidate: Tensor) -> Tensor:
+        """Return which positions wait for the others, bool like `candidate`: when deferring, those that end text."""
+        if not self.defers:
+            return torch.zeros_like(candidate, dtype=torch.bool)
+        return torch.isin(candidate, torch.tensor(self.ids, dtype=candidate.dtype, device=candidate.device))
+
+    def ranked(self, logits: Tensor, candidate: Tensor) -> Tensor:
+        """Return the logits by which N positions are ranked, [N, V]: those given, but under "defer-published".
+
+        There the tokens `ids` have no share, and positions whose candidate is one of them are level, as the published
+        loop gives all of these confidence 0. candidate: int64 [N].
+
+        >>> logits = torch.tensor([[5.0, 2.0], [1.0, 2.0]])
+        >>> Ends("defer-published", [0]).ranked(logits, torch.tensor([0, 1])).tolist()
+        [[0.0, 0.0], [-inf, 2.0]]
+        """
+        if self.policy != PUBLISHED or not self.ids:
+            return logits
+        ranked = logits.clone()
+        ranked[:, list(self.ids)] = float("-inf")
+        return ranked.masked_fill_(self.waits(candidate)[:, None], 0.0)

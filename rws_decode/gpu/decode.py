@@ -81,7 +81,7 @@ def decode_compact(
     for number, prompt in enumerate(job.prompts):
         if predictor.mask_id in prompt.ids:
             raise ValueError(f"prompts[{number}] has gaps: the compact decoder writes after a prompt, use decode")
-    closed = job.end_ids if options.end_of_text == "suppress" else []
+    closed = list(job.ends.suppressed)
     scorer = scorer_for(
         predictor,
         job.strategy,

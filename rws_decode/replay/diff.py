@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import (
@@ -225,7 +225,7 @@ def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange
 
 
 def _deferred(trace: Trace, step: int) -> NDArray[np.bool_]:
-    return deferred_positions(torch.tensor(trace.candidate[step]), trace.end_of_text, trace.end_ids).numpy()
+    return Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
 
 
 def _at(values: NDArray[np.float64], step: int) -> float:

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.step_logits import check_predictor
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.step.cut_and_ties import select_deferring, select_top
+from rws_decode.step.select import select_deferring, select_top
 from rws_decode.strategies.orders import RecordedOrder
 from rws_decode.strategies.recorded import recorded
 from rws_decode.trace.record import NOT_NEEDED
@@ -78,7 +78,7 @@ def _select(trace: Trace, step: int, k: int) -> tuple[NDArray[np.bool_], bool]:
         return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == k
     if kept.sum() < k:
         return record, False
-    deferred = deferred_positions(torch.tensor(trace.candidate[step])[None], trace.end_of_text, trace.end_ids)
+    deferred = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])[None])
     selection = select_deferring(select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, k)
     chosen = selection.chosen.numpy()[0]
     same = np.array_equal(chosen, record)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import deferred_positions, ranked_logits
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import forbidden_ids, lay_out
 from rws_decode.common.page import Page
 from rws_decode.common.pictures import pictures
@@ -104,15 +104,15 @@ def masked_rows(
     canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
     canvas.ids[0, canvas.answer[0]] = torch.tensor(trace.canvas[step], device=canvas.ids.device)
     masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]
-    suppressed = trace.end_ids if trace.end_of_text == "suppress" else []
+    ends = Ends(trace.end_of_text, trace.end_ids)
     public = trace.ranking == "topk"
     with torch_threads(), torch.inference_mode():
-        seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
+        seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=ends.suppressed, published=public)
     logits, positions = seen.published if public else seen.logits, seen.position.tolist()
     candidate = torch.tensor(trace.candidate[step, positions], device=logits.device)
     candidate = torch.where(candidate < 0, seen.logits.argmax(dim=1), candidate)
-    ranked = ranked_logits(logits, candidate, trace.end_of_text, trace.end_ids)
+    ranked = ends.ranked(logits, candidate)
     # Positions that wait are level there; their own logits say more.
-    waits = deferred_positions(candidate, trace.end_of_text, trace.end_ids)
+    waits = ends.waits(candidate)
     rows = torch.where(waits[:, None], logits, ranked).double().cpu().numpy()
     return dict(zip(positions, rows, strict=True)), dict(zip(positions, seen.error.tolist(), strict=True))

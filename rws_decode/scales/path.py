@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
-from rws_decode.canvas.end_of_text import PUBLISHED, end_tokens
+from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.page import Page
 from rws_decode.common.pictures import pictures
@@ -262,10 +262,10 @@ def scale_path(
     reward = as_reward(reward)
     encoded = encode_prompts(predictor, [prompt], length)
     check_size(predictor, shape)
-    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
+    ends = Ends(options.end_of_text, end_tokens(predictor, options.end_of_text, options.end_ids))
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = scorer_for(predictor, rule, reward, encoded, cache=False) if over == "reward-scale" else None
-    run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, end_ids, scorer, rule, threshold)
+    run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, ends, scorer, rule, threshold)
     low, high = float(scale_min), float(scale_max)
 
     met, outcomes = 0, list[Left]()

@@ -11,14 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
-from rws_decode.canvas.schedule import PlannedStep
+from rws_decode.canvas.schedule import PlannedStep, due
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.counting import due
 from rws_decode.step.forward import greedy, masked_logits
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions
@@ -154,7 +153,7 @@ class Forwards:
         plan: Sequence[PlannedStep],
         batch: int,
         options: Options,
-        end_ids: Sequence[int],
+        ends: Ends,
         scorer: Scorer | None,
         rule: RWS,
         threshold: float | None = None,
@@ -164,7 +163,7 @@ class Forwards:
         self.start = lay_out(predictor, [prompt], plan[-1].stop)
         self.batch = batch
         self.options = options
-        self.end_ids = end_ids
+        self.ends = ends
         self.scorer = scorer
         self.rule = rule
         self.threshold = threshold
@@ -195,7 +194,7 @@ class Forwards:
             Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),
             masked,
             cfg=self.options.cfg,
-            suppressed=self.end_ids if self.options.end_of_text == "suppress" else [],
+            suppressed=self.ends.suppressed,
         )
         self.forwards += len(answers)
         self.batches += 1
@@ -204,7 +203,7 @@ class Forwards:
             raise ValueError(f"predictor {predictor.name} gives no finite largest logit")
         completed = before.index_put((row, position), token).tolist()
         near = lead <= 2 * error
-        deferred = deferred_positions(token, self.options.end_of_text, self.end_ids)
+        deferred = self.ends.waits(token)
         number = torch.arange(masked.shape[1], device=ids.device) // self.plan[0].stop
         block = masked & (number == number[masked.to(torch.uint8).argmax(dim=1)][:, None])
         here = block[row, position]

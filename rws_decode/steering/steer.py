@@ -187,7 +187,7 @@ def _ensemble(
         strategy=strategy,
         plan=job.shape.plan,
         options=options,
-        end_ids=job.end_ids,
+        ends=job.ends,
         sampler=TokenSampler(options.sampling_temperature, own, len(own)),
         scorer=scorer if strategy.needs_reward else None,
         count=len(own),

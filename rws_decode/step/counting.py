@@ -1,36 +1,18 @@
-"""Step 4 where the strategy says how many positions go (`protocol.CountingStrategy`), in place of the schedule."""
+"""A layer around the step for a strategy that says how many positions go (`protocol.CountingStrategy`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.schedule import PlannedStep
+from rws_decode.canvas.schedule import due
+from rws_decode.step.completion import Completion, Done, Seats
+from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.step import Decoder, Run, State
 from rws_decode.strategies.protocol import ChoosingStrategy, CountingStrategy, MaskedPositions, OwnCount
-
-
-class Seats(NamedTuple):
-    """How many positions of each row go, int64 [b], and which of them wait for the others, bool [N] or None."""
-
-    k: Tensor
-    waits: Tensor | None
-
-
-class Fixed(NamedTuple):
-    """How many positions of each row go, int64 [b], whatever their confidence."""
-
-    k: Tensor
-
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
-        """Return the numbers; no position waits."""
-        return Seats(self.k, None)
-
-    def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
-        """Return 0 for each row."""
-        return torch.zeros_like(self.k)
 
 
 class Count(NamedTuple):
@@ -104,66 +86,19 @@ def _in_rows(holds: Tensor, view: MaskedPositions) -> Tensor:
     return counts.index_add(0, view.row, holds.long())
 
 
-def count_for(
-    strategy: OwnCount,
-    view: MaskedPositions,
-    rows: Tensor,
-    block: Tensor,
-    step: int,
-    plan: Sequence[PlannedStep],
-) -> Count:
-    """Return the count of a step. block: bool [b, n], the masked positions of each row's block."""
-    return Count(strategy, view, rows, due(block, step, plan), block.sum(dim=1))
+def counting(run: Run) -> Run:
+    """Return the step with as many commits as the strategy counts, or with those that it chooses."""
 
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        strategy = decoder.strategy
+        assert isinstance(strategy, OwnCount)
 
-def due(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
-    """Return how many of a block's masked positions must go in a step, int64 [b]: one, or in its last step all.
+        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, seen)
+            block, view = completion.block, completion.view
+            least = due(block, state.step, decoder.plan)
+            return completion._replace(commits=Count(strategy, view, state.rows, least, block.sum(dim=1)))
 
-    block: bool [b, n]. The last step is the one that the schedule has for the block.
+        return run(replace(decoder, complete=complete), state)
 
-    >>> from rws_decode.settings import Shape
-    >>> blocks = torch.tensor([[False, True, False, False], [False, False, True, True]])
-    >>> [due(blocks, step, Shape(4, 4, 2).plan).tolist() for step in (0, 1, 3)]
-    [[1, 1], [1, 1], [1, 2]]
-    """
-    return torch.where(last_steps(block, step, plan), block.sum(dim=1), 1)
-
-
-def last_steps(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
-    """Return the rows for whose block the schedule has no step after this one, bool [b]. block: as in `due`."""
-    size = plan[0].stop
-    steps = len(plan) // (plan[-1].stop // size)
-    current = block.to(torch.uint8).argmax(dim=1) // size
-    return (current + 1) * steps <= step + 1
-
-
-def current_block(masked: Tensor, plan: Sequence[PlannedStep]) -> Tensor:
-    """Return all positions of each row's current block, the first with masks left, bool [b, n]. masked: bool [b, n].
-
-    >>> from rws_decode.settings import Shape
-    >>> current_block(torch.tensor([[False, False, False, True]]), Shape(4, 4, 2).plan).tolist()
-    [[False, False, True, True]]
-    """
-    number = torch.arange(masked.shape[1], device=masked.device) // plan[0].stop
-    return number == torch.where(masked, number, len(number)).amin(dim=1, keepdim=True)
-
-
-def remembered(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:
-    """Return the logits that the view's positions had one step before, two steps, ..., as far as all rows had them."""
-    key = view.row * view.length + view.position
-    logits = []
-    for row, position, values in past:
-        keys = row * view.length + position
-        at = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
-        if not len(keys) or not bool((keys[at] == key).all()):
-            break
-        logits.append(values[at])
-    return tuple(logits)
-
-
-class Past(NamedTuple):
-    """The logits of all masked positions of a step: prompts' numbers and positions, int64 [N], rising; [N, V]."""
-
-    row: Tensor
-    position: Tensor
-    logits: Tensor
+    return step

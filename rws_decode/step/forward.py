@@ -11,9 +11,7 @@ from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas, forbidden_tokens
 from rws_decode.predictors.base import MaskPredictor, logits_at
-from rws_decode.step.counting import Count, Fixed
 from rws_decode.step.rounding import logit_error
-from rws_decode.strategies.protocol import MaskedPositions
 
 
 class MaskedLogits(NamedTuple):
@@ -29,32 +27,6 @@ class MaskedLogits(NamedTuple):
     logits: Tensor
     published: Tensor
     error: Tensor
-
-
-class Completion(NamedTuple):
-    """Step 1's outcome for b rows: every masked position with a token, and what ranks those of the block.
-
-    tokens, before: int64 [b, n], the answers completed, and as they were; computed: bool [b, n], positions that got a
-    candidate; unsure: bool [b, n], where rounding could change it; block, deferred: bool [b, n], the block's masked
-    positions, and those of them that wait for the others. view: the block's N masked positions; row: int64 [N], which
-    of the b rows each is in; published: [N, V], the logits that are ranked; error: float64 [N], of the logits.
-    commits: how many positions of a row go, as the schedule has it or the strategy counts them; width: the canvas's
-    columns.
-    """
-
-    rows: Tensor
-    tokens: Tensor
-    before: Tensor
-    computed: Tensor
-    unsure: Tensor
-    block: Tensor
-    deferred: Tensor
-    view: MaskedPositions
-    row: Tensor
-    published: Tensor
-    error: Tensor
-    commits: int | Count | Fixed
-    width: int
 
 
 def masked_logits(

@@ -1,20 +1,18 @@
-"""What the canvas would look like after commits that are not made: the forwards of a `protocol.LookingStrategy`."""
+"""A layer around the step for a `protocol.LookingStrategy`: what the canvas would be after commits not yet made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from rws_decode.canvas.batches import logit_bytes
 from rws_decode.predictors.base import computes_at
+from rws_decode.step.completion import Completion, Done
 from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies
-
-if TYPE_CHECKING:
-    from rws_decode.step.step import Decoder, State
 
 
 class Hypotheses:
@@ -24,18 +22,11 @@ class Hypotheses:
     beside those of the step. Guidance, forbidden tokens and end-of-text policy are those of the decode. ValueError
     names the predictor that gives no finite largest logit.
 
-    forward: of a state; tokens: int64 [b, n], the completed answers; waits: bool [N], as in `protocol.Look`.
+    tokens: int64 [b, n], the completed answers; waits: bool [N], as in `protocol.Look`.
     """
 
-    def __init__(
-        self,
-        decoder: Decoder,
-        forward: Callable[[State], MaskedLogits],
-        state: State,
-        tokens: Tensor,
-        waits: Tensor,
-    ) -> None:
-        self._decoder, self._forward, self._state, self._tokens = decoder, forward, state, tokens
+    def __init__(self, decoder: Decoder, state: State, tokens: Tensor, waits: Tensor) -> None:
+        self._decoder, self._state, self._tokens = decoder, state, tokens
         self.commits = decoder.plan[state.step].commits
         self.waits = waits
         self.forwards = torch.zeros(len(state.rows), dtype=torch.int64)
@@ -48,7 +39,7 @@ class Hypotheses:
         open_ = torch.zeros(chosen.shape, dtype=torch.float64, device=chosen.device)
         for part in torch.arange(len(row), device=row.device).split(self._most()):
             after = self._after(index[part], chosen[part])
-            seen = self._forward(after)
+            seen = forward(self._decoder, after)
             self.calls += 1
             if not bool(seen.logits.amax(dim=-1).isfinite().all()):
                 name = self._decoder.predictor.name
@@ -77,3 +68,21 @@ class Hypotheses:
             published=options.ranking == "topk",
         )
         return max(1, self._decoder.memory // row)
+
+
+def looking(run: Run) -> Run:
+    """Return the step whose strategy can look at what the canvas would be, and which counts the forwards of that."""
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, seen)
+            waits = completion.deferred[completion.block]
+            look = Hypotheses(decoder, state, completion.tokens, waits)
+            return completion._replace(view=completion.view._replace(look=look))
+
+        after, done = run(replace(decoder, complete=complete), state)
+        look = done.choice.completion.view.look
+        assert look is not None
+        return after, done._replace(forwards=done.forwards.cpu() + look.forwards, calls=done.calls + look.calls)
+
+    return step

@@ -1,22 +1,22 @@
-"""Step 4 where a strategy masks committed tokens again (`protocol.RevisingStrategy`): what it sees and does."""
+"""A layer around the step for a strategy that masks committed tokens again (`protocol.RevisingStrategy`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from rws_decode.canvas.schedule import current_block, last_steps
 from rws_decode.predictors.base import computes_at
+from rws_decode.step.completion import Choice, Completion, Done, Scheduled
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.counting import Fixed, current_block, last_steps
-from rws_decode.step.forward import Completion, MaskedLogits
+from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import near_ties
+from rws_decode.step.step import Decoder, Run, State
 from rws_decode.strategies.protocol import AsksEvidence, CommittedPositions, RevisingStrategy
-
-if TYPE_CHECKING:
-    from rws_decode.step.step import Decoder, State
 
 _COPIES = 32  # rows of a forward that leaves tokens out, at least, where the predictor computes single positions
 
@@ -47,33 +47,58 @@ class Verified(NamedTuple):
 class Revision(NamedTuple):
     """What a step masks again: again, bool [b, n]; near, int64 [b], how many positions rounding could add or take away.
 
-    forwards: int64 [b], of each row; calls: of the batch; before: the commits up to now, None where no strategy asks;
-    log_p: float64 [b, n], nats of the candidates.
+    forwards: int64 [b], of each row, besides the step's own; calls: of the batch; before: the commits up to now; log_p:
+    float64 [b, n], nats of the candidates.
     """
 
     again: Tensor
     near: Tensor
     forwards: Tensor
     calls: int
-    before: Held | None
+    before: Held
     log_p: Tensor
 
-    def held(self, step: int, chosen: Tensor) -> Held | None:
+    def held(self, step: int, chosen: Tensor) -> Held:
         """Return the commits after the step. chosen: bool [b, n], those of the step."""
-        if self.before is None:
-            return None
         when = torch.where(chosen, step, self.before.step).masked_fill(self.again, -1)
         return Held(when, torch.where(chosen, self.log_p, self.before.log_p))
 
 
-def observe(decoder: Decoder, state: State) -> tuple[MaskedLogits, Verified | None]:
+def revising(run: Run) -> Run:
+    """Return the step that first masks again what the strategy asks for, and commits one more for each."""
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        assert isinstance(decoder.strategy, RevisingStrategy)
+        seen, verified = _observe(decoder, decoder.strategy, state)
+        revisions: list[Revision] = []
+
+        def select(_: Decoder, completion: Completion, factor: Tensor) -> Choice:
+            completion, revision = _revise(decoder, state, completion, factor, verified)
+            revisions.append(revision)
+            return decoder.select(decoder, completion, factor)
+
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, select=select), state)
+        (revision,) = revisions
+        again, canvas = revision.again, after.canvas
+        answer = canvas.ids.gather(1, canvas.answer).masked_fill(again, decoder.predictor.mask_id)
+        held = revision.held(state.step, done.choice.chosen)
+        after = after._replace(
+            canvas=canvas._replace(ids=canvas.ids.scatter(1, canvas.answer, answer)),
+            masked=after.masked | again,
+            beside={**after.beside, "held": held},
+        )
+        forwards, calls = done.forwards + revision.forwards.to(done.forwards.device), done.calls + revision.calls
+        return after, done._replace(masked_again=again, near=revision.near, forwards=forwards, calls=calls)
+
+    return step
+
+
+def _observe(decoder: Decoder, strategy: RevisingStrategy, state: State) -> tuple[MaskedLogits, Verified]:
     """Return Step 1's logits of the masked positions, and those of the committed tokens that may be masked again."""
-    if not isinstance(decoder.strategy, RevisingStrategy):
-        return decoder.forward(decoder, state), None
     last = last_steps(state.masked, state.step, decoder.plan)
     where = current_block(state.masked, decoder.plan) & ~state.masked & ~last[:, None]
     row, position = where.nonzero(as_tuple=True)
-    if decoder.strategy.evidence != "visible" or not len(row):
+    if strategy.evidence != "visible" or not len(row):
         return decoder.forward(decoder, state), Verified(row, position)
     seen = decoder.forward(decoder, state._replace(masked=state.masked | where))
     stands = where[seen.row, seen.position]
@@ -98,26 +123,24 @@ def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> 
     return Verified(row, position, torch.cat(logits), torch.cat(errors)), len(logits)
 
 
-def revise(
-    decoder: Decoder, state: State, completion: Completion, factor: Tensor, verified: Verified | None
+def _revise(
+    decoder: Decoder, state: State, completion: Completion, factor: Tensor, verified: Verified
 ) -> tuple[Completion, Revision]:
     """Return the step's completion, with as many commits as the revision asks for, and the revision.
 
-    factor: float64, one for each prompt of the decode. ValueError for an answer of another shape than bool [M], and
+    factor: float64 [b]. ValueError for an answer of another shape than bool [M], and
     where the schedule's positions and those that make up for the revision are more than the block's masked ones.
     """
     rows, nowhere = state.rows, torch.zeros_like(state.masked)
-    nothing = Revision(nowhere, torch.zeros_like(rows), torch.ones_like(rows), 1, None, nowhere)
-    if verified is None:
-        return completion, nothing
     strategy, view = decoder.strategy, completion.view
     assert isinstance(strategy, RevisingStrategy)
-    scale = factor.to(completion.published.device)[view.row]
+    scale = factor.to(completion.published.device)[completion.row]
     log_odds = rank_values(completion.published, view.candidate, scale)
     log_p = torch.zeros(nowhere.shape, dtype=torch.float64, device=nowhere.device)
     candidates = log_p.index_put((completion.row, view.position), logsigmoid(log_odds))
-    before = Held(nowhere.long() - 1, log_p) if state.held is None else state.held
-    revision = nothing._replace(before=before, log_p=candidates)
+    before = state.beside.get("held", Held(nowhere.long() - 1, log_p))
+    none = torch.zeros_like(rows)
+    revision = Revision(nowhere, none, none, 0, before, candidates)
     if not len(verified.row):
         return completion, revision
     at = (verified.row, verified.position)
@@ -128,27 +151,27 @@ def revise(
     committed = CommittedPositions(view.step, view.rows, view.length, *places, *said, commits, masked)
     now = off = log_p[at]
     if verified.logits is not None and verified.error is not None:
-        now, off = _nats(verified, committed.token, factor[places[0].cpu()])
+        now, off = _nats(verified, committed.token, factor[verified.row.cpu()])
     elif strategy.evidence == "left-out":
         everything = torch.ones_like(verified.row, dtype=torch.bool)
         asked = strategy.asks_evidence(committed) if isinstance(strategy, AsksEvidence) else everything
         if bool(asked.any()):
             left_out, calls = _left_out(decoder, state, verified.row[asked], verified.position[asked])
-            nats, errors = _nats(left_out, committed.token[asked], factor[places[0][asked].cpu()])
+            nats, errors = _nats(left_out, committed.token[asked], factor[verified.row[asked].cpu()])
             now, off = now.masked_scatter(asked, nats), off.masked_scatter(asked, errors)
             forwards = revision.forwards.index_add(0, verified.row, asked.long())
-            revision = revision._replace(forwards=forwards, calls=1 + calls)
+            revision = revision._replace(forwards=forwards, calls=calls)
     committed = committed._replace(log_p=now)
     again = _asked(strategy, committed)
     counts = torch.zeros_like(rows).index_add(0, verified.row, again.long())
-    if isinstance(completion.commits, int):
+    if isinstance(completion.commits, Scheduled):
         left = completion.block.sum(dim=1) - commits
         if bool((counts > left).any()):
             raise ValueError(
                 f"strategy {strategy} masks {counts.tolist()} tokens of the rows again at step {state.step}: at most "
                 f"the masks that the schedule leaves, {left.tolist()}, may be"
             )
-        completion = completion._replace(commits=Fixed(commits + counts))
+        completion = completion._replace(commits=Scheduled(commits + counts))
     near = torch.zeros_like(rows)
     if bool(off.any()):
         reach = 2 * scale * completion.error

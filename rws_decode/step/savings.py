@@ -10,7 +10,8 @@ from rws_decode.predictors.base import ends_of
 from rws_decode.settings import Savings
 from rws_decode.step.cached_reward import Rewards, score_rows
 from rws_decode.step.certainty import certain
-from rws_decode.step.forward import Completion, MaskedLogits
+from rws_decode.step.completion import Completion, Scheduled
+from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
 from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy, OwnCount, Remembering, RevisingStrategy
@@ -43,10 +44,10 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
     scorer, strategy = decoder.scorer, decoder.strategy
     if scorer is None or not decoder.asks(completion.view.step):
         return None
-    assert isinstance(strategy, BoundedFactor) and isinstance(completion.commits, int)
+    assert isinstance(strategy, BoundedFactor) and isinstance(completion.commits, Scheduled)
     scored = torch.tensor(scorer.known(completion.rows.tolist(), completion.tokens.tolist()))
     unscored = ~scored.to(completion.rows.device)
-    contested, seats = at_the_cut(completion.block, completion.deferred, completion.commits)
+    contested, seats = at_the_cut(completion.block, completion.deferred, completion.commits.k)
     view, (low, high) = completion.view, strategy.factor_range(*scorer.rewards)
     same = certain(
         view.logits,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.trace.data import TraceData
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
@@ -19,7 +19,7 @@ def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], N
 
     [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
     """
-    deferred = deferred_positions(torch.from_numpy(trace.candidate.copy()), trace.end_of_text, trace.end_ids).numpy()
+    deferred = Ends(trace.end_of_text, trace.end_ids).waits(torch.from_numpy(trace.candidate.copy())).numpy()
     kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
     value = np.where(kept, trace.value, np.nan)
     candidate = np.where(trace.masked, trace.candidate, trace.canvas)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.trace.trace import Trace
 
 
@@ -18,7 +18,7 @@ def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[n
     nearest to the cut, as many as it counts beside the tied ones.
     """
     value, chosen = trace.value[step], trace.chosen[step]
-    late = deferred_positions(torch.tensor(trace.candidate[step]), trace.end_of_text, trace.end_ids).numpy()
+    late = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
     known = trace.eligible[step] & ~np.isnan(value)
     none = np.array([], dtype=np.int64)
     if not (known & chosen).any():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rws_decode.step.certainty import certain
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.cut_and_ties import select_top
+from rws_decode.step.select import select_top
 from rws_theory.selection import selection_path
 
 

@@ -26,8 +26,8 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Precision, Savings
 from rws_decode.step.certainty import certain, certain_from
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.cut_and_ties import select_top
 from rws_decode.step.rounding import exact_at_the_cut
+from rws_decode.step.select import select_top
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.testing import exact_predictor

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.cut_and_ties import select_deferring, select_top, select_topk
 from rws_decode.step.rounding import at_the_cut
+from rws_decode.step.select import select_deferring, select_top, select_topk
 from rws_theory.confidence import log_odds
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]

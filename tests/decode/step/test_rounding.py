@@ -15,8 +15,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.settings import Options, Shape
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.cut_and_ties import select_deferring, select_top, select_topk
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
+from rws_decode.step.select import select_deferring, select_top, select_topk
 from rws_decode.strategies.factors import Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import MaskedPositions

@@ -1,4 +1,4 @@
-"""Step 4: rank the block's positions under their factors, and commit the first k; the leftmost of equals first."""
+"""Step 4: rank the block's positions under their factors, and choose the first k; the leftmost of equals first."""
 
 from __future__ import annotations
 
@@ -9,96 +9,54 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.end_of_text import PUBLISHED
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options
-from rws_decode.step import rounding
+from rws_decode.step.completion import Choice, Completion, Ranked
 from rws_decode.step.confidence import dtype_of, rank_values
-from rws_decode.step.forward import Completion
-from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of, sensitivity_of
+from rws_decode.step.rounding import exact_at_the_cut
+from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of
 
 
-class Choice(NamedTuple):
-    """What a step commits, and its order, as `trace.Trace` describes the fields: [b, n], then [b]."""
+def select(strategy: Strategy, completion: Completion, factor: Tensor, options: Options, ends: Ends) -> Choice:
+    """Choose the positions of each row that go first, as many as `completion.commits` says, in the options' order.
 
-    value: Tensor
-    chosen: Tensor
-    unscaled: Tensor
-    ties: Tensor
-    saturated: Tensor
-    inexact: Tensor
-    near_ties: Tensor
-
-
-def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: Tensor, options: Options) -> Choice:
-    """Choose the positions of each row that go first, in the order that the options ask for.
-
-    They are `completion.commits`, or those that a strategy counts or chooses (`counting.Count`).
-    factor: float64, one for each prompt of the decode; answer: int64 [b, n], the canvas columns of the answers.
-    Log-odds in float64 are settled exactly where float64 cannot tell positions at the cut apart
-    (`rounding.exact_at_the_cut`).
-    ValueError for a factor that is not positive, or an order of another shape or with NaN.
+    factor: float64 [b]. Log-odds in float64 are settled exactly where float64 cannot tell positions at the cut apart
+    (`rounding.exact_at_the_cut`). ValueError for a factor that is not positive, or an order of another shape or with
+    NaN.
     """
-    view, logits = completion.view, completion.published
-    odds = options.ranking == "log-odds"
-    places, eligible = (completion.row, view.position), completion.block
-    scale = factor.to(logits.device)[view.row]
-    dtype = dtype_of(options.precision, logits)
-    # The published loop gives what waits confidence 0, and has one torch.topk for all.
-    at_once = options.end_of_text == PUBLISHED and options.ranking == "topk"
-
-    def grid(values: Tensor) -> Tensor:
-        return torch.zeros_like(answer, dtype=values.dtype).index_put(places, values)
-
-    def confidence(factors: Tensor) -> tuple[Tensor, Tensor, int | Tensor, Tensor]:
-        """Return exact log-odds at these factors, what the options rank by, how many go, and which wait."""
-        exact = value = rank_values(logits, view.candidate, factors)
-        if not odds or dtype != torch.float64:
-            value = rank_values(logits, view.candidate, factors, options.ranking, options.precision)
-        if at_once:
-            value = value.masked_fill(completion.deferred[places], 0.0)
-        k, deferred = completion.commits, completion.deferred
-        if not isinstance(k, int):
-            k, waits = k.of(value, odds, factors)
-            deferred = deferred if waits is None else deferred | grid(waits)
-        settled = rounding.exact_at_the_cut(grid(exact), logits, factors, places, eligible, deferred, k)[places]
-        return settled, settled if value is exact else value, k, deferred
-
-    exact, value, k, deferred = confidence(scale)
-    # What the scale, or the strategy's own order, changes: confidence at factor 1 would commit these.
-    plain = (value, k, deferred) if bool((scale == 1).all()) else confidence(torch.ones_like(scale))[1:]
-    ranked = value
+    scale = factor.to(completion.published.device)[completion.row]
+    ranked = rank(completion, scale, options, ends)
+    value = ranked.value
     if isinstance(strategy, OrderStrategy):
-        value = order_of(strategy, view._replace(scale=scale, log_odds=exact))
-        reach = sensitivity_of(strategy) * completion.error * scale
-        low, high = value - reach, value + reach
-    else:
-        low, high = rounding.value_range(exact, logits, completion.error, scale, options.ranking, dtype)
+        value = order_of(strategy, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+    chosen, ties = cut(completion, ranked, value, options, ends)
+    return Choice(completion, scale, ranked, value, chosen, ties)
 
-    select = select_top
+
+def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) -> Ranked:
+    """Return what confidence under factors, float64 [N], says of the positions."""
+    logits, candidate = completion.published, completion.view.candidate
+    places = (completion.row, completion.view.position)
+    odds = options.ranking == "log-odds"
+    exact = value = rank_values(logits, candidate, scale)
+    if not odds or dtype_of(options.precision, logits) != torch.float64:
+        value = rank_values(logits, candidate, scale, options.ranking, options.precision)
+    if ends.level(options.ranking):
+        value = value.masked_fill(completion.deferred[places], 0.0)
+    k, waits = completion.commits.of(value, odds, scale)
+    deferred = completion.deferred if waits is None else completion.deferred | completion.grid(waits)
+    settled = exact_at_the_cut(completion.grid(exact), logits, scale, places, completion.block, deferred, k)[places]
+    return Ranked(settled, settled if value is exact else value, k, deferred)
+
+
+def cut(completion: Completion, ranked: Ranked, value: Tensor, options: Options, ends: Ends) -> Selection:
+    """Choose as many positions of largest value as go, those that are deferred only once no other is left."""
+    choose: Callable[[Tensor, Tensor, Tensor], Selection] = select_top
     if options.ranking == "topk":
-        select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
-    none = torch.zeros_like(deferred)
-    chosen, ties = select_deferring(select, grid(value), eligible, none if at_once else deferred, k)
-    unscaled = chosen
-    if plain[0] is not ranked or value is not ranked:
-        unscaled = select_deferring(select, grid(plain[0]), eligible, none if at_once else plain[2], plain[1]).chosen
-    inexact = torch.zeros_like(ties, dtype=torch.bool)
-    if value is not exact and not isinstance(strategy, OrderStrategy):
-        best = select_deferring(select_top, grid(exact), eligible, deferred, k)
-        inexact = (best.chosen != chosen).any(dim=1)
-    near = rounding.near_ties(grid(low), grid(high), eligible, chosen, deferred)
-    if not isinstance(completion.commits, int):
-        near = torch.maximum(near, completion.commits.uncertain(low, high, odds, scale, completion.error))
-    by_odds = isinstance(strategy, OrderStrategy) or odds
-    return Choice(
-        value=grid(value),
-        chosen=chosen,
-        unscaled=unscaled,
-        ties=ties,
-        saturated=grid(rounding.saturated(exact, "log-odds", dtype) if by_odds else value == 1).sum(dim=1),
-        inexact=inexact,
-        near_ties=near,
-    )
+        dtype = dtype_of(options.precision, completion.published)
+        choose = partial(select_topk, columns=completion.columns, width=completion.width, dtype=dtype)
+    deferred = torch.zeros_like(ranked.deferred) if ends.level(options.ranking) else ranked.deferred
+    return select_deferring(choose, completion.grid(value), completion.block, deferred, ranked.k)
 
 
 class Selection(NamedTuple):

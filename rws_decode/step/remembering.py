@@ -1,0 +1,66 @@
+"""A layer around the step for a strategy that compares steps (`protocol.Remembering`): the logits of steps before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rws_decode.step.completion import Completion, Done
+from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.step import Decoder, Run, State
+from rws_decode.strategies.protocol import MaskedPositions, Remembering
+
+
+class Past(NamedTuple):
+    """The logits of all masked positions of a step: prompts' numbers and positions, int64 [N], rising; [N, V]."""
+
+    row: Tensor
+    position: Tensor
+    logits: Tensor
+
+
+class Memory(NamedTuple):
+    """The steps before, the last first."""
+
+    steps: tuple[Past, ...] = ()
+
+    def of(self, rows: Tensor) -> Memory:
+        """Return the same: positions are found by their prompts' numbers."""
+        return self
+
+
+def remembering(run: Run) -> Run:
+    """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        assert isinstance(decoder.strategy, Remembering)
+        seen = decoder.forward(decoder, state)
+        past = state.beside.get("memory", Memory()).steps
+
+        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, seen)
+            view = completion.view
+            return completion._replace(view=view._replace(before=_before(past, view)))
+
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, complete=complete), state)
+        kept = (Past(state.rows[seen.row], seen.position, seen.logits), *past)[: decoder.strategy.memory]
+        return after._replace(beside={**after.beside, "memory": Memory(kept)}), done
+
+    return step
+
+
+def _before(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:
+    """Return the logits that the view's positions had one step before, two steps, ..., as far as all rows had them."""
+    key = view.row * view.length + view.position
+    logits = []
+    for row, position, values in past:
+        keys = row * view.length + position
+        at = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
+        if not len(keys) or not bool((keys[at] == key).all()):
+            break
+        logits.append(values[at])
+    return tuple(logits)
