@@ -71,11 +71,16 @@ class Column:
     ends: tuple[str, str] | None = None
     unit: float = 1.0
 
+    def value(self, row: Row) -> Any:
+        """Return a row's number as it was measured, in the column's unit; None where it is missing."""
+        value = row.get(self.field or self.label)
+        return value if value is None or self.unit == 1.0 else self.unit * value
+
     def text(self, row: Row) -> str | None:
         """Return a row's cell as text, a truth as yes or no; None where the value is missing."""
         if not isinstance(self.form, str):
             return self.form(row)
-        value = row[self.field or self.label]
+        value = row.get(self.field or self.label)
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, bool):

@@ -7,7 +7,7 @@ is better for RWS.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,19 +69,17 @@ def difference_from_row(name: str, row: Row | None, scale: float = 1.0) -> Diffe
     return Difference(name, value, low, high, row["p_holm"])
 
 
-def rws_minus(rows: Iterable[Row], control: str, measure: str) -> list[dict[str, Any]]:
-    """Return RWS minus a control by guide, from rows of `means.summarise` whose differences are to RWS.
+def rws_minus(row: Row | None) -> dict[str, Any] | None:
+    """Return a row of `means.summarise`, whose difference is to RWS, with RWS minus its method; None without one.
 
-    >>> row = {"method": "default", "measure": "god", "difference": 0.2, "difference_low": 0.1, "difference_high": 0.4}
-    >>> [(one["low"], one["high"]) for one in rws_minus([row], "default", "god")]
-    [(-0.4, -0.1)]
+    >>> row = rws_minus({"method": "default", "difference": 0.2, "difference_low": 0.1, "difference_high": 0.4})
+    >>> row and (row["difference"], row["low"], row["high"])
+    (-0.2, -0.4, -0.1)
     """
-    differences = []
-    for row in rows:
-        if (row["method"], row["measure"]) == (control, measure) and row["difference"] is not None:
-            ends = {"difference": -row["difference"], "low": -row["difference_high"], "high": -row["difference_low"]}
-            differences.append({**row} | {name: value + 0.0 for name, value in ends.items()})  # no minus zero
-    return differences
+    if row is None or row["difference"] is None:
+        return None
+    ends = {"difference": -row["difference"], "low": -row["difference_high"], "high": -row["difference_low"]}
+    return {**row} | {name: value + 0.0 for name, value in ends.items()}  # no minus zero
 
 
 def excludes_zero(row: Row) -> bool:

@@ -160,17 +160,6 @@ def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def guide_line(rows: Sequence[Row], control: str, what: str) -> str | None:
-    """Return in words how RWS differs from a control with each guide; None without rows.
-
-    rows: name, difference (RWS minus control), low, high, p_holm, one per guide.
-    """
-    if not rows:
-        return None
-    summary = finding(rows, lambda row: row["name"], "reward models", "with ")
-    return f"RWS minus {in_words(control)}, {what}: {summary}"
-
-
 def differences_table(stem: str, controls: Sequence[Row], metrics: Mapping[str, str]) -> Table:
     """Return a line per control and scale with RWS minus the control in every metric that `controls` have.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.table import Table
+from paper_figures.table import Column, Table
 
 Numbers = Mapping[str, Mapping[str, Any]]
 
@@ -38,6 +38,21 @@ def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, s
         rows.append(row)
         texts.append(text)
     return Table(stem, rows, texts, caption)
+
+
+def columns_beside(
+    stem: str, key: str, printed: Numbers, here: Numbers, columns: Sequence[Column], caption: str
+) -> Table:
+    """Return the table of `beside` where every name of `here` has a row, and `columns` say what is shown of it.
+
+    >>> columns = [Column("win, %", "win", ".0f", ("low", "high"))]
+    >>> here = {"A": {"win": 60.0, "low": 50.0, "high": 70.0}}
+    >>> [dict(row) for row in columns_beside("s", "model", {"A": {"win": 60.2}}, here, columns, "A caption.").shown]
+    [{'model': 'A', 'paper: win': '60.2', 'here: win, %': '60 [50, 70]'}]
+    """
+    numbers = {name: {column.label: column.value(row) for column in columns} for name, row in here.items()}
+    texts = {name: {column.label: column.text(row) for column in columns} for name, row in here.items()}
+    return beside(stem, key, printed, numbers, caption, texts)
 
 
 def number_text(value: Any) -> str | None:

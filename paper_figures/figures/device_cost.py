@@ -7,7 +7,6 @@ Inputs: none. Run time: five seconds, mostly imports.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from matplotlib.patches import Patch
 from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import LINES, figure, panel_title
-from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, PROMPTS, Least, least, weights_mib
+from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, Least, least
 from paper_figures.table import Table
 from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
@@ -153,44 +152,22 @@ def _assumed() -> str:
     )
 
 
-def conclusions(by_prompt: Mapping[int, Least]) -> tuple[str, ...]:
-    """Return what follows from operations, bytes and the printed seconds."""
-    floor, table = by_prompt[ASSUMED_PROMPT], printed_in("table11_overhead")
+def conclusions(floor: Least) -> tuple[str, ...]:
+    """Return what a reward costs by arithmetic beside what was printed, and the command that measures."""
+    table = printed_in("table11_overhead")
     base = table["default_seconds"]
-    extra = {row["model"]: row["seconds"] - base for row in table["rows"]}
-    mib = {row["model"]: row["memory_mib"] for row in table["rows"]}
-    printed = [100 * seconds / base for seconds in extra.values()]
-    over = sorted(extra[name] / floor.reward_seconds for name in of_8b())
-    at_least = sorted(100 * seconds / floor.default_seconds for seconds in extra.values())
-    times = [base / each.default_seconds for each in by_prompt.values()]
-    asked = [row["every"] for row in printed_in("table12_frequency")["rows"] if row["every"] > 1]
-    less, most = min(extra, key=lambda name: mib[name]), max(of_8b(), key=lambda name: mib[name])
-    predictor, reward = weights_mib()
-    wide = (2 * predictor + mib[most]) * 2**20 / 1e9
+    printed = [100 * (row["seconds"] / base - 1) for row in table["rows"]]
     return (
         f"A reward of 8B, read anew at every step, costs {floor.increase(1):+.0f} % where all runs at an {A100.name}'s "
         f"limits (arithmetic); the printed {min(printed):+.1f} to {max(printed):+.1f} % are of a default that takes "
         f"{base / floor.default_seconds:.1f} times its least time. Here no decode of that scale is measured on a GPU.",
-        f"It has as many operations as the predictor: {floor.more_operations:+.0f} % in all. Asked more rarely it "
-        f"costs {', '.join(f'{floor.increase(every):.0f} % at every {every} steps' for every in asked)}.",
-        f"The seconds that a reward of 8B adds are {over[0]:.1f} to {over[-1]:.1f} times its least time. Over a "
-        f"default at its least time the same extra seconds would be {at_least[0]:+.0f} to {at_least[-1]:+.0f} %.",
-        f"The prompts' length is not printed: with {min(by_prompt)} to {max(by_prompt)} tokens the default takes "
-        f"{max(times):.1f} to {min(times):.1f} times its least time. Nothing in the paper says where the rest of the "
-        "time goes.",
-        f"The precision is not printed, and two bytes a weight assumed: the memory added by {most}, {mib[most]:,} MiB, "
-        f"fits two for the reward's ({reward:,.0f} MiB); with four for the predictor's, both would take {wide:.0f} GB "
-        f"of a card of {printed_in('setting')['hardware_gb']}. Fewer would make the least time no longer.",
-        f"The printed seconds do not go in step with the reward's size: {less} adds {mib[less] / mib[most]:.2f} of "
-        f"{most}'s memory and {extra[less] / extra[most]:.2f} of its seconds.",
         f"This measures the compact decoder at that scale on a GPU: {COMMAND}.",
     )
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the printed seconds, parted, and the tables of the arithmetic."""
-    by_prompt = {prompt: least(prompt) for prompt in PROMPTS}
-    floor = by_prompt[ASSUMED_PROMPT]
+    floor = least()
     caption = (
         f"Seconds per answer as printed in {printed_in('table11_overhead')['where']}. Least time: that of the "
         f"operations and bytes of the same decode at the limits of an {A100.name}; arithmetic, not a measurement. "
@@ -205,5 +182,5 @@ def exhibit(runs: Path) -> Exhibit:
         "What guidance costs on the hardware",
         (Picture("device_cost", draw(floor), caption, alt),),
         tables(floor),
-        conclusions=conclusions(by_prompt),
+        conclusions=conclusions(floor),
     )

@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from paper_figures.exhibits.differences import minus_text, rws_minus
 from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.findings import guide_line
 from paper_figures.exhibits.keyword_ranges import printed_range, ranges_table
 from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
@@ -150,7 +149,7 @@ def _methods(data: KeywordTask) -> tuple[Table, Table]:
             rows = {row["measure"]: row for row in kept if _is(row, name=name, method=method)}
             start = {"guide": name, "method": method_name(method)}
             means.append(start | {label: _level(rows.get(measure)) for measure, label in measures.items()})
-            minus = {m: next(iter(rws_minus(rows.values(), method, m)), None) for m in measures}
+            minus = {measure: rws_minus(rows.get(measure)) for measure in measures}
             if method != "rws":
                 line = {"guide": name, "RWS minus": method_name(method)}
                 differences.append(line | {label: minus_text(minus[measure]) for measure, label in measures.items()})
@@ -173,15 +172,10 @@ def _level(row: Mapping[str, Any] | None) -> str | None:
 
 
 def conclusions(data: KeywordTask) -> tuple[str, ...]:
-    """Return what follows from the intervals: against the default as the paper claims it, then against the controls."""
+    """Return what follows from the intervals, of RWS against the default as the paper claims it."""
     lines = [
         claim_line(data.claims, "Perplexity of RWS, % below the default's (negative: above)", *BELOW),
         claim_line(data.claims, "GOD of RWS over the default's", *OVER),
-    ]
-    lines += [
-        guide_line(rws_minus(data.means, control, measure), control, _MEASURES[measure])
-        for measure in ("perplexity_per_text", "god_steps")
-        for control in _CONTROLS
     ]
     return tuple(line for line in lines if line is not None) or ("The run has no numbers of RWS to compare.",)
 

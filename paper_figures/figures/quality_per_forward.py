@@ -18,7 +18,6 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from paper_figures.exhibits.evidence import (
     MEASURES,
     arms_of,
-    difference_of,
     evidence_of,
     inputs_of,
     interval_of,
@@ -36,14 +35,13 @@ from paper_figures.exhibits.evidence_looks import (
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.figures.parts.evidence_sentences import chosen_scale, compared
+from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()
-_EQUAL = 1.25  # costs within this factor count as equal
 _FAR = {"log_p_word": 2.0}  # what lies further below the best stands at the lower edge
 _TICKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -171,44 +169,14 @@ def _first_places(data: Costs) -> tuple[int, int]:
     return sum(arm == rws for rws, best in told for arm in best.values()), sum(len(best) for _, best in told)
 
 
-def _sentences(data: Costs) -> tuple[str, ...]:
-    """Return, for each world and measure, RWS beside the arms of equal cost, and beside the best of no more cost."""
+def _headline(data: Costs) -> tuple[str, ...]:
+    """Return in how many comparisons RWS has the best mean of no more cost; nothing where there are none."""
     first, count = _first_places(data)
-    if not count:
-        return ()
-    return (
+    said = (
         f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has "
-        "the best mean among arms of no more forwards and reward calls.",
-        *(line for world in data.costs for line in _beside(data, world)),
+        "the best mean among arms of no more forwards and reward calls."
     )
-
-
-def _beside(data: Costs, world: str) -> list[str]:
-    chosen, costs, arms = _cheaper(data, world), data.costs[world], arms_of(data.evidence, world)
-    if chosen is None:
-        return []
-    rws, bests = chosen
-    own, lines = costs[rws][1], []
-    equal = [
-        arm
-        for arm, (_, cost) in costs.items()
-        if own / _EQUAL <= cost <= own * _EQUAL and family_of(arm) in ("compute", "reward")
-    ]
-    for measure, best in bests.items():
-        said = []
-        others = equal if best == rws else [*equal, best]
-        for arm in dict.fromkeys(others):
-            difference = difference_of(arms[rws], arms[arm], measure)
-            if difference is not None:
-                which = " (the best of no more cost)" if arm == best else ""
-                said.append(f"{title_of(arm)}{which}: {compared(difference, 'more', 'less')}")
-        if said:
-            name = MEASURES[measure]
-            lines.append(
-                f"In {WORLDS[world].model}, {title_of(rws)} takes {own:.1f} forwards and reward calls an answer. "
-                f"Its {name.title}, {name.unit}, beside arms of about that cost: {'; '.join(said)}."
-            )
-    return lines
+    return (said,) if count else ()
 
 
 def _table(data: Costs) -> Table:
@@ -242,13 +210,13 @@ def exhibit(runs: Path) -> Exhibit:
     alt = "Panels of quality against forwards per answer, for " + " and ".join(
         f"{WORLDS[world].model} ({len(arms)} arms)" for world, arms in data.costs.items()
     )
-    lines = _sentences(data)
+    lines = _headline(data)
     first, count = _first_places(data)
     story = Story(
         f"In {first} of {count} worlds and measures RWS has the highest mean among methods of no greater cost."
         if first
         else "In each world and measure, some method of no greater cost has a higher mean than RWS.",
-        lines[:1],
+        lines,
         "The best is chosen among many methods on the same prompts. A reward call costs as much as a forward here; "
         "that depends on the reward model.",
         "quality_per_forward",

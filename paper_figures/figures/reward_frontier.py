@@ -32,7 +32,7 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures.parts.evidence_frontier import mean_frontier, regrets_of
-from paper_figures.figures.parts.evidence_sentences import frontier_lines
+from paper_figures.figures.parts.evidence_sentences import frontier_line
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import Arm
@@ -216,7 +216,7 @@ def exhibit(runs: Path) -> Exhibit:
         title,
         (Picture("reward_frontier", draw(data), caption, _alt(data)),),
         (_table(data),),
-        conclusions=frontier_lines(data.evidence, WORLD),
+        conclusions=frontier_line(data.evidence, WORLD),
         inputs=inputs_of(runs),
     )
 

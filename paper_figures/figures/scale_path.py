@@ -26,11 +26,9 @@ from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
 from paper_figures.figures.parts.scale_path_data import read_profile as compute
-from paper_figures.figures.parts.scale_path_tables import conclusions, tables
+from paper_figures.figures.parts.scale_path_tables import headline, tables
 from rws_decode.common.palette import VERMILION
 from rws_decode.view.plots.scales.answers import along
-
-__all__ = ["compute", "conclusions", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -204,7 +202,6 @@ def exhibit(runs: Path) -> Exhibit:
         f"Two strips cut into pieces along logarithmic axes from {ends}, with step lines of reward, perplexity and "
         f"order deviation below. {counted}."
     )
-    said = conclusions(data)
     missed, grid = len(data.missed("temperature")), len(data.grid)
     story = Story(
         f"Over all factors c from {ends}, this prompt has {counts['temperature'][1]} answers, which is proved.",
@@ -220,7 +217,7 @@ def exhibit(runs: Path) -> Exhibit:
         "The complete scale path of a prompt",
         (Picture("scale_path", draw(data), caption, alt),),
         tables(data),
-        conclusions=said,
+        conclusions=(headline(data),),
         inputs=(f"{NEEDS[0]}/results.json",),
         story=story,
         interactive=_path(data),

@@ -8,30 +8,30 @@ Run time: two seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.differences import minus_text, rws_minus
+from paper_figures.exhibits.differences import Difference, difference_from_row, minus_text, rws_minus
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.findings import guide_line
 from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
-from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.paper_beside_ours import columns_beside
 from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.sentences import sentences
 from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.statistics.intervals import share_interval
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, wide
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ("humaneval",)
 DRAWN = ("default", "rws", "constant")
+_STEM = "table4_humaneval"
 _PASS = "pass@1"
 _PROBLEMS = 164  # of HumanEval
-_CONTROLS = ("default", "constant", "shuffled", "best-of-n")
 _MEASURES = {_PASS: "pass@1, %", "god_tokens": "GOD, tokens", "cost": "cost"}
 
 
@@ -68,7 +68,7 @@ def compute(runs: Path) -> HumanEval:
 
 def draw(data: HumanEval) -> Figure:
     """Draw pass@1 as printed, on axes of its own, beside ours with 95 % intervals."""
-    table = printed_in("table4_humaneval")
+    table = printed_in(_STEM)
     printed = {row["model"]: (row["pass_at_1"], None, None) for row in table["rows"]}
     count = max(len(printed) * 0.55, float(len(data.names)))
     picture = figure(6.6, 0.75 + height_of([""] * round(count), len(DRAWN)))
@@ -91,103 +91,80 @@ def tables(data: HumanEval) -> tuple[Table, ...]:
 
 
 def _printed(data: HumanEval) -> Table:
-    table = printed_in("table4_humaneval")
-    printed = {method_name("default"): {_MEASURES[_PASS]: table["default"]}}
-    printed |= {f"RWS, {row['model']}": {_MEASURES[_PASS]: row["pass_at_1"]} for row in table["rows"]}
+    table, label = printed_in(_STEM), _MEASURES[_PASS]
+    printed = {method_name("default"): {label: table["default"]}}
+    printed |= {f"RWS, {row['model']}": {label: row["pass_at_1"]} for row in table["rows"]}
+    columns = [Column(label, "mean", ".1f", ("low", "high")), Column("low"), Column("high"), Column("problems", "n")]
+    columns.append(Column("s_R", "scale"))
+    columns += [
+        Column(f"RWS minus {method_name(name)}", name, form=lambda row, name=name: row.get(f"{name} text"))
+        for name in ("default", "constant")
+    ]
+    kept = (row for row in data.rows if row["measure"] == _PASS and row["mean"] is not None)
+    passed = {(row["name"], row["method"]): row for row in kept}
     here: dict[str, dict[str, Any]] = {}
-    shown: dict[str, dict[str, str | None]] = {}
-    minus = {name: {row["name"]: row for row in rws_minus(data.rows, name, _PASS)} for name in ("default", "constant")}
-    for row in data.rows:
-        if row["measure"] != _PASS or row["method"] not in ("default", "rws") or row["mean"] is None:
-            continue
-        free = row["method"] == "default"
-        name = method_name("default") if free else f"RWS, {row['name']}"
-        here[name] = {_MEASURES[_PASS]: row["mean"], "low": row["low"], "high": row["high"], "problems": row["n"]}
-        shown[name] = {_MEASURES[_PASS]: f"{row['mean']:.1f} [{row['low']:.1f}, {row['high']:.1f}]"}
-        if not free:
-            here[name]["s_R"] = row["reward_scale"]
-            for control, rows in minus.items():
-                difference, column = rows.get(row["name"]), f"RWS minus {method_name(control)}"
-                here[name][column] = None if difference is None else difference["difference"]
-                shown[name][column] = minus_text(difference)
-    caption = (
-        f"Left: {table['where']}, {table['task']}. Right, here: {data.task}; model {data.run.settings['model']}, "
-        f"{data.run.prompts['test']} problems. Brackets: Wilson's 95 % interval of a share; of differences, in percent "
-        "points, the paired 95 % interval, * if it excludes zero, and p of the sign-flip permutation test, "
-        "corrected over the reward models. Problems and model are not the paper's: levels cannot be compared."
-    )
-    return beside("table4_humaneval", "method", printed, here, caption, shown)
+    for (name, method), row in passed.items():
+        if method == "default":
+            here[method_name("default")] = {**row}
+        elif method == "rws":
+            here[f"RWS, {name}"] = line = {**row, "scale": row["reward_scale"]}
+            for control in ("default", "constant"):
+                minus = rws_minus(passed.get((name, control)))
+                line |= {control: minus and minus["difference"], f"{control} text": minus_text(minus)}
+    return columns_beside(_STEM, "method", printed, here, columns, _say(data)(_STEM))
 
 
 def _differences(data: HumanEval) -> Table:
-    measured = {row["measure"] for row in data.rows}
-    measures = {name: label for name, label in _MEASURES.items() if name in measured}
-    shown = []
-    for name in data.names:
-        for method in methods_in(data.rows):
-            rows = [row for row in data.rows if (row["name"], row["method"]) == (name, method)]
-            if rows and method != "rws":
-                line: dict[str, str | None] = {"guide": name, "RWS minus": method_name(method)}
-                for measure, label in measures.items():
-                    line[label] = minus_text(next(iter(rws_minus(rows, method, measure)), None))
-                shown.append(line)
-    caption = (
-        "RWS minus every other method on the same problems, as in the table above; cost: forwards and reward calls. "
-        "The CSV has the means of every method, and differences to RWS."
+    order = methods_in(data.rows)
+    rows = [row for row in data.rows if row["method"] != "rws" and row["measure"] in _MEASURES]
+    rows.sort(key=lambda row: (data.names.index(row["name"]), order.index(row["method"])))
+    shown = wide(
+        rows,
+        lambda row: {"guide": row["name"], "RWS minus": method_name(row["method"])},
+        lambda row: {_MEASURES[row["measure"]]: minus_text(rws_minus(row))},
+        [label for name, label in _MEASURES.items() if any(row["measure"] == name for row in data.rows)],
     )
-    return Table("table4_differences", data.rows, shown, caption)
+    return Table("table4_differences", data.rows, shown, _say(data)("table4_differences"))
 
 
-def conclusions(data: HumanEval) -> tuple[str, ...]:
-    """Return what follows from the intervals, and what the printed table's text says."""
-    table = printed_in("table4_humaneval")
+def _say(data: HumanEval) -> Callable[[str], str]:
+    table = printed_in(_STEM)
     best = max(table["rows"], key=lambda row: row["pass_at_1"])
-    gain = best["pass_at_1"] - table["default"]
-    ends = [_of_problems(percent) for percent in (table["default"], best["pass_at_1"])]
-    printed = (
-        f"Table 4 as printed: {table['default']:.2f} % by default, RWS up to {best['pass_at_1']:.2f} % "
-        f"({best['model']}, {gain:+.2f} points), without intervals. Of {_PROBLEMS} problems that is {ends[0][0]} and "
-        f"{ends[1][0]}; Wilson's 95 % intervals of these counts, computed here, are {ends[0][1]} and {ends[1][1]}. The "
-        "paper does not print how many problems only one of the two passes, so no paired test can be made."
+    return sentences(
+        _STEM,
+        data=data,
+        printed=table,
+        best=best,
+        problems=_PROBLEMS,
+        counts=[_of_problems(percent) for percent in (table["default"], best["pass_at_1"])],
+        drawn={LINES[method].label: method for method in DRAWN},
+        against={method: [_minus(row) for row in data.rows if _is(row, method)] for method in ("default", "constant")},
     )
-    if not data.rows:
-        return ("No answer was checked here: programs run only with --allow-code-execution.", printed)
-    lines = [guide_line(rws_minus(data.rows, name, _PASS), name, _MEASURES[_PASS]) for name in _CONTROLS]
-    lines = [f"{data.task[0].upper()}{data.task[1:]}: {line}" for line in lines if line is not None]
-    return (*lines, printed)
 
 
-def _of_problems(percent: float) -> tuple[int, str]:
+def _is(row: Mapping[str, Any], method: str) -> bool:
+    return (row["method"], row["measure"]) == (method, _PASS)
+
+
+def _minus(row: Mapping[str, Any]) -> Difference | None:
+    return difference_from_row(row["name"], row)
+
+
+def _of_problems(percent: float) -> dict[str, Any]:
     """Return how many of HumanEval's problems a printed percentage is, and the interval of that share as text."""
     passed = round(percent * _PROBLEMS / 100)
     share = share_interval(passed, _PROBLEMS)
-    return passed, f"[{100 * share.low:.1f}, {100 * share.high:.1f}]"
+    return {"passed": passed, "interval": f"[{100 * share.low:.1f}, {100 * share.high:.1f}]"}
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 4 and its picture from the results below `runs`."""
     data = compute(runs)
-    table, settings = printed_in("table4_humaneval"), data.run.settings
-    caption = (
-        f"Left: {table['where']}. Right: {data.task}; model {settings['model']}, {data.run.prompts['test']} problems, "
-        f"{settings['length']} tokens, {settings['steps']} steps, one s_R per guide "
-        f"({'chosen on validation problems' if data.run.selection else 'given'}); Wilson's 95 % intervals. The "
-        "constant is the factor of equal mean. Two axes: levels of other problems and another model cannot be compared."
-    )
-    parts = [
-        f"{LINES[method].label}, {name}: {mean:.1f} [{low:.1f}, {high:.1f}]."
-        for method in DRAWN
-        for name, (mean, low, high) in data.passed(method).items()
-    ]
-    alt = (
-        f"Two panels of dots. Left, as printed, hollow: RWS between {min(r['pass_at_1'] for r in table['rows'])} and "
-        f"{max(r['pass_at_1'] for r in table['rows'])} percent, a dotted line for the default at {table['default']}. "
-        f"Right, here, percent passed with intervals: {' '.join(parts)}"
-    )
+    say = _say(data)
     return Exhibit(
         "Table 4: problems passed",
-        (Picture("table4_humaneval", draw(data), caption, alt),) if data.rows else (),
+        (Picture(_STEM, draw(data), say("caption"), say("alt")),) if data.rows else (),
         tables(data),
-        conclusions=conclusions(data),
+        conclusions=(say("headline" if data.rows else "unchecked"), say("printed")),
         inputs=data.run.inputs,
     )

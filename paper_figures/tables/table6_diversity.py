@@ -16,11 +16,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.differences import minus_text
+from paper_figures.exhibits.differences import Difference, minus_text
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.findings import guide_line
-from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import in_words, method_name, methods_in, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
@@ -157,13 +157,14 @@ def _differences(data: Diversity) -> Table:
 
 
 def conclusions(data: Diversity) -> tuple[str, ...]:
-    """Return what follows from the intervals at equal length, what length adds, and what the paper printed."""
-    lines = [
-        guide_line(data.of(against, n, "equal"), against, f"distinct-{n} at equal length")
-        for against in ("default", "constant")
-        for n in _ORDERS
-    ]
-    lines += [guide_line(data.of("default", n, "whole"), "default", f"distinct-{n} of whole answers") for n in _ORDERS]
+    """Return what follows from the intervals at equal length, how long answers are, and what the paper printed."""
+    lines = []
+    for against in ("default", "constant"):
+        for n in _ORDERS:
+            rows = data.of(against, n, "equal")
+            found = [Difference(row["name"], row["difference"], row["low"], row["high"], row["p_holm"]) for row in rows]
+            said = tally(found, "reward models", brief=True)
+            lines.append(f"RWS minus {in_words(against)}, distinct-{n} at equal length: {said}.")
     words = {name: _words(data, name) for name in data.names}
     lengths = "; ".join(f"{name} {rws:.1f} and {base:.1f}" for name, (rws, base) in words.items() if rws and base)
     lines += [f"Words per answer of RWS and of the default: {lengths}."] if lengths else []
@@ -173,7 +174,7 @@ def conclusions(data: Diversity) -> tuple[str, ...]:
         f"The paper prints a higher distinct-n for RWS than for the default in {higher} of {2 * len(table['rows'])} "
         "comparisons, without intervals, lengths or the number of answers."
     )
-    return tuple(line for line in lines if line is not None)
+    return tuple(lines)
 
 
 def _words(data: Diversity, name: str) -> tuple[float | None, float | None]:

@@ -9,7 +9,7 @@ from handmade_runs import assert_whole
 
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import device_cost
-from paper_figures.figures.parts.device_cost_least_time import A100, BYTES, least, weights_mib
+from paper_figures.figures.parts.device_cost_least_time import A100, least
 from rws_theory.printed import printed_in
 
 
@@ -47,11 +47,6 @@ def test_least_times_are_bounds_and_fall_with_rarer_calls() -> None:
     assert floor.increase(4) == pytest.approx(floor.increase(1) / 4, rel=0.01)
     for parts, seconds in ((floor.default, floor.default_seconds), (floor.rws, floor.rws_seconds[1])):
         assert 128 * sum(part["ms"] for part in parts) / 1e3 == pytest.approx(seconds)
-
-
-def test_weights_are_those_of_the_networks() -> None:
-    # Counted over the networks themselves in test_bench_floor.py.
-    assert weights_mib() == (BYTES * 8_015_581_184 / 2**20, BYTES * 7_504_928_768 / 2**20)
 
 
 def test_printed_seconds_are_parted_without_loss() -> None:

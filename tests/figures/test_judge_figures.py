@@ -302,9 +302,6 @@ def test_what_the_prompt_does_not_show_follows_from_the_template() -> None:
     assert "the judge sees the conversation" in second
 
 
-# Dialogues
-
-
 # Tables 7 and 9
 
 

@@ -103,16 +103,15 @@ def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> No
 
 
 def test_figure_6_says_what_its_intervals_say(tmp_path: Path) -> None:
-    lines = fig6_keyword_task.exhibit(_keywords(tmp_path / "up")).conclusions
+    data = fig6_keyword_task.compute(_keywords(tmp_path))
+    lines = fig6_keyword_task.conclusions(data)
     assert "the paper says 12 to 16; here mean of all guides 10 [9, 11]." in lines[0]
     assert lines[0].endswith("The intervals exclude 0 for second, the printed range for second.")
     assert lines[1].endswith("The intervals exclude 1 for second, the printed bound for second.")
-    (constant,) = [line for line in lines if line.startswith("RWS minus a constant factor of equal mean, perplexity")]
-    assert "1 of 2 95 % intervals exclude zero, RWS lower (second: -1 [-1.5, -0.5])" in constant
-    assert constant.endswith("at most 0.05 with second.")
-    turned = fig6_keyword_task.exhibit(_keywords(tmp_path / "down", -1.0)).conclusions
-    assert any("RWS higher (second: +1 [+0.5, +1.5])" in line for line in turned)
-    assert any(line.endswith("every difference is exactly zero (2 reward models).") for line in lines)
+    (table,) = [table for table in fig6_keyword_task.tables(data) if table.name == "fig6_differences"]
+    cells = {(row["guide"], row["RWS minus"]): row["perplexity, mean over answers"] for row in table.shown}
+    assert cells["second", "constant of equal mean"] == "-1 [-1.5, -0.5] p 0.01 *"
+    assert cells["GRM", "constant of equal mean"] == "+0 [-0.25, +0.25] p 1"
 
 
 def test_figure_6_sets_its_ranges_beside_the_printed_ones(tmp_path: Path) -> None:
@@ -156,17 +155,17 @@ def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path
         container.lines[0].get_markerfacecolor() == "white" and not container.lines[2] for container in left.containers
     )
     assert all(container.lines[2] for container in right.containers), "measured shares have intervals"
-    assert (
-        "2 of 2 95 % intervals exclude zero, RWS higher (second: +10 [+2, +20]; GRM: +10 [+2, +20])"
-        in exhibit.conclusions[0]
-    )
+    assert "RWS minus the default, pass@1, is higher for 2 of 2 reward models" in exhibit.conclusions[0]
+    minus = {row["RWS minus"]: row["pass@1, %"] for row in exhibit.tables[1].shown}
+    assert minus["confidence (default)"] == "+10 [+2, +20] p 0.04 *"
+    assert minus["constant of equal mean"] == "+0 [+0, +0] p 1"
     assert "that is 29 and 40" in exhibit.conclusions[-1]
 
 
 def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path) -> None:
     exhibit = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
     assert exhibit.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
-    assert "no difference is shown" in exhibit.conclusions[0]
+    assert "shown neither higher nor lower for any of 2" in exhibit.conclusions[0]
     assert "puzzles" in exhibit.tables[0].caption
     assert "puzzles" in exhibit.pictures[0].figure.axes[1].get_title(loc="left")
     bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))
@@ -190,12 +189,11 @@ def _diversity(runs: Path, equal: float = 0.0) -> Path:
 
 def test_table_6_parts_what_length_makes_from_what_is_left(tmp_path: Path) -> None:
     exhibit = table6_diversity.exhibit(_diversity(tmp_path))
-    assert "distinct-1 at equal length: no 95 % interval of 2 excludes zero" in exhibit.conclusions[0]
-    (whole,) = [line for line in exhibit.conclusions if "distinct-1 of whole answers" in line]
-    assert "RWS higher (second: +0.25 [+0.125, +0.375]" in whole
+    assert "distinct-1 at equal length: shown neither higher nor lower for any of 2" in exhibit.conclusions[0]
     assert any("second 10.0 and 20.0" in line for line in exhibit.conclusions)
-    less = table6_diversity.exhibit(_diversity(tmp_path / "less", -0.5)).conclusions
-    assert "RWS lower (second: -0.5 [-0.625, -0.375]" in less[0]
+    line = exhibit.tables[1].shown[0]
+    assert line["distinct-1, whole answers"] == "+0.25 [+0.125, +0.375] p 1 *"
+    assert line["distinct-1, at equal length"] == "+0 [-0.125, +0.125] p 1"
 
 
 def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path: Path) -> None:

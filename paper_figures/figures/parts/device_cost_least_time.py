@@ -11,8 +11,7 @@ from rws_theory.printed import printed_in
 SHAPE = "llada-8b"
 # The paper does not say how long its prompts are.
 ASSUMED_PROMPT = 64
-PROMPTS = (32, 64, 128, 256)
-# Per weight and per logit: the paper does not say its precision either, but see `weights_mib`.
+# Per weight and per logit: the paper does not say its precision either.
 BYTES = 2
 EVERY = (1, 2, 4, 8)
 
@@ -90,21 +89,3 @@ def least(prompt: int = ASSUMED_PROMPT, limits: Limits = A100) -> Least:
         least_seconds(default, ceilings),
         {every: least_seconds(steps, ceilings) for every, steps in mixed.items()},
     )
-
-
-def weights_mib() -> tuple[float, float]:
-    """Return the MiB of the weights of predictor and reward model, of `BYTES` each, norms and embeddings included.
-
-    >>> [round(one) for one in weights_mib()]
-    [15289, 14315]
-    """
-    from paper_figures.bench.roofline import body_weights
-    from paper_figures.bench.shapes import shapes_named
-
-    shapes, mib = shapes_named(SHAPE), []
-    # Embedding and head of the one, embedding and a score's row of the other: no network is built, it takes seconds.
-    columns = {shapes.predictor: 2 * shapes.predictor.vocabulary, shapes.reward: shapes.reward.vocabulary + 1}
-    for shape, ends in columns.items():
-        count = body_weights(shape) + shape.hidden * (ends + 2 * shape.layers + 1)
-        mib.append(BYTES * count / 2**20)
-    return mib[0], mib[1]

@@ -1,8 +1,7 @@
-"""Tables and conclusions of the complete scale paths: answers, pieces, what RWS did, and counts over the prompts."""
+"""Tables and headline of the complete scale paths: answers, pieces, what RWS did, and counts over the prompts."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,18 +112,7 @@ def _listed(numbers: Sequence[float]) -> str:
     return ", ".join(f"{number:g}" for number in numbers)
 
 
-def conclusions(data: Profile) -> tuple[str, ...]:
-    """Return what the paths say, counted over the run's prompts."""
-    return (
-        _headline(data),
-        *(_axis_line(data, over) for over in AXES),
-        _shared_line(data),
-        *(_walk_line(data, scale) for scale in data.settings["reward_scale"]),
-        _check_line(data),
-    )
-
-
-def _headline(data: Profile) -> str:
+def headline(data: Profile) -> str:
     """Return how many answers a constant factor gives on the whole axis, and how many of them on the grid."""
     rows = data.rows("temperature")
     total = {name: sum(row[name] for row in rows) for name in ("outputs", "grid_outputs", "missed")}
@@ -142,59 +130,5 @@ def _ends(data: Profile) -> str:
     return f"{data.settings['scale_min']:g} to {data.settings['scale_max']:g}"
 
 
-def _axis_line(data: Profile, over: str) -> str:
-    rows = data.rows(over)
-    total = {name: sum(row[name] for row in rows) for name in ("pieces", "outputs", "grid_outputs", "missed")}
-    width = math.log(data.settings["scale_max"] / data.settings["scale_min"])
-    share = sum(row["missed_width"] for row in rows) / (width * len(rows))
-    better = sum(1 for row in rows if _better(row))
-    whole = sum(row["certified"] for row in rows)
-    return (
-        f"Over {WORDS[over]} from {_ends(data)}, {_prompts(len(rows))}: {total['pieces']} pieces that differ in answer "
-        f"or order, {total['outputs']} distinct answers; the {len(data.grid)} points of the printed grid give "
-        f"{total['grid_outputs']} of them and miss {total['missed']}, which hold {share:.1%} of the axis in log scale; "
-        f"the answer that the judge likes best is among the missed ones for {better} of {len(rows)}. {whole} of "
-        f"{len(rows)} paths are whole and proved."
-    )
-
-
-def _better(row: Row) -> bool:
-    grid = row["grid_best_judge"]
-    return row["best_judge"] is not None and (grid is None or row["best_judge"] > grid)
-
-
 def _prompts(count: int) -> str:
     return f"{count} prompt{'' if count == 1 else 's'}"
-
-
-def _shared_line(data: Profile) -> str:
-    outputs = [output for prompt in data.prompts for output in prompt["outputs"]]
-    both = sum(1 for output in outputs if output["by_temperature"] and output["by_reward_scale"])
-    alone = {
-        name: sum(1 for output in outputs if output[name] is False) for name in ("by_temperature", "by_reward_scale")
-    }
-    unknown = sum(1 for output in outputs if None in (output["by_temperature"], output["by_reward_scale"]))
-    return (
-        f"Of {len(outputs)} answers in all, {both} are given by a constant factor and by a reward scale, "
-        f"{alone['by_reward_scale']} by a constant factor alone, {alone['by_temperature']} by a reward scale alone"
-        + (f"; of {unknown} it is not known." if unknown else ".")
-    )
-
-
-def _walk_line(data: Profile, scale: float) -> str:
-    walks = [(prompt, walk) for prompt in data.prompts for walk in prompt["walks"] if walk["reward_scale"] == scale]
-    factors = [factor for _, walk in walks for factor in walk["factors"]]
-    given = [_given(prompt, walk) for prompt, walk in walks]
-    unknown = f"; of {given.count(None)} it is not known" if None in given else ""
-    return (
-        f"RWS at s_R = {scale:g} used factors from {min(factors):.3g} to {max(factors):.3g}; some constant factor of "
-        f"the range also gives {given.count(True)} of its {len(walks)} answers{unknown}."
-    )
-
-
-def _check_line(data: Profile) -> str:
-    as_path = [walk["on_path"] for prompt in data.prompts for walk in prompt["walks"] if walk["on_path"] is not None]
-    return (
-        f"Decoded again, RWS gave the tokens and commit steps that the path over s_R states in {sum(as_path)} of "
-        f"{len(as_path)} runs that the range covers."
-    )
