@@ -313,6 +313,7 @@ class User:
             mock.patch.dict(os.environ, endpoint),
             mock.patch("huggingface_hub.constants.HF_HUB_CACHE", str(self.cache)),
             mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True),
+            mock.patch("rws_decode.commands.check.digests_in", map),  # processes of its own: test_cli_check.py
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
         ):

@@ -125,7 +125,10 @@ def test_other_settings_run_in_processes_of_their_own(folder: Path, capsys: pyte
     assert data["settings"][1]["last_digits"]["logits"] < 1e-4
 
 
-def test_a_setting_is_compared_with_the_digest_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_is_compared_with_the_digest_of_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rws_decode.commands.check.digests_in", map)  # in this process: the test above has real ones
     words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
     status, out = said(capsys, *words, "--settings", "threads=1")
     first, second = out.splitlines()
