@@ -193,9 +193,20 @@ def checked_tokenizer(tokenizer: Any) -> Any:
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
         raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
     if hasattr(tokenizer, "apply_chat_template"):
+        _refuse_lost_tokens(tokenizer)
         tried(partial(_use, tokenizer))
     tokenizer("a b", split_special_tokens=True)
     return tokenizer
+
+
+def _refuse_lost_tokens(tokenizer: Any) -> None:
+    """Raise ValueError where a special token is not in the vocabulary, and neither is the token for unknown ones."""
+    for name in ("mask", "pad", "bos", "eos"):
+        try:
+            getattr(tokenizer, f"{name}_token_id", None)
+        except RecursionError:  # transformers asks for the id of the unknown token, which is unknown too
+            token, unknown = (getattr(tokenizer, f"{each}_token") for each in (name, "unk"))
+            raise ValueError(f"{name}_token {token!r} and unk_token {unknown!r} are not in its vocabulary") from None
 
 
 def _use(tokenizer: Any) -> None:

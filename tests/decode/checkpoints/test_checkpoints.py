@@ -134,6 +134,10 @@ def with_broken_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{")
 
 
+def with_lost_special_tokens(folder: Path) -> None:
+    edit_json(folder / "tokenizer_config.json", eos_token="", unk_token="")
+
+
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated": (truncate, rf"cannot be loaded: {SHARD} is truncated or no safetensors file"),
     "no safetensors": (garbage, rf"cannot be loaded: {SHARD} is truncated or no safetensors file"),
@@ -183,6 +187,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "moved mask": (with_moved_mask, r"its mask is 266, and its tokenizer calls 267 <\|mdm_mask\|>"),
     "mask outside": (with_config(mask_token_id=999), r"^mask_id is 999: published needs one below 274"),
     "broken tokenizer": (with_broken_tokenizer, r"its tokenizer is refused"),
+    "lost special tokens": (with_lost_special_tokens, r"refused \(eos_token '' and unk_token '' are not in its"),
 }
 
 
