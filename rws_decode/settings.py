@@ -1,4 +1,4 @@
-"""What a decode is told besides models, prompts and strategy: its shape, its options, and what it may leave out."""
+"""The settings of a decode: its shape, its options, and the savings that it may use."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Savings:
     """Work that a decode leaves out, and how much memory it takes.
 
     The text is the same with each of them on or off, and so are the tokens up to its end; `settled` alone changes what
-    stands after it. What leaves something out of the trace, and what parts batches, is off by default.
+    stands after it. A saving is off by default if it leaves something out of the trace or splits batches.
 
     reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
     keys and values up to the first token that changed (`rewards.RewardSession`). certain: the reward is not asked at a

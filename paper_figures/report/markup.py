@@ -18,7 +18,7 @@ _ROWS = 24
 def picture(record: Mapping[str, str], out: Path, folded: bool = False) -> str:
     """Return a figure with its caption and links; its PNG below `out` becomes part of the page.
 
-    A folded caption is read by who asks how to read the figure.
+    A folded caption opens when the reader asks how to read the figure.
     """
     stem = f"figures/{record['stem']}"
     data = (out / f"{stem}.png").read_bytes()

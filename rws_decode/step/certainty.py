@@ -53,7 +53,7 @@ def certain(
     number = contested.sum(dim=1)
     open_ = (k > 0) & (k < number)
     proved = ~open_
-    # The ends alone refute most rows and prove some; what is left is looked at more closely.
+    # The two ends of the range decide most rows. Only the rest is tried at more factors between them.
     for factors in (2, 2 + _INNER):
         if not bool(open_.any()):
             break

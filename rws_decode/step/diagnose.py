@@ -42,8 +42,8 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
     near = rounding.near_ties(completion.grid(low), completion.grid(high), eligible, chosen, deferred)
     near = near.clamp(min=completion.commits.uncertain(low, high, odds, scale, completion.error))
     saturated = rounding.saturated(exact, "log-odds", dtype) if ordered or odds else value == 1
-    # A candidate that changes counts where it is committed. It also counts where it moves other positions: a score
-    # reads them all, drawn ones have other confidences, deferred ones another turn.
+    # Count the near-equal candidates that can change this step's result: those that are committed, and those that
+    # move other positions. A reward reads every candidate, and a drawn or deferred candidate changes the ranking.
     moving = options.sampling_temperature > 0 or ends.defers
     near_tokens = completion.unsure if asked else completion.unsure & (eligible if moving else chosen)
 

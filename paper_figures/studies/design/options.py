@@ -51,10 +51,10 @@ class PromptOptions:
         "stories", f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
     )
     examples: tuple[int, ...] | None = option(
-        None, "in its place: prompts that ship with the model, by number from 0", instead_of="data"
+        None, "prompts that ship with the model, by number from 0, in place of --data", instead_of="data"
     )
     prompt: tuple[str, ...] | None = option(
-        None, "in its place: a prompt; given again, one more", metavar="TEXT", instead_of="data", repeated=True
+        None, "a prompt, in place of --data; repeat it for more", metavar="TEXT", instead_of="data", repeated=True
     )
     prompts: int = option(Drawn(32), "how many of a SOURCE; the others are all taken, unless this is given; 0: all")
 
