@@ -262,9 +262,7 @@ def test_a_session_scores_as_without(name: str, models: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
-def test_their_layout_is_told_from_config_json(
-    name: str, folders: dict[str, Path], models: dict[str, Any]
-) -> None:
+def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Path], models: dict[str, Any]) -> None:
     reward_model = load_reward(str(folders[name]), mean=1, std=2)
     assert (reward_model.mean, reward_model.std) == (1.0, 2.0)
     assert reward_model.score(PROMPTS, ANSWERS) == models[name].score(PROMPTS, ANSWERS)
@@ -311,9 +309,7 @@ def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_text_that_does_not_fit_is_refused_so_nothing_that_is_read_is_cut(
-    name: str, models: dict[str, Any]
-) -> None:
+def test_a_text_that_does_not_fit_is_refused_so_nothing_that_is_read_is_cut(name: str, models: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"^prompt and answer make \d+ tokens: reward model .* reads 1 to 128$"):
         models[name].score(["the " * 80], ["cat " * 80])
 
