@@ -18,7 +18,7 @@ from rws_decode.view.cut import tied_and_near
 from rws_decode.view.lockstep import other_prompts
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
 from rws_decode.view.template import page_of, part, rounded
-from rws_decode.view.words import WordTable, line_of
+from rws_decode.view.word_table import WordTable, line_of
 
 __all__ = ["decode_page"]
 

@@ -9,7 +9,7 @@ from rws_decode.trace.trace import Trace
 from rws_decode.view.lettering import font_of, line_within, lines_within, width_of
 from rws_decode.view.lockstep import Frame, run_title
 from rws_decode.view.sentences import shown
-from rws_decode.view.words import line_of
+from rws_decode.view.word_table import line_of
 
 WIDTH = 960  # pixels
 WORD, SENTENCE, SMALL, TITLE = 17, 17, 15, 19  # sizes of letters, pixels
