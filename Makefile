@@ -68,7 +68,7 @@ fuzz: $(READY)
 	HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=critical HF_HUB_DISABLE_PROGRESS_BARS=1 PYTHONPATH=.:tests/support \
 	  $(BIN)/python tests/support/fuzz_files.py --seconds $(SECONDS) $(SEED:%=--seed %)
 
-# Faults planted one at a time, and the test that catches each; some ten minutes. FAULTS: some of them, by name.
+# Faults planted one at a time, and the test that catches each. FAULTS: some of them, by name.
 mutants: $(READY)
 	$(BIN)/python tests/support/mutants.py $(if $(FAULTS),--only $(FAULTS))
 
