@@ -11,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rws_decode.canvas.blocks import due
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
-from rws_decode.canvas.schedule import PlannedStep, due
+from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options

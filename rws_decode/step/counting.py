@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.schedule import due
+from rws_decode.canvas.blocks import due
 from rws_decode.step.completion import Completion, Done, Seats
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.step import Decoder, Run, State
