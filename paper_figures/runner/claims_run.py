@@ -57,7 +57,6 @@ def make_claims(runs: Path, backend: Backend) -> Path:
 
 
 def _checked(claim: str) -> tuple[float, dict[str, Any]]:
-
     start = time.perf_counter()
     (claim_row,) = claims([claim])
     return time.perf_counter() - start, claim_row.as_dict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -188,7 +189,7 @@ def test_a_count_that_is_held_is_a_threads_own() -> None:
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, 513, 10**30])
 def test_other_counts_are_refused(count: Any) -> None:
-    with pytest.raises(ValueError, match="1 to 512 threads are possible"), torch_threads(count):
+    with pytest.raises(ValueError, match=rf"^count is {re.escape(repr(count))}: .*1 to 512"), torch_threads(count):
         pass
 
 

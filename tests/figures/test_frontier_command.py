@@ -65,7 +65,7 @@ def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
         (["--strategies", "best-of:0"], "a whole number of draws is needed"),
         (["--model", "mini"], "--model is mini: a world is needed, such as english"),
         (["--reward", "exact"], "--reward is exact: a reward of the world is needed, such as era"),
-        (["--beta", "0"], "beta is 0.0: a positive number is needed"),
+        (["--beta", "0"], "beta is 0.0: a finite number above 0 is needed"),
     ],
 )
 def test_it_refuses_in_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

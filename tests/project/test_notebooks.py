@@ -95,7 +95,7 @@ def test_it_is_paired_and_was_executed(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_it_runs_and_comes_to_its_conclusion(name: str) -> None:
-    notebook = execute(FOLDER / f"{name}.py", timeout=60)
+    notebook = execute(FOLDER / f"{name}.py")
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert "image/png" in json.dumps(code)

@@ -121,7 +121,7 @@ def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pyte
         decoded.append((unit.prompt, unit.strategy.get("scale", 1.0)))
         return real(units, **extra)
 
-    monkeypatch.setattr(decoding, "decode_units", watched)
+    monkeypatch.setattr(timing, "decode_units", watched)
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, length=4, steps=2, block=4)
     run = {"seed": 0, "sampling_temperature": 0.0}
     scales = {"default": 1.0, "slower": 2.0, "faster": 4.0}
