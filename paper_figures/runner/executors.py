@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,7 @@ def processes(workers: int, threads: int | None = 1) -> Backend:
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        pool = ProcessPoolExecutor(
-            workers, mp_context=get_context("spawn"), initializer=_begin_worker, initargs=(threads,)
-        )
+        pool = ProcessPoolExecutor(workers, mp_context=Workers(), initializer=_begin_worker, initargs=(threads,))
         try:
             yield pool
         finally:
@@ -202,9 +201,25 @@ class RunOptions:
         return in_process(self.threads) if self.workers == 1 else processes(self.workers, self.threads or 1)
 
 
+class _Worker(SpawnProcess):
+    def start(self) -> None:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Workers(SpawnContext):
+    """Spawned processes that Ctrl-C does not reach: while one still imports, it would print a traceback."""
+
+    Process = _Worker  # type: ignore[assignment]
+
+
 def _begin_worker(threads: int | None) -> None:
     # Ctrl-C reaches every process of a terminal: the one that asks ends, this one when it has written its batch.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
 

@@ -64,5 +64,5 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     for count in (0, -1, 5001):
         with pytest.raises(ValueError, match=f"count is {count}: .*1 to 5000"):
             story_puzzle_set(count)
-    with pytest.raises(ValueError, match="split is 'mini': .*test, validation"):
+    with pytest.raises(ValueError, match="split is 'mini': one of test, validation"):
         story_puzzle_set(1, split="mini")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ import unit_work
 from unit_work import ORIGIN
 
 from paper_figures.runner import runner
-from paper_figures.runner.executors import given, kept_open, processes
+from paper_figures.runner.executors import Workers, given, kept_open, processes
 from paper_figures.runner.parts import read_part, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_unit_rows
 from paper_figures.runner.runner import run_units
@@ -136,6 +136,15 @@ def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(tmp_p
         assert len(set(processes_of[0]["pid"]) | set(processes_of[1]["pid"])) == 1
         assert len(unit_work.run(tmp_path / "c", 3, unit_work.exiting, backend=backend, max_crashes=1).failed) == 1
         assert len(unit_work.run(tmp_path / "d", 2, unit_work.who, backend=backend).computed) == 2
+
+
+def test_ctrl_c_does_not_reach_a_process_that_still_starts(capfd: pytest.CaptureFixture[str]) -> None:
+    process = Workers().Process(target=time.sleep, args=(0,))
+    process.start()
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    assert process.exitcode == 0 and "Traceback" not in capfd.readouterr().err
 
 
 def test_broken_executor_that_was_given_is_one_line(tmp_path: Path) -> None:
