@@ -23,11 +23,12 @@ def whole(name: str, value: Any, least: int = 1, most: int | None = None, *, exa
     ...
     ValueError: step is 12: a whole number from 0 to 11 is needed
     """
+    number: Any = value
     right = isinstance(value, Integral) and not isinstance(value, bool)
-    if not right or value < least or (most is not None and value > most):
+    if not right or number < least or (most is not None and number > most):
         span = f", at least {least}," if most is None else f" from {least} to {most}"
         raise ValueError(_message(name, value, f"a whole number{span}", example))
-    return int(value)
+    return int(number)
 
 
 def finite(
@@ -49,13 +50,14 @@ def finite(
     ...
     ValueError: eps is -1.0: a finite number above 0 is needed
     """
+    number: Any = value
     right = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    right = right and (least is None or value >= least) and (most is None or value <= most)
-    if not (right and (above is None or value > above) and (below is None or value < below)):
+    right = right and (least is None or number >= least) and (most is None or number <= most)
+    if not (right and (above is None or number > above) and (below is None or number < below)):
         bounds = {"at least": least, "above": above, "at most": most, "below": below}
         span = " and ".join(f"{words} {_shown(bound)}" for words, bound in bounds.items() if bound is not None)
         raise ValueError(_message(name, value, f"a finite number {span}".rstrip(), example))
-    return value
+    return number
 
 
 def one_of(name: str, value: T, choices: Iterable[Any]) -> T:

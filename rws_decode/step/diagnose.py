@@ -34,7 +34,7 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
         best = select_deferring(select_top, completion.grid(exact), eligible, deferred, choice.ranked.k)
         inexact = (best.chosen != chosen).any(dim=1)
     # What logits that are off by their error would change.
-    if ordered:
+    if isinstance(strategy, OrderStrategy):
         reach = sensitivity_of(strategy) * completion.error * scale
         low, high = value - reach, value + reach
     else:
