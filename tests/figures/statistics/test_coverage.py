@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 from math import sqrt
 
+import interval_coverage
 import numpy as np
 import pytest
 from examples import examples
@@ -83,3 +85,7 @@ def test_misuse_is_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_the_examples_of_the_simulation_hold() -> None:
+    assert doctest.testmod(interval_coverage) == (0, 3)
