@@ -190,4 +190,4 @@ def _conclusions(record: Recorded, rows: Sequence[Comparison]) -> tuple[str, ...
         told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
         lines.append(f"{len(kept)} comparisons in {WORLDS[world].model}, on {kept[0].n} prompts: {told}.")
     lines = lines or ["The results have no runs of RWS to compare."]
-    return (*told_by("reward_controls", record), *lines, *told_by("evidence", record), source_line(record))
+    return (*told_by("evidence", record), *lines, source_line(record))

@@ -56,7 +56,7 @@ def answers_to(record: Recorded) -> tuple[Answer, ...]:
     told: list[tuple[str, str, list[str]]] = [
         (
             "Does RWS do anything that its factor, a schedule or another prompt's rewards do not?",
-            "reward_controls",
+            "evidence",
             [*_alike(rows), *(line for world in worlds for line in reward_lines(rows, world, arms[world]))],
         ),
         (
@@ -74,7 +74,7 @@ def answers_to(record: Recorded) -> tuple[Answer, ...]:
             "table8_pattern",
             [line for world in worlds for line in table8_lines(rows, arms[world], world)],
         ),
-        ("What of s_R = 2 against the schedule, by the other judge?", "reward_controls", schedule_lines(rows)),
+        ("What of s_R = 2 against the schedule, by the other judge?", "evidence", schedule_lines(rows)),
     ]
     return tuple(Answer(question, exhibit, tuple(lines)) for question, exhibit, lines in told)
 
