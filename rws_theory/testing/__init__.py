@@ -7,6 +7,7 @@ ties, neighbouring floats, forbidden tokens, confidences that saturate and curve
 >>> import numpy as np
 >>> from hypothesis import find, given, settings
 >>> from rws_theory import max_probability
+>>> from rws_theory.testing import logit_vectors, scales
 >>> def my_confidence(logits, scale):
 ...     powers = np.exp(scale * logits)
 ...     return powers.max() / powers.sum()
@@ -25,68 +26,16 @@ array([710.])
 
 from __future__ import annotations
 
+import lazy_loader
+
 from rws_theory.extras import not_installed
 
 try:
-    from rws_theory.testing.corpora import additive_rewards, corpora, ngram_worlds
-    from rws_theory.testing.logits import logit_arrays, logit_vectors, wide_logits
-    from rws_theory.testing.numbers import (
-        dyadic,
-        epsilons,
-        log_uniform,
-        reward_scales,
-        rewards,
-        scales,
-        wide_numbers,
-        wide_scales,
-    )
-    from rws_theory.testing.orders import commit_steps
-    from rws_theory.testing.pairs import from_gaps, integer_gap_pairs, logit_pairs, saturated_pairs, wide_pairs
-    from rws_theory.testing.selections import near_tied_rows, near_ties, selection_cases
-    from rws_theory.testing.tables import (
-        canvases,
-        models_with_canvas,
-        random_chain,
-        random_table,
-        wide_chains,
-        wide_tables,
-    )
-    from rws_theory.testing.tilts import tilted_inputs, wide_tilts
+    import hypothesis  # noqa: F401  (absent, it is named here and not where a strategy is first used)
 except ModuleNotFoundError as error:
     if error.name != "hypothesis":
         raise
     raise ModuleNotFoundError(f"{__name__}: {not_installed('hypothesis')}", name="hypothesis") from None
 
-__all__ = [
-    "additive_rewards",
-    "canvases",
-    "commit_steps",
-    "corpora",
-    "dyadic",
-    "epsilons",
-    "from_gaps",
-    "integer_gap_pairs",
-    "log_uniform",
-    "logit_arrays",
-    "logit_pairs",
-    "logit_vectors",
-    "models_with_canvas",
-    "near_tied_rows",
-    "near_ties",
-    "ngram_worlds",
-    "random_chain",
-    "random_table",
-    "reward_scales",
-    "rewards",
-    "saturated_pairs",
-    "scales",
-    "selection_cases",
-    "tilted_inputs",
-    "wide_chains",
-    "wide_logits",
-    "wide_numbers",
-    "wide_pairs",
-    "wide_scales",
-    "wide_tables",
-    "wide_tilts",
-]
+# The names are in __init__.pyi, once; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

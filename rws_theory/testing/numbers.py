@@ -1,20 +1,10 @@
-"""Hypothesis strategies of numbers: scales, rewards, and floats of every size."""
+"""Hypothesis strategies of numbers and of commit orders: scales, rewards, floats of every size, steps."""
 
 from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-
-__all__ = [
-    "dyadic",
-    "epsilons",
-    "log_uniform",
-    "reward_scales",
-    "rewards",
-    "scales",
-    "wide_numbers",
-    "wide_scales",
-]
+from numpy.typing import NDArray
 
 
 def log_uniform(least: float, greatest: float) -> st.SearchStrategy[float]:
@@ -79,3 +69,20 @@ def wide_numbers(bound: float = 1e308) -> st.SearchStrategy[float]:
     sizes = log_uniform(1e-6, 1e6) | log_uniform(1e-300, bound)
     special = [0.0, -0.0, 1.0, float(np.nextafter(1.0, 2.0)), 5e-324, -5e-324, 2.0**-1022, bound, -bound]
     return st.floats(-50, 50) | dyadic(3) | st.builds(float.__mul__, sizes, signs) | st.sampled_from(special)
+
+
+@st.composite
+def commit_steps(draw: st.DrawFn, max_positions: int = 10) -> NDArray[np.int64]:
+    """Step, from 0, at which each of n positions is committed, int64 [n]: any order, 1 to 3 tokens per step.
+
+    >>> from hypothesis import given, settings
+    >>> from rws_theory import footrule_max, generation_order_deviation
+    >>> @settings(derandomize=True, deadline=None)
+    ... @given(commit_steps())
+    ... def right_to_left_is_the_largest(steps):
+    ...     assert generation_order_deviation(steps) <= footrule_max(steps.size)
+    >>> right_to_left_is_the_largest()
+    """
+    counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=max_positions))[:max_positions]
+    steps = np.repeat(np.arange(len(counts)), counts)[:max_positions]
+    return np.array(draw(st.permutations(list(steps))), dtype=np.int64)

@@ -15,24 +15,7 @@ lost. A probability is then within about eps (n + M) of itself, whatever constan
 
 from __future__ import annotations
 
-from rws_theory.tilting.comonotone import Fall, Level, ScalingReward, scaling_raises_reward
-from rws_theory.tilting.reward import MAX_ORDER, log_partition, tilt, tilted_cumulants, tilted_gain
-from rws_theory.tilting.scaling import rises_with_log_p, scaled_reward_mean, scaled_reward_slope
-from rws_theory.tilting.variance import VarianceIdentity, variance_identity
+import lazy_loader
 
-__all__ = [
-    "MAX_ORDER",
-    "Fall",
-    "Level",
-    "ScalingReward",
-    "VarianceIdentity",
-    "log_partition",
-    "rises_with_log_p",
-    "scaled_reward_mean",
-    "scaled_reward_slope",
-    "scaling_raises_reward",
-    "tilt",
-    "tilted_cumulants",
-    "tilted_gain",
-    "variance_identity",
-]
+# The names are in __init__.pyi, once; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

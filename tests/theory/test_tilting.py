@@ -24,7 +24,7 @@ from rws_theory.tilting import (
     tilted_gain,
     variance_identity,
 )
-from rws_theory.tilting.variance import _mean_value
+from rws_theory.tilting.reward import _mean_value
 
 pytestmark = pytest.mark.filterwarnings("error")
 
