@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from queue import Queue
 from typing import Any, Protocol, TextIO, runtime_checkable
 from unicodedata import east_asian_width
 
@@ -17,15 +16,7 @@ from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.step.callback import StepView
 from rws_theory.show import escaped
 
-__all__ = [
-    "MASK_CHARACTER",
-    "DraftIterator",
-    "DraftStreamer",
-    "Feed",
-    "ShowsDrafts",
-    "Streamer",
-    "text_tokens",
-]
+__all__ = ["MASK_CHARACTER", "DraftStreamer", "Feed", "ShowsDrafts", "Streamer", "text_tokens"]
 
 MASK_CHARACTER = "█"
 
@@ -47,44 +38,13 @@ class ShowsDrafts(Protocol):
         ...
 
 
-class _Draft:
-    """What `DraftStreamer` and `DraftIterator` share: it keeps final tokens, and shows each text as `_show` says.
-
-    decode: token ids -> text (`MaskPredictor.decode_answer`, or a tokenizer's `decode`). mask: stands for each mask.
-    """
-
-    def __init__(self, decode: Callable[[list[int]], str | None], mask: str) -> None:
-        self._decode = decode
-        self._mask = mask
-        self._final: list[int] = []
-        self._prompt_seen = False
-
-    def put(self, value: Tensor) -> None:
-        """Take the prompt, the first time, and final tokens after that."""
-        if self._prompt_seen:
-            self._final += _single(value)
-        self._prompt_seen = True
-
-    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
-        """Show the answer with its masks; the whole completion if no canvas is given."""
-        ids = _single(value if canvas is None else canvas)
-        self._show(draft_text(ids, mask_id, self._decode, self._mask))
-
-    def end(self) -> None:
-        """Show the final text, and start anew."""
-        self._show(self._decode(self._final) or "", last=True)
-        self._final, self._prompt_seen = [], False
-
-    def _show(self, text: str, *, last: bool = False) -> None:
-        raise NotImplementedError
-
-
-class DraftStreamer(_Draft):
+class DraftStreamer:
     """Shows the answer at every step with a block character for every mask, and its text at the end.
 
-    stream: standard output if None. On a terminal each draft is written over the last one, cut off where it is higher
-    than the screen; elsewhere, as in a file, each has a line of its own. Prompt and final tokens are not printed but
-    kept until `end`. `draw` and `erase` show any text so.
+    decode: token ids -> text (`MaskPredictor.decode_answer`, or a tokenizer's `decode`). stream: standard output if
+    None. On a terminal each draft is written over the last one, cut off where it is higher than the screen; elsewhere,
+    as in a file, each has a line of its own. Prompt and final tokens are not printed but kept until `end`. `draw` and
+    `erase` show any text so.
 
     >>> streamer = DraftStreamer(lambda ids: "".join("abc"[token] for token in ids))
     >>> streamer.put(torch.tensor([2]))
@@ -95,26 +55,30 @@ class DraftStreamer(_Draft):
     (None, None)
     """
 
-    def __init__(
-        self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None, mask: str = MASK_CHARACTER
-    ) -> None:
-        super().__init__(decode, mask)
+    def __init__(self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None) -> None:
+        self._decode = decode
         self._stream = stream
+        self._final: list[int] = []
+        self._prompt_seen = False
         self._rows = 0  # of the screen, that the last draft takes
 
-    def draw(self, text: str) -> None:
-        """Show a text over the last one."""
-        self._show(text)
+    def put(self, value: Tensor) -> None:
+        """Take the prompt, the first time, and final tokens after that."""
+        if self._prompt_seen:
+            self._final += _single(value)
+        self._prompt_seen = True
 
-    def erase(self) -> None:
-        """Take the last draft off the terminal."""
-        stream = sys.stdout if self._stream is None else self._stream
-        if stream.isatty():
-            stream.write(self._back())
-            stream.flush()
-            self._rows = 0
+    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
+        """Show the answer with its masks; the whole completion if no canvas is given."""
+        self.draw(draft_text(_single(value if canvas is None else canvas), mask_id, self._decode))
 
-    def _show(self, text: str, *, last: bool = False) -> None:
+    def end(self) -> None:
+        """Show the final text, and start anew."""
+        self.draw(self._decode(self._final) or "", last=True)
+        self._final, self._prompt_seen = [], False
+
+    def draw(self, text: str, *, last: bool = False) -> None:
+        """Show a text over the last one; the last is whole, and nothing is shown over it."""
         stream, text = sys.stdout if self._stream is None else self._stream, escaped(text)
         if stream.isatty():
             width, height = shutil.get_terminal_size()
@@ -124,6 +88,14 @@ class DraftStreamer(_Draft):
         else:
             stream.write(text + "\n")
         stream.flush()
+
+    def erase(self) -> None:
+        """Take the last draft off the terminal."""
+        stream = sys.stdout if self._stream is None else self._stream
+        if stream.isatty():
+            stream.write(self._back())
+            stream.flush()
+            self._rows = 0
 
     def _back(self) -> str:
         """Return what takes the cursor to where the last draft began, and clears from there on."""
@@ -156,42 +128,8 @@ def _cut_off(text: str, width: int, height: int) -> str:
     return text if len(rows) <= height else "".join(rows[-max(height, 1) :])
 
 
-class DraftIterator(_Draft):
-    """Gives the drafts of a decode that runs in another thread, one by one, and the final text last.
-
-    timeout: seconds to wait for the next one, None for ever; `queue.Empty` after that. One decode, one iterator.
-
-    >>> streamer = DraftIterator(lambda ids: "".join("abc"[token] for token in ids))
-    >>> streamer.put(torch.tensor([2]))
-    >>> streamer.put_draft(torch.tensor([0, 1]), canvas=torch.tensor([0, 9]), mask_id=9)
-    >>> streamer.put(torch.tensor([0, 1])), streamer.end()
-    (None, None)
-    >>> list(streamer)
-    ['a█', 'ab']
-    """
-
-    def __init__(
-        self, decode: Callable[[list[int]], str | None], timeout: float | None = None, mask: str = MASK_CHARACTER
-    ) -> None:
-        super().__init__(decode, mask)
-        self._timeout = timeout
-        self._queue: Queue[str | None] = Queue()
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield drafts as they come, then the final text."""
-        while (text := self._queue.get(timeout=self._timeout)) is not None:
-            yield text
-
-    def _show(self, text: str, *, last: bool = False) -> None:
-        self._queue.put(text)
-        if last:
-            self._queue.put(None)
-
-
-def draft_text(
-    ids: Sequence[int], mask_id: int | None, decode: Callable[[list[int]], str | None], mask: str = MASK_CHARACTER
-) -> str:
-    """Return a canvas as text: each run of committed tokens decoded, each masked position one `mask` character.
+def draft_text(ids: Sequence[int], mask_id: int | None, decode: Callable[[list[int]], str | None]) -> str:
+    """Return a canvas as text: each run of committed tokens decoded, each masked position one block character.
 
     Blanks part masks from words where `decode` sets them between words. If `decode` stops at an end of text, what
     stands after it in its run is left out.
@@ -202,7 +140,7 @@ def draft_text(
     'b ██ a'
     """
     runs = [(masked, list(run)) for masked, run in groupby(ids, key=lambda token: token == mask_id)]
-    parts = [mask * len(run) if masked else decode(run) or "" for masked, run in runs]
+    parts = [MASK_CHARACTER * len(run) if masked else decode(run) or "" for masked, run in runs]
     word = next((token for token in ids if token != mask_id and decode([token])), None)
     spaced = word is not None and decode([word, word]) == f"{decode([word])} {decode([word])}"
     return (" " if spaced else "").join(part for part in parts if part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -26,7 +27,7 @@ from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.reward_controls import RWSEvery
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import EOS
-from rws_decode.view.drafts import DraftIterator
+from rws_decode.view.drafts import DraftStreamer
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat"]
@@ -226,32 +227,35 @@ def test_tokens_per_forward_count_the_text_alone() -> None:
         assert per == kept / trace.forwards, row
 
 
+def streamed() -> tuple[DraftStreamer, io.StringIO]:
+    out = io.StringIO()
+    return DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids), out), out
+
+
 def test_a_streamer_and_a_callback_see_the_same_steps() -> None:
-    streamer, steps = DraftIterator(lambda ids: PREDICTOR.decode_answer(ids)), []
+    (streamer, out), steps = streamed(), []
     output = generate(PREDICTOR, PROMPTS[:1], SMALL, streamer=streamer, callback=lambda view: steps.append(view.step))
     assert steps == [0, 1, 2, 3]
-    drafts = list(streamer)
+    drafts = out.getvalue().splitlines()
     assert len(drafts) == 5 and drafts[-1] == output.texts[0]
 
 
 @pytest.mark.parametrize("last", range(4))
 def test_a_stopped_stream_ends_with_what_is_committed(last: int) -> None:
-    streamer = DraftIterator(lambda ids: PREDICTOR.decode_answer(ids))
+    streamer, out = streamed()
     output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == last)
-    assert list(streamer)[-1] == output.texts[0]
+    assert out.getvalue().splitlines()[-1] == output.texts[0]
     assert output.traces[0].steps_run == last + 1
 
 
-def test_a_stream_of_a_settled_decode_is_closed() -> None:
-    settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=(it := DraftIterator(str)))
-    assert len(list(it)) == settled.forwards + 1
-
-
-def test_a_stream_is_closed_whatever_happens() -> None:
-    streamer = DraftIterator(lambda ids: PREDICTOR.decode_answer(ids), timeout=1)
+def test_a_stream_is_closed_however_a_decode_ends() -> None:
+    streamer, out = streamed()
+    settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=streamer)
+    assert len(out.getvalue().splitlines()) == settled.forwards + 1
+    streamer, out = streamed()
     with pytest.raises(ValueError, match="reward is None"):
         generate(PREDICTOR, PROMPTS[:1], SMALL, strategy="rws", reward_scale=8.0, streamer=streamer)
-    assert list(streamer) == [""]
+    assert out.getvalue() == "\n"
     with pytest.raises(ValueError, match="streamer shows one prompt at a time: prompts holds 2"):
         generate(PREDICTOR, PROMPTS, SMALL, streamer=streamer)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import threading
 from dataclasses import replace
-from queue import Empty
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,7 @@ from rws_decode.strategies.recorded import recorded
 from rws_decode.testing.networks import EOS, MASK, word_tokenizer
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import load
-from rws_decode.view.drafts import MASK_CHARACTER, DraftIterator, DraftStreamer, Feed
+from rws_decode.view.drafts import MASK_CHARACTER, DraftStreamer, Feed
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat", "it"]
@@ -147,24 +145,6 @@ def test_a_terminal_is_overdrawn() -> None:
     once = "██████\r\x1b[Jflew ████\r\x1b[Jflew ██\r\x1b[Jflew it tree\r\x1b[Jflew it tree\n"
     assert out.getvalue() == once * 2
     assert out.getvalue().endswith(f"\x1b[J{trace.text}\n")
-
-
-def test_an_iterator_gives_drafts_to_another_thread() -> None:
-    streamer = DraftIterator(words, timeout=60)
-    traces: list[Any] = []
-
-    def work() -> None:
-        streamer.put(torch.tensor([1, 2, 3]))
-        traces.extend(run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1]))
-        streamer.end()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    drafts = list(streamer)
-    thread.join()
-    assert len(drafts) == 5 and drafts[-1] == traces[0].text
-    with pytest.raises(Empty):
-        next(iter(DraftIterator(words, timeout=0.01)))
 
 
 def test_streamers_of_transformers_show_the_text(capsys: pytest.CaptureFixture[str]) -> None:
