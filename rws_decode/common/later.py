@@ -1,22 +1,32 @@
 """NumPy and PyTorch, imported at their first use: `--help` reads what strategies declare, and must not wait for them.
 
-A strategy's file takes `np` and `torch` from here, and their types where only a type checker looks.
+A strategy's file takes `np`, `torch` and the types of its annotations from here.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+__all__ = ["Floats", "NDArray", "Tensor", "np", "torch"]
 
-class _Later:
-    """A module that is imported when something of it is asked for."""
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+    from torch import Tensor
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    Floats = NDArray[np.float64]
+else:
 
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+    class _Later:
+        """A module that is imported when something of it is asked for."""
 
+        def __init__(self, name: str) -> None:
+            self._name = name
 
-np, torch = _Later("numpy"), _Later("torch")
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(import_module(self._name), attribute)
+
+    np, torch = _Later("numpy"), _Later("torch")
+    Floats = NDArray = Tensor = Any  # annotations are not evaluated

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import (
     CommittedPositions,
@@ -18,14 +19,6 @@ from rws_decode.strategies.protocol import (
 )
 from rws_theory.checks import finite
 from rws_theory.show import one_line
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
-else:
-    from rws_decode.common.later import np, torch
 
 # Positions whose logits are widened to float64 at once.
 _CHUNK = 64

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.counted import Counted, entropies, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import torch
 
 __all__ = ["EntropyBound"]
 

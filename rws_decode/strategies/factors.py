@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import rws_theory
 from rws_decode.common.arguments import per_row
+from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    Floats = NDArray[np.float64]
-else:
-    from rws_decode.common.later import np
 
 __all__ = [
     "RWS",

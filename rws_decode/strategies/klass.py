@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.counted import Counted, least_odds
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, whole
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import torch
 
 __all__ = ["Klass"]
 

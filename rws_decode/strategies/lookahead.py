@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import np, torch
 
 
 class Tried(NamedTuple):

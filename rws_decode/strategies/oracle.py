@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.protocol import MaskedPositions
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
-else:
-    from rws_decode.common.later import np, torch
 
 __all__ = ["OracleOrder"]
 

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
-else:
-    from rws_decode.common.later import np, torch
 
 __all__ = ["Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"]
 

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
-else:
-    from rws_decode.common.later import np, torch
 
 __all__ = ["Calibrated", "token_frequencies"]
 

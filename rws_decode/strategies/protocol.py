@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
+from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
 from rws_theory.show import one_line
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    Floats = NDArray[np.float64]
-else:
-    from rws_decode.common.later import np, torch
 
 __all__ = [
     "AsksAtSteps",

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
+from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
 from rws_theory.checks import finite, one_of
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import torch
 
 __all__ = ["P2"]
 

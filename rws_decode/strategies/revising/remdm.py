@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
 from rws_theory.checks import finite, one_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import np, torch
 
 __all__ = ["Form", "ReMDM"]
 

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.protocol import CommittedPositions
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import torch
 
 
 def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.counted import Counted, least_odds
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_decode.strategies.revising.rows import first_in_rows, in_rows
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    from rws_decode.common.later import torch
 
 __all__ = ["Wino"]
 
