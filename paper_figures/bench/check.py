@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from paper_figures.bench.agreement import agreement
 from paper_figures.bench.kernels import reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES, Shapes
@@ -20,6 +19,7 @@ from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.trace import Trace
 
 # Vocabularies of less than a block, of a block and more or less, and of several with a tail.
 _SIZES = (2, 3, 31, 64, 127, 1000, 4095, 4097, 9001)
@@ -27,6 +27,68 @@ _LARGE = (50_257, 126_464)
 # Each pair of a small vocabulary and a number of factors is compiled for itself: one number is enough there.
 _FACTORS = (1, 4, 9, 16)
 _FEW = 1000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where an answer first parts from the plain loop's: row, and step, from 0, before which all commits are the same.
+
+    why: "near-tie" where the trace counts a tie or near-tie at that step, of positions or candidates; "tie" where the
+    plain loop met equal confidences at the cut there; None where neither is so.
+    """
+
+    row: int
+    step: int
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of `answers`, how many have the plain loop's tokens (`equal`), and the others' differences.
+
+    explained: differences that a near-tie or tie explains; near_steps: share of all steps run that have a tie or
+    near-tie: the larger, the less a near-tie explains.
+    """
+
+    answers: int
+    equal: int
+    explained: int
+    unexplained: int
+    near_steps: float
+    differences: tuple[Difference, ...]
+
+
+def agreement(traces: Sequence[Trace], plain: PlainRun, counted: Callable[[], PlainRun] | None = None) -> Agreement:
+    """Compare decoded rows with the plain loop's. Positions that a settled row left out are not compared.
+
+    counted: runs the plain loop again with its ties counted; called only where a difference has no other explanation
+    and `plain` did not count them.
+    """
+    tokens, steps, tied = plain.tokens.cpu().numpy(), plain.commit_step.cpu().numpy(), plain.tied
+    differences, near_steps, run = [], 0, 0
+    for row, trace in enumerate(traces):
+        near = (trace.ties > 0) | (trace.near_ties > 0) | (trace.near_tokens > 0)
+        near_steps, run = near_steps + int(near.sum()), run + trace.steps_run
+        committed = trace.commit_step >= 0
+        if (trace.tokens == tokens[row])[committed].all():
+            continue
+        parted = committed & ((trace.tokens != tokens[row]) | (trace.commit_step != steps[row]))
+        step = int(np.minimum(trace.commit_step, steps[row])[parted].min())
+        why = "near-tie" if near[step] else None
+        if why is None and tied is None and counted is not None:
+            tied = counted().tied
+        if why is None and tied is not None and bool(tied[row, step]):
+            why = "tie"
+        differences.append(Difference(row, step, why))
+    explained = sum(difference.why is not None for difference in differences)
+    return Agreement(
+        len(traces),
+        len(traces) - len(differences),
+        explained,
+        len(differences) - explained,
+        near_steps / max(run, 1),
+        tuple(differences),
+    )
 
 
 @dataclass(frozen=True)
@@ -39,11 +101,7 @@ class Check:
 
 
 def self_check(
-    device: torch.device,
-    *,
-    shapes: Shapes = SHAPES["small"],
-    seed: int = 0,
-    tell: Callable[[str], None] = lambda line: None,
+    device: torch.device, *, shapes: Shapes = SHAPES["small"], tell: Callable[[str], None] = lambda line: None
 ) -> list[Check]:
     """Check the kernel and the compact decoder on a device; an error is a Check that did not pass.
 
@@ -54,12 +112,12 @@ def self_check(
     cuda = device.type == "cuda"
     sizes = _SIZES + (_LARGE if cuda else ())
     tasks: dict[str, Callable[[], list[Check]]] = {
-        "row statistics, bfloat16": lambda: [kernel_check(device, torch.bfloat16, sizes, seed)],
-        "row statistics, float32": lambda: [kernel_check(device, torch.float32, sizes, seed)],
-        "decodes, float32": lambda: model_checks(device, torch.float32, shapes, seed),
+        "row statistics, bfloat16": lambda: [kernel_check(device, torch.bfloat16, sizes)],
+        "row statistics, float32": lambda: [kernel_check(device, torch.float32, sizes)],
+        "decodes, float32": lambda: model_checks(device, torch.float32, shapes),
     }
     if cuda:
-        tasks["decodes, bfloat16"] = lambda: model_checks(device, torch.bfloat16, shapes, seed)
+        tasks["decodes, bfloat16"] = lambda: model_checks(device, torch.bfloat16, shapes)
     results = []
     for name, task in tasks.items():
         try:
@@ -72,9 +130,9 @@ def self_check(
     return results
 
 
-def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...] = _SIZES, seed: int = 0) -> Check:
+def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...]) -> Check:
     """Compare `row_statistics`, by the backend that "auto" takes here, with float64 on random logits of many shapes."""
-    draw, worst, wrong = np.random.default_rng(seed), 0.0, []
+    draw, worst, wrong = np.random.default_rng(0), 0.0, []
     shapes = [(size, number) for size in sizes for number in _FACTORS if size > _FEW or number == 1]
     for size, number in shapes:
         for _ in range(2):
@@ -98,11 +156,11 @@ def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...
     return Check(name, not wrong, f"{detail}; wrong: {'; '.join(wrong[:3])}" if wrong else detail)
 
 
-def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed: int = 0) -> list[Check]:
+def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes) -> list[Check]:
     """Decode random prompts with a random model in the ways that must agree, and compare them."""
     precision = str(dtype).removeprefix("torch.")
-    predictor, reward = make_models(shapes, device=device, dtype=dtype, seed=seed)
-    prompts = random_prompts(shapes, 4, 16, seed)
+    predictor, reward = make_models(shapes, device=device, dtype=dtype)
+    prompts = random_prompts(shapes, 4, 16)
     answer: dict[str, Any] = {"length": 32, "steps": 16, "block": 16}
     ids = torch.tensor([predictor.encode_prompt(prompt) for prompt in prompts], device=device)
     canvas = torch.cat([ids, ids.new_full((len(ids), answer["length"]), predictor.mask_id)], dim=1)
@@ -123,11 +181,15 @@ def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed:
             else:
                 plain = plain_rws(predictor, asked, prompts, 8.0, **answer)
         compared = agreement(ours.traces, plain)
-        detail = f"{compared.equal} of {compared.answers} equal, {compared.explained} part at a tie or near-tie"
-        detail += f", {compared.unexplained} without one; near-ties at {compared.near_steps:.0%} of steps"
+        detail = f"{_told(compared)}; near-ties at {compared.near_steps:.0%} of steps"
         name = f"{strategy.name}: tokens of the plain loop, {precision}"
         checks.append(Check(name, not compared.unexplained, detail))
     return checks
+
+
+def _told(found: Agreement) -> str:
+    parted = f"{found.explained} part at a tie or near-tie, {found.unexplained} without one"
+    return f"{found.equal} of {found.answers} equal, {parted}"
 
 
 def _recorded(name: str, recorded: Decoding, plain: Decoding, largest: float, dtype: torch.dtype) -> Check:
@@ -143,10 +205,8 @@ def _recorded(name: str, recorded: Decoding, plain: Decoding, largest: float, dt
     steps = torch.tensor(np.stack([trace.commit_step for trace in plain.traces]))
     compared = agreement(recorded.traces, PlainRun(torch.tensor(plain.tokens), 0, 0, steps, None))
     allowed = 2 * ROUNDING_UNITS[dtype] * torch.finfo(dtype).eps * largest
-    detail = f"{compared.equal} of {compared.answers} equal, {compared.explained} part at a near-tie, "
-    detail += f"{compared.unexplained} without one"
     values = "log F not compared, as no factor is known to be the same"
     if apart:
         values = f"log F per unit of factor at most {max(apart):.2g} apart, {allowed:.2g} allowed"
     passed = not compared.unexplained and max(apart, default=0.0) <= allowed
-    return Check(name, passed, f"{detail}; {values}")
+    return Check(name, passed, f"{_told(compared)}; {values}")

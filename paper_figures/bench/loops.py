@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
+from paper_figures.bench.clock import measured
 from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
@@ -16,7 +16,6 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.decoding import Decoding
-from rws_theory.checks import whole
 
 _Task = Callable[[], Any]
 
@@ -26,11 +25,9 @@ def bench(
     reward: RewardModel,
     prompts: Sequence[str],
     *,
-    length: int = 128,
-    steps: int = 64,
-    block: int = 32,
+    shape: Shape,
     reward_scale: float = 8.0,
-    repeats: int = 3,
+    repeats: int = 2,
     advance: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """Decode the prompts in every way, in turn, `repeats` times; a way's seconds are the sum of its fastest decodes.
@@ -49,24 +46,19 @@ def bench(
     it. `ratios`: throughput over the plain loop's, RWS's overhead over the default as a share of the naive loop's, and
     seconds of a batch-invariant decode (`Savings.batch_invariant`) over those of one batch.
     """
-    whole("repeats", repeats)
-    shape: dict[str, Any] = {"length": length, "steps": steps, "block": block}
+    sizes = {"length": shape.length, "steps": shape.steps, "block": shape.block}
     ids = [predictor.encode_prompt(prompt) for prompt in prompts]
     by_length: dict[int, list[int]] = {}
     for row, tokens in enumerate(ids):
         by_length.setdefault(len(tokens), []).append(row)
 
     def plain(rows: list[int]) -> _Task:
-        batch = torch.tensor([ids[row] for row in rows], device=predictor.device)
-        return lambda: plain_loop(predictor, batch, **shape)
-
-    def naive(prompt: str) -> _Task:
-        return lambda: plain_rws(predictor, reward, prompt, reward_scale, **shape)
+        return partial(plain_loop, predictor, torch.tensor([ids[r] for r in rows], device=predictor.device), **sizes)
 
     def ours(rws: bool, savings: Savings, at_once: bool) -> list[_Task]:
         strategy, asked = (RWS(reward_scale), reward) if rws else (Confidence(), None)
         groups = [list(prompts)] if at_once else [[prompt] for prompt in prompts]
-        settings = {"shape": Shape(**shape), "reward": asked, "savings": savings}
+        settings: dict[str, Any] = {"shape": shape, "reward": asked, "savings": savings}
         return [partial(decode, predictor, group, strategy, **settings) for group in groups]
 
     every, none = Savings.everything(), Savings.nothing()
@@ -77,7 +69,7 @@ def bench(
         "whole all": ours(False, none, True),
         "one": ours(False, every, False),
         "all": ours(False, every, True),
-        "naive rws": [naive(prompt) for prompt in prompts],
+        "naive rws": [partial(plain_rws, predictor, reward, prompt, reward_scale, **sizes) for prompt in prompts],
         "rws whole one": ours(True, none, False),
         "rws one": ours(True, every, False),
         "rws all": ours(True, every, True),
@@ -90,9 +82,9 @@ def bench(
             for number in range(len(ids)):
                 for name, tasks in ways.items():
                     if number < len(tasks):
-                        start = _now(predictor)
-                        outcomes[name][number] = tasks[number]()
-                        best[name][number] = min(best[name][number], _now(predictor) - start)
+                        timed = measured(tasks[number], predictor.device)
+                        outcomes[name][number] = timed.outcome
+                        best[name][number] = min(best[name][number], timed.seconds)
                 advance()
     seconds = {name: sum(times) for name, times in best.items()}
     order = [row for rows in by_length.values() for row in rows]
@@ -108,7 +100,7 @@ def bench(
         "model": predictor.name,
         "reward": reward.name,
         "prompts": len(prompts),
-        **shape,
+        **sizes,
         "reward_scale": reward_scale,
         "threads": torch.get_num_threads(),
         "device": str(predictor.device),
@@ -132,12 +124,6 @@ def _ratios(seconds: dict[str, float]) -> dict[str, float]:
         "batch-invariant cost": seconds["one"] / seconds["all"],
         "batch-invariant cost, rws": seconds["rws one"] / seconds["rws all"],
     }
-
-
-def _now(predictor: MaskPredictor) -> float:
-    if predictor.device.type == "cuda":
-        torch.cuda.synchronize(predictor.device)
-    return time.perf_counter()
 
 
 def _answers(runs: Sequence[Any]) -> list[list[int]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from rws_decode.decode import decode
@@ -20,7 +19,6 @@ from rws_decode.steering.table import is_method
 from rws_decode.strategies.protocol import OwnCount
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
-from rws_theory.checks import whole
 from rws_theory.worlds.part_memory import PartMemory
 
 METHODS = (
@@ -30,26 +28,7 @@ METHODS = (
     *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
     *("reward-lookahead:4", "gradient-guidance:3"),
 )
-
-
-@dataclass(frozen=True)
-class Quality:
-    """What a method wrote, and what it cost: means over prompts, None where something is not known.
-
-    reward: raw, of the final text; log_prob: nats, of an exact world; rules_broken: how many; god_tokens: generation
-    order deviation; forwards, reward_calls: of all copies, for one prompt; seconds: for one prompt, all prompts being
-    decoded at once, the fastest of the repeats; ratio: seconds over those of the first method.
-    """
-
-    method: str
-    reward: float | None
-    log_prob: float | None
-    rules_broken: float | None
-    god_tokens: float
-    forwards: float
-    reward_calls: float
-    seconds: float
-    ratio: float
+_MEANS = ("reward", "log_prob", "rules_broken", "god_tokens", "forwards", "reward_calls")
 
 
 def quality(
@@ -58,57 +37,48 @@ def quality(
     prompts: Sequence[str],
     methods: Sequence[str],
     *,
-    length: int,
-    steps: int,
-    block: int,
+    shape: Shape,
     repeats: int = 2,
     advance: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
-    """Decode the prompts by every method in turn, `repeats` times, and return the settings and a `Quality` of each.
+    """Decode the prompts by every method in turn, `repeats` times, and return the settings and a row of each method.
+
+    A row holds means over prompts, None where something is not known: `reward`, raw, of the final text; `log_prob`,
+    nats, of an exact world; `rules_broken`, how many; `god_tokens`; `forwards` and `reward_calls`, of all copies, for
+    one prompt; `seconds`, for one prompt, all prompts being decoded at once, the fastest of the repeats; `ratio`,
+    seconds over those of the first method.
 
     Methods are run in turn in each repeat, so that a machine that slows down slows all alike. The reward of the final
     text of a method that asks for none is part of its seconds, but not of its reward calls. advance: called after each
     decode.
     """
-    whole("repeats", repeats)
     seconds = dict.fromkeys(methods, float("inf"))
     runs: dict[str, Decoding] = {}
     for _ in range(repeats):
         for method in methods:
             _forget(predictor)
             start = time.perf_counter()
-            runs[method] = _run(predictor, reward, prompts, method, Shape(length, steps, block))
+            runs[method] = _run(predictor, reward, prompts, method, shape)
             seconds[method] = min(seconds[method], time.perf_counter() - start)
             advance()
-    rows = [measure(method, runs[method], seconds[method], seconds[methods[0]]) for method in methods]
+    rows = []
+    for method, run in runs.items():
+        means = run.to_frame()[list(_MEANS)].astype(float).mean()
+        known = {name: None if math.isnan(mean) else mean for name, mean in means.items()}
+        times = {"seconds": seconds[method] / len(prompts), "ratio": seconds[method] / seconds[methods[0]]}
+        rows.append({"method": method} | known | times)
     return {
         "model": predictor.name,
         "reward": reward.name,
         "prompts": len(prompts),
-        "length": length,
-        "steps": steps,
-        "block": block,
+        "length": shape.length,
+        "steps": shape.steps,
+        "block": shape.block,
         "threads": torch.get_num_threads(),
         "device": str(predictor.device),
         "repeats": repeats,
-        "methods": [asdict(row) for row in rows],
+        "methods": rows,
     }
-
-
-def measure(method: str, run: Decoding, seconds: float, first: float) -> Quality:
-    """Return what a run wrote and cost. seconds: it took; first: the first method took."""
-    frame = run.to_frame()
-    return Quality(
-        method=method,
-        reward=_mean(frame["reward"]),
-        log_prob=_mean(frame["log_prob"]),
-        rules_broken=_mean(frame["rules_broken"]),
-        god_tokens=float(frame["god_tokens"].mean()),
-        forwards=float(frame["forwards"].mean()),
-        reward_calls=float(frame["reward_calls"].mean()),
-        seconds=seconds / len(run),
-        ratio=seconds / first,
-    )
 
 
 def _run(predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], method: str, shape: Shape) -> Decoding:
@@ -124,8 +94,3 @@ def _forget(predictor: MaskPredictor) -> None:
     """Let a world forget the canvases that it has seen: no method profits by those of the one before."""
     if isinstance(predictor, WorldPredictor) and predictor.memory is not None:
         predictor.memory = PartMemory()
-
-
-def _mean(values: Any) -> float | None:
-    numbers = np.array([np.nan if value is None else float(value) for value in values])
-    return None if np.isnan(numbers).all() else float(np.nanmean(numbers))

@@ -7,18 +7,17 @@ The two models exchange text, as real ones do: tokens -> words -> the reward mod
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification, PreTrainedTokenizerFast
 
 from paper_figures.bench.shapes import LlamaShape, Shapes
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.rewards.causal import CausalReward
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
 
 MASK, END, BEGIN = "<|mask|>", "<|end|>", "<|begin|>"
 # What masked positions attend to decides how far their logits differ: scores of this deviation pick out a few others.
@@ -27,65 +26,66 @@ _LOGIT_SPREAD = 2.0
 
 
 def bare_network(shape: LlamaShape, reward: bool, dtype: torch.dtype) -> Any:
-    """Return a shape's network without its weights: on the meta device."""
-    from transformers import LlamaForCausalLM, LlamaForSequenceClassification
-
-    kind = LlamaForSequenceClassification if reward else LlamaForCausalLM
-    more: dict[str, Any] = {"num_labels": 1} if reward else {}
-    attention = "sdpa" if reward else attend_both_ways()
-    with torch.device("meta"):
-        return kind._from_config(shape.config(**more), attn_implementation=attention, dtype=dtype)
-
-
-def parameter_count(shape: LlamaShape, *, reward: bool = False) -> int:
-    """Count the weights of a network of this shape, which is built without memory for them.
-
-    reward: count the sequence classifier of one output in place of the language model.
+    """Return a shape's network without its weights, on the meta device: a sequence classifier of one output if reward.
 
     >>> from paper_figures.bench.shapes import SHAPES
-    >>> parameter_count(SHAPES["llada-8b"].predictor), parameter_count(SHAPES["llada-8b"].reward, reward=True)
-    (8015581184, 7504928768)
+    >>> sum(weight.numel() for weight in bare_network(SHAPES["llada-8b"].predictor, False, torch.bfloat16).parameters())
+    8015581184
     """
-    return sum(weight.numel() for weight in bare_network(shape, reward, torch.bfloat16).parameters())
+    rotary: dict[str, Any] = {"rope_type": "default", "rope_theta": 500_000.0}
+    if shape.rope_factor is not None:
+        rotary |= {"rope_type": "llama3", "factor": shape.rope_factor, "low_freq_factor": 1.0}
+        rotary |= {"high_freq_factor": 4.0, "original_max_position_embeddings": shape.positions // 16}
+    more: dict[str, Any] = {"num_labels": 1} if reward else {}
+    config = LlamaConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        intermediate_size=shape.inner,
+        max_position_embeddings=shape.positions,
+        rms_norm_eps=1e-5,
+        rope_parameters=rotary,
+        tie_word_embeddings=False,
+        use_cache=True,
+        bos_token_id=None,
+        eos_token_id=None,
+        pad_token_id=None,
+        **more,
+    )
+    kind: Any = LlamaForSequenceClassification if reward else LlamaForCausalLM
+    attention = "sdpa" if reward else attend_both_ways()
+    with torch.device("meta"):
+        return kind._from_config(config, attn_implementation=attention, dtype=dtype)
 
 
-def make_predictor(
+def make_models(
     shapes: Shapes, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32, seed: int = 0
-) -> BidirectionalPredictor:
-    """Return a mask predictor of LLaDA's kind with random weights, which are drawn on the device in their dtype.
+) -> tuple[BidirectionalPredictor, CausalReward]:
+    """Return a mask predictor of LLaDA's kind and a reward model of Llama's kind, with random weights.
 
-    Its logits have standard deviation about 2 at every size, and depend on position and text. No token is favoured.
+    Weights are drawn on the device in their dtype. The predictor's logits have standard deviation about 2 at every
+    size, and depend on position and text; no token is favoured. Raw scores have mean 0 and deviation about 1.
     """
     shape = shapes.predictor
-    model = _filled(bare_network(shape, False, dtype), torch.device(device), seed, shapes.mask)
-    return BidirectionalPredictor(
-        model,
+    predictor = BidirectionalPredictor(
+        _filled(bare_network(shape, False, dtype), torch.device(device), seed, shapes.mask),
         _tokenizer(shape.vocabulary, {shapes.mask: MASK, shapes.end: END}, mask_token=MASK, eos_token=END),
         name=shape.name,
         mask_id=shapes.mask,
         end_ids=(shapes.end,),
         precise_rotary=True,
     )
-
-
-def make_reward(
-    shapes: Shapes, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32, seed: int = 1
-) -> CausalReward:
-    """Return a reward model of Llama's kind with random weights; raw scores have mean 0 and deviation about 1."""
-    shape = shapes.reward
-    model = _filled(bare_network(shape, True, dtype), torch.device(device), seed)
-    last = shape.vocabulary - 1
-    tokenizer = _tokenizer(shape.vocabulary, {last - 1: BEGIN, last: END}, bos_token=BEGIN, eos_token=END)
-    tokenizer.backend_tokenizer.post_processor = _as_pair(last - 1, last)
-    return CausalReward(model, tokenizer, mean=0.0, std=1.0, name=shape.name)
-
-
-def make_models(
-    shapes: Shapes, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32, seed: int = 0
-) -> tuple[BidirectionalPredictor, CausalReward]:
-    """Return predictor and reward model of a shape on one device."""
-    predictor = make_predictor(shapes, device=device, dtype=dtype, seed=seed)
-    return predictor, make_reward(shapes, device=device, dtype=dtype, seed=seed + 1)
+    last = shapes.reward.vocabulary - 1
+    tokenizer = _tokenizer(last + 1, {last - 1: BEGIN, last: END}, bos_token=BEGIN, eos_token=END)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{BEGIN} $A {END}",
+        pair=f"{BEGIN} $A {END} $B {END}",
+        special_tokens=[(BEGIN, last - 1), (END, last)],
+    )
+    network = _filled(bare_network(shapes.reward, True, dtype), torch.device(device), seed + 1)
+    return predictor, CausalReward(network, tokenizer, mean=0.0, std=1.0, name=shapes.reward.name)
 
 
 def random_prompts(shapes: Shapes, count: int, length: int, seed: int = 0) -> list[str]:
@@ -95,8 +95,6 @@ def random_prompts(shapes: Shapes, count: int, length: int, seed: int = 0) -> li
     >>> random_prompts(SHAPES["tiny"], 2, 3)
     ['w44 w47 w64', 'w67 w67 w9']
     """
-    if count < 1 or length < 1:
-        raise ValueError(f"count is {count} and length {length}: at least 1 of each is needed")
     below = min(shapes.mask, shapes.end)
     draw = np.random.RandomState(seed).randint(0, below, (count, length))
     return [" ".join(f"w{token}" for token in row) for row in draw.tolist()]
@@ -149,20 +147,7 @@ def _spread(name: str, weight: nn.Parameter, layers: int) -> float:
 
 def _tokenizer(size: int, special: dict[int, str], **names: str) -> PreTrainedTokenizerFast:
     """Return a tokenizer of `size` words; special: id -> token in place of a word."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     words = {special.get(token, f"w{token}"): token for token in range(size)}
     core = Tokenizer(models.WordLevel(words))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False, **names)
-
-
-def _as_pair(begin: int, end: int) -> Any:
-    from tokenizers import processors
-
-    return processors.TemplateProcessing(
-        single=f"{BEGIN} $A {END}",
-        pair=f"{BEGIN} $A {END} $B {END}",
-        special_tokens=[(BEGIN, begin), (END, end)],
-    )

@@ -32,42 +32,21 @@ class Ceilings:
     rate: float
     dtype: str
 
-    def __post_init__(self) -> None:
-        if not (self.bandwidth > 0 and self.rate > 0):
-            raise ValueError(f"bandwidth is {self.bandwidth} and rate {self.rate}: both must be positive")
 
+def measure_ceilings(device: torch.device, dtype: torch.dtype) -> Ceilings:
+    """Return both ceilings of a device: of copying random bytes, and of products of random square matrices of `dtype`.
 
-def copy_bandwidth(device: torch.device, *, nbytes: int | None = None, repeats: int = 7, seed: int = 0) -> float:
-    """Return the bytes per second, read plus written, of copying `nbytes` random bytes: the median of several copies.
-
-    nbytes: a multiple of 8; 2 GiB on CUDA, 128 MiB on a CPU if not given.
+    Each is the median of several.
     """
-    size = (_COPY_BYTES.get(device.type, _COPY_BYTES["cpu"]) if nbytes is None else nbytes) // 8
-    draw = torch.Generator(device).manual_seed(seed)
+    draw = torch.Generator(device).manual_seed(0)
+    size, side = _COPY_BYTES.get(device.type, _COPY_BYTES["cpu"]) // 8, _SIDE.get(device.type, _SIDE["cpu"])
     source = torch.empty(size, dtype=torch.int64, device=device).random_(generator=draw)
     target = torch.empty_like(source)
-    return 2 * source.nbytes / median(each_seconds([lambda: target.copy_(source)], device, repeats=repeats))
-
-
-def matrix_rate(
-    device: torch.device, dtype: torch.dtype, *, side: int | None = None, repeats: int = 7, seed: int = 0
-) -> float:
-    """Return the operations per second, 2 side^3 each, of products of random square matrices: the median of several.
-
-    side: 8192 on CUDA, 1024 on a CPU if not given.
-    """
-    side = _SIDE.get(device.type, _SIDE["cpu"]) if side is None else side
-    draw = torch.Generator(device).manual_seed(seed)
+    bandwidth = 2 * source.nbytes / median(each_seconds([lambda: target.copy_(source)], device, repeats=7))
     pairs = [[torch.empty(side, side, dtype=dtype, device=device).normal_(generator=draw) for _ in "ab"] for _ in "xy"]
     out = torch.empty(side, side, dtype=dtype, device=device)
-    calls = [lambda a=a, b=b: torch.matmul(a, b, out=out) for a, b in pairs]
-    return 2 * side**3 / median(each_seconds(calls, device, repeats=repeats))
-
-
-def measure_ceilings(device: torch.device, dtype: torch.dtype, *, seed: int = 0) -> Ceilings:
-    """Return both ceilings of a device, for products of `dtype`."""
-    bandwidth = copy_bandwidth(device, seed=seed)
-    rate = matrix_rate(device, dtype, seed=seed)
+    products = [lambda a=a, b=b: torch.matmul(a, b, out=out) for a, b in pairs]
+    rate = 2 * side**3 / median(each_seconds(products, device, repeats=7))
     return Ceilings(bandwidth, rate, str(dtype).removeprefix("torch."))
 
 
@@ -93,16 +72,6 @@ class StepPart:
         return "operations" if longer else "bytes"
 
 
-def body_weights(shape: LlamaShape) -> int:
-    """Return the weights of all layers' matrices.
-
-    >>> body_weights(LlamaShape("x", hidden=4, layers=1, heads=2, kv_heads=1, inner=8, vocabulary=9, positions=9))
-    144
-    """
-    attention = 2 * shape.hidden**2 + 2 * shape.hidden * shape.kv_heads * shape.head_size
-    return shape.layers * (attention + 3 * shape.hidden * shape.inner)
-
-
 def forward_parts(
     shape: LlamaShape,
     rows: int,
@@ -111,12 +80,11 @@ def forward_parts(
     itemsize: int,
     *,
     causal: bool = False,
-    outputs: int = 0,
 ) -> list[StepPart]:
     """Return the parts of one forward: body and attention over rows x length tokens, the head at `positions` of them.
 
-    causal: a token attends to itself and to those before it, which is half of the pairs. outputs: of the head, if not
-    the vocabulary. Embedding, norms and rotary angles are not counted.
+    causal: a reward model's, whose head has one output, and where a token attends to itself and to those before it,
+    which is half of the pairs. Embedding, norms and rotary angles are not counted.
 
     >>> tiny = LlamaShape("x", hidden=4, layers=1, heads=2, kv_heads=1, inner=8, vocabulary=9, positions=9)
     >>> for part in forward_parts(tiny, rows=1, length=10, positions=3, itemsize=2):
@@ -125,7 +93,9 @@ def forward_parts(
     StepPart(name='attention', operations=1600.0, nbytes=240)
     StepPart(name='head', operations=216, nbytes=72)
     """
-    weights, tokens, columns = body_weights(shape), rows * length, outputs or shape.vocabulary
+    attention = 2 * shape.hidden**2 + 2 * shape.hidden * shape.kv_heads * shape.head_size
+    weights = shape.layers * (attention + 3 * shape.hidden * shape.inner)
+    tokens, columns = rows * length, 1 if causal else shape.vocabulary
     pairs = length * (length + 1) / 2 if causal else float(length**2)
     touched = 2 * (shape.heads + shape.kv_heads) * shape.head_size
     return [
@@ -135,21 +105,6 @@ def forward_parts(
         ),
         StepPart("head", 2 * positions * shape.hidden * columns, shape.hidden * columns * itemsize),
     ]
-
-
-def logit_part(shape: LlamaShape, positions: float, itemsize: int) -> StepPart:
-    """Return the logits, written once and read once.
-
-    >>> logit_part(LlamaShape("x", 4, 1, 2, 1, 8, vocabulary=9, positions=9), positions=3, itemsize=2)
-    StepPart(name='logits', operations=0.0, nbytes=108)
-    """
-    return StepPart("logits", 0.0, 2 * positions * shape.vocabulary * itemsize)
-
-
-def reward_parts(shape: LlamaShape, rows: int, length: int, itemsize: int) -> list[StepPart]:
-    """Return the parts of one score of `rows` texts of `length` tokens each, all read anew."""
-    parts = forward_parts(shape, rows, length, rows, itemsize, causal=True, outputs=1)
-    return [StepPart(f"reward {part.name}", part.operations, part.nbytes) for part in parts]
 
 
 def decode_parts(
@@ -175,9 +130,11 @@ def decode_parts(
         inside = step.stop - step.start - done.get(step.start, 0)
         positions = rows * (length - committed if rewarded else inside)
         parts = forward_parts(shapes.predictor, rows, prompt + length, positions, itemsize)
-        parts.append(logit_part(shapes.predictor, positions, itemsize))
+        # Logits are written once and read once.
+        parts.append(StepPart("logits", 0.0, 2 * positions * shapes.predictor.vocabulary * itemsize))
         if rewarded:
-            parts += reward_parts(shapes.reward, rows, text_tokens or prompt + length, itemsize)
+            scored = forward_parts(shapes.reward, rows, text_tokens or prompt + length, rows, itemsize, causal=True)
+            parts += [StepPart(f"reward {part.name}", part.operations, part.nbytes) for part in scored]
         steps.append(parts)
         committed += step.commits
         done[step.start] = done.get(step.start, 0) + step.commits

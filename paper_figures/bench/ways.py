@@ -1,4 +1,4 @@
-"""The ways to decode that the bench compares: the loops in use, and ours."""
+"""The ways to decode that are timed on one device: the loops in use, and ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import RWSEvery
 
 MEASURED = "measured"
-FAMILIES = ("plain", "default", "naive", "rws", "every")
+_USUAL = CompactSavings()
+# No call of the reward is left out.
+_ASKING = replace(_USUAL, certain=False, reuse=False)
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,17 @@ class Answering:
     predictor: MaskPredictor
     reward: RewardModel
     prompts: tuple[str, ...]
-    length: int
-    steps: int
-    block: int
+    shape: Shape
     reward_scale: float
-    memory: int
 
     @property
-    def shape(self) -> dict[str, Any]:
-        """Return length, steps and block, as all decoders take them."""
-        return {"length": self.length, "steps": self.steps, "block": self.block}
+    def sizes(self) -> tuple[int, int, int]:
+        """Return length, steps and block, as the plain loops take them."""
+        return self.shape.length, self.shape.steps, self.shape.block
 
     def shortened(self) -> Answering:
         """Return the same canvas in as few steps as there are blocks, for a cheap run that warms up."""
-        return replace(self, steps=self.length // self.block)
+        return replace(self, shape=replace(self.shape, steps=self.shape.length // self.shape.block))
 
 
 @dataclass(frozen=True)
@@ -59,32 +58,25 @@ class Way:
     """
 
     name: str
-    family: str
-    compared: str | None
     run: Callable[[Answering], Any]
+    compared: str | None = None
     replayed: tuple[str, ...] = ()
 
 
-def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
-    """Return all ways; every: steps from one call of the reward model to the next, beside 1.
+def all_ways() -> list[Way]:
+    """Return all ways. Those that ask the reward at every k-th step ask at each such step: they leave no call out.
 
-    The ways of every k-th step ask at each such step: they leave no call out.
-
-    >>> [way.name for way in all_ways((2,))][:6]
+    >>> [way.name for way in all_ways()][:6]
     ['plain', 'default', 'naive rws', 'rws', 'rws every 1', 'rws every 2']
     """
-    both, asking = ("predictor", "reward"), replace(CompactSavings(), certain=False, reuse=False)
+    both = ("predictor", "reward")
     return [
-        Way("plain", "plain", None, plain),
-        Way("default", "default", "plain", lambda job: ours(job, Confidence()), ("predictor",)),
-        Way("naive rws", "naive", None, naive),
-        Way("rws", "rws", "naive rws", lambda job: ours(job, RWS(job.reward_scale)), both),
-        Way("rws every 1", "every", "naive rws", lambda job: ours(job, RWS(job.reward_scale), asking), both),
-        *(
-            Way(f"rws every {number}", "every", None, partial(_ours_every, number, asking), both)
-            for number in every
-            if number > 1
-        ),
+        Way("plain", plain),
+        Way("default", lambda job: _ours(job, Confidence()), "plain", ("predictor",)),
+        Way("naive rws", naive),
+        Way("rws", lambda job: _ours(job, RWS(job.reward_scale)), "naive rws", both),
+        Way("rws every 1", lambda job: _ours(job, RWS(job.reward_scale), _ASKING), "naive rws", both),
+        *(Way(f"rws every {every}", partial(_ours_every, every), replayed=both) for every in (2, 4, 8)),
     ]
 
 
@@ -92,24 +84,23 @@ def plain(job: Answering, *, count_ties: bool = False) -> PlainRun:
     """Decode by the published loop."""
     ids = torch.tensor([job.predictor.encode_prompt(prompt) for prompt in job.prompts], device=job.predictor.device)
     with torch.inference_mode():
-        return plain_loop(job.predictor, ids, **job.shape, count_ties=count_ties)
+        return plain_loop(job.predictor, ids, *job.sizes, count_ties=count_ties)
 
 
 def naive(job: Answering, *, count_ties: bool = False) -> PlainRun:
     """Decode by RWS as its algorithm reads."""
+    models = job.predictor, job.reward
     with torch.inference_mode():
-        return plain_rws(job.predictor, job.reward, job.prompts, job.reward_scale, **job.shape, count_ties=count_ties)
+        return plain_rws(*models, job.prompts, job.reward_scale, *job.sizes, count_ties=count_ties)
 
 
-def ours(job: Answering, strategy: FactorStrategy, savings: CompactSavings | None = None) -> Any:
-    """Decode by the compact decoder."""
-    chosen = replace(CompactSavings() if savings is None else savings, memory=job.memory)
+def _ours(job: Answering, strategy: FactorStrategy, savings: CompactSavings = _USUAL) -> Any:
     reward = job.reward if strategy.needs_reward else None
-    return decode_compact(job.predictor, list(job.prompts), strategy, Shape(**job.shape), reward=reward, savings=chosen)
+    return decode_compact(job.predictor, list(job.prompts), strategy, job.shape, reward=reward, savings=savings)
 
 
-def _ours_every(every: int, savings: CompactSavings, job: Answering) -> Any:
-    return ours(job, RWSEvery(job.reward_scale, every), savings)
+def _ours_every(every: int, job: Answering) -> Any:
+    return _ours(job, RWSEvery(job.reward_scale, every), _ASKING)
 
 
 def time_ways(
@@ -119,7 +110,7 @@ def time_ways(
     device: torch.device,
     *,
     began: float,
-    budget: float | None = None,
+    budget: float,
     tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, tuple[list[TimedCall], str]]:
     """Run the ways in turn, `repeats` times; return the runs of each and its status: "measured", or why not.
@@ -132,7 +123,7 @@ def time_ways(
 
     def run(way: Way, at: Answering) -> TimedCall | None:
         spent = time.perf_counter() - began
-        if budget is not None and spent + likely[way.name] > budget:
+        if spent + likely[way.name] > budget:
             if not runs[way.name]:
                 status[way.name] = f"not run: the budget of {budget:g} seconds was spent"
             return None
@@ -156,7 +147,7 @@ def time_ways(
             torch.cuda.empty_cache()
     for way in ways:
         first = run(way, job.shortened())
-        likely[way.name] = 0.0 if first is None else first.seconds * job.steps / job.shortened().steps
+        likely[way.name] = 0.0 if first is None else first.seconds * job.shape.steps / job.shortened().shape.steps
     for repeat in range(repeats):
         for turn in range(len(ways)):
             way = ways[(turn + repeat) % len(ways)]

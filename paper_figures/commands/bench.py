@@ -11,6 +11,7 @@ from typing import Any
 
 from paper_figures.data.examples import refuse_few, shipped_examples
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
+from rws_decode.commands.shown import DRAWN, table
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -34,25 +35,8 @@ class DeviceOptions:
 
     shape: str | None = option(None, "llada-8b, small or tiny: decode in every way, with all tables", metavar="NAME")
     check: bool = option(False, "run only the self-check, which is run first anyway")
-    kernels: bool | None = option(
-        None, "the table of ways to read logits: alone, or with --shape, which has it unless --no-kernels is given"
-    )
-    batches: tuple[int, ...] = option((1, 4, 16), "prompts at once", metavar="B")
-    ways: tuple[str, ...] | None = option(
-        None,
-        "of plain, default, naive, rws, every (default: all; only the first batch has the last)",
-        metavar="NAME",
-    )
-    every: tuple[int, ...] = option((2, 4, 8), "steps between reward calls", metavar="K")
-    prompt_tokens: int = option(64, "tokens of each prompt")
-    memory: float = option(2.0, "memory that the logits of one of our batches may take", metavar="GIB")
-    seed: int = option(0, "of weights, prompts and logits")
+    batches: tuple[int, ...] = option((1, 4, 16), "prompts at once", metavar="B", least=1)
     budget: float = option(540.0, "no run starts after so many seconds", metavar="SECONDS")
-    rows: int = option(256, "rows of logits in the table", least=1)
-    vocabulary: int | None = option(None, "their length (default: that of the shape, or 126464)", least=2)
-    factors: tuple[int, ...] = option((1, 4, 16), "factors at once", metavar="G", least=1)
-    anyway: bool = option(False, "measure even where the self-check fails; the status is still 1")
-    commit: str | None = option(None, "of the code, where it is not in a git checkout", metavar="HASH")
     out: Path | None = option(
         None, "write the result as JSON, after each part that is done", metavar="FILE", writes="file"
     )
@@ -73,7 +57,7 @@ class BenchOptions:
     length: int | None = option(None, f"{SHAPE['length']} (default: {_LOOPS.length}; {_DEVICE.length} with --shape)")
     steps: int | None = option(None, f"{SHAPE['steps']} (default: {_LOOPS.steps}; {_DEVICE.steps} with --shape)")
     block: int | None = option(None, f"{SHAPE['block']} (default: {_LOOPS.block})")
-    repeats: int = option(2, "runs of each decode; the fastest counts, or the median with --shape")
+    repeats: int = option(2, "runs of each decode; the fastest counts, or the median with --shape", least=1)
     quality: bool = option(
         False, "time strategies and steering methods beside the quality of their texts, on mini and on english"
     )
@@ -92,7 +76,7 @@ class BenchOptions:
     @property
     def of_a_device(self) -> bool:
         """Return whether a device is measured, with models of random weights."""
-        return self.device.shape is not None or self.device.check or bool(self.device.kernels)
+        return self.device.shape is not None or self.device.check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; 1 where the self-check fails; ValueError for input that cannot be used."""
     options = read_options(BenchOptions, args)
     if not options.of_a_device and options.device.out is not None:
-        raise ValueError(f"--out is {options.device.out}: only --shape and --kernels write a file, use --json")
+        raise ValueError(f"--out is {options.device.out}: only --shape writes a file, use --json")
 
     if options.quality:
         return _run_quality(options)
@@ -133,38 +117,30 @@ def _prompts(options: BenchOptions) -> int:
 
 
 def _run_device(options: BenchOptions) -> int:
-    from paper_figures.bench.device_run import device_run, passed
-    from paper_figures.bench.report import as_text, checks_as_text
+    from paper_figures.bench.device import BenchSettings, bench_device, passed
+    from paper_figures.bench.report import as_text
     from rws_decode.checkpoints.files import device_named
 
     device = options.device
     if device.check and device.out is not None:
         raise ValueError(f"--out is {device.out}: --check measures nothing, leave it out")
-    torch_device = device_named(options.loading.device)
-    settings, vocabulary = None, device.vocabulary or 126_464
-    if device.shape is not None:
-        from paper_figures.bench.shapes import shapes_named
-
-        settings = _settings(options, device.shape, torch_device.type)
-        vocabulary = device.vocabulary or shapes_named(device.shape).predictor.vocabulary
-    table = {"rows": device.rows, "vocabulary": vocabulary, "factors": device.factors, "seed": device.seed}
-    result = device_run(
-        torch_device,
-        settings=None if device.check else settings,
-        kernels=None if device.check or device.kernels is False else table,
-        out=device.out,
-        commit=device.commit,
-        anyway=device.anyway,
-        tell=lambda line: tell(f"bench: {line}"),
-    )
-    only_checks = device.check or not (passed(result) or device.anyway)
-    text = checks_as_text(result["checks"]) if only_checks else as_text(result)
-    print(json.dumps(result, allow_nan=False) if options.json else text)
-    if passed(result):
+    torch_device, settings = device_named(options.loading.device), None
+    if device.shape is not None and not device.check:
+        settings = BenchSettings(
+            device.shape,
+            options.loading.dtype or ("bfloat16" if torch_device.type == "cuda" else "float32"),
+            options.answer(_DEVICE),
+            device.batches,
+            options.repeats,
+            options.reward_scale,
+            device.budget,
+        )
+    result = bench_device(torch_device, settings, device.out, lambda line: tell(f"bench: {line}"))
+    print(json.dumps(result, allow_nan=False) if options.json else as_text(result))
+    if passed(result["checks"]):
         return 0
     failed = [check["name"] for check in result["checks"] if not check["passed"]]
-    consequence = "do not rely on the numbers" if device.anyway else "nothing was measured"
-    tell(f"bench: the self-check failed, {consequence}: {'; '.join(failed)}")
+    tell(f"bench: the self-check failed, nothing was measured: {'; '.join(failed)}")
     return 1
 
 
@@ -177,28 +153,6 @@ def _check_no_model(options: BenchOptions) -> None:
     ):
         if given[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is {given[name]}: models are made by --shape, leave it out")
-
-
-def _settings(options: BenchOptions, shape: str, device_type: str) -> Any:
-    from paper_figures.bench.whole import BenchSettings
-
-    device, answer = options.device, options.answer(_DEVICE)
-    return BenchSettings(
-        shape,
-        options.loading.dtype or ("bfloat16" if device_type == "cuda" else "float32"),
-        prompt=device.prompt_tokens,
-        length=answer.length,
-        steps=answer.steps,
-        block=answer.block,
-        batches=device.batches,
-        repeats=options.repeats,
-        reward_scale=options.reward_scale,
-        every=device.every,
-        seed=device.seed,
-        memory=int(device.memory * 2**30),
-        budget=device.budget,
-        **({} if device.ways is None else {"ways": device.ways}),
-    )
 
 
 def _examples(model: str, prompts: int) -> list[Any]:
@@ -215,7 +169,7 @@ def _run_quality(options: BenchOptions) -> int:
     from rws_decode.strategies.table import check_text
 
     if options.of_a_device:
-        raise ValueError("--quality measures texts: --shape, --check and --kernels have none, leave them out")
+        raise ValueError("--quality measures texts: --shape and --check have none, leave them out")
     methods = METHODS if options.methods is None else options.methods
     for text in methods:
         (check_method if is_method(text) else check_text)(text, "--methods")
@@ -242,9 +196,7 @@ def _run_quality(options: BenchOptions) -> int:
                     reward.load(options.loading.device),
                     [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)],
                     methods,
-                    length=answer.length,
-                    steps=answer.steps,
-                    block=answer.block,
+                    shape=answer,
                     repeats=options.repeats,
                     advance=shown.advance,
                 )
@@ -254,8 +206,6 @@ def _run_quality(options: BenchOptions) -> int:
 
 
 def _quality_text(result: dict[str, Any]) -> str:
-    from rws_decode.commands.shown import DRAWN, table
-
     measures = {
         **{"reward": "reward", "log_prob": "log p", "rules_broken": "rules broken", "god_tokens": "GOD [tokens]"},
         **{"forwards": "forwards", "reward_calls": "reward calls", "seconds": "seconds", "ratio": "over the first"},
@@ -287,9 +237,7 @@ def _run_loops(options: BenchOptions, model: str, reward: RewardOptions, example
             predictor,
             reward.load(options.loading.device),
             spread,
-            length=answer.length,
-            steps=answer.steps,
-            block=answer.block,
+            shape=answer,
             reward_scale=options.reward_scale,
             repeats=options.repeats,
             advance=shown.advance,
@@ -300,20 +248,18 @@ def _run_loops(options: BenchOptions, model: str, reward: RewardOptions, example
 
 def _as_text(result: dict[str, Any]) -> str:
     prompts = result["prompts"]
+    counted = ("forwards", "reward_calls", "reward_calls_saved", "reward_tokens_saved")
+    rows = []
+    for row in result["ways"]:
+        rows.append([row["way"], f"{row['seconds']:.2f}"])
+        rows[-1] += ["" if row[name] is None else str(row[name]) for name in counted]
+        rows[-1] += [*(f"{row[name]} / {prompts}" for name in ("same_text", "same_answer")), str(row["near"])]
+    head = ["", "seconds", "forwards", "reward calls", "saved", "tokens saved", "same text", "same answer", "near-tied"]
     lines = [
         f"{result['model']}, {prompts} prompts, {result['length']} tokens in {result['steps']} steps, blocks of "
         f"{result['block']}, s_R = {result['reward_scale']:g}; {result['device']}, {result['threads']} threads; least "
         f"seconds of {result['repeats']}",
-        f"{'':16}{'seconds':>9}{'forwards':>10}{'reward calls':>14}{'saved':>7}{'tokens saved':>14}"
-        f"{'same text':>11}{'same answer':>13}{'near-tied':>11}",
-    ]
-    for row in result["ways"]:
-        forwards = "" if row["forwards"] is None else row["forwards"]
-        lines.append(
-            f"{row['way']:16}{row['seconds']:9.2f}{forwards:>10}{row['reward_calls']:>14}{row['reward_calls_saved']:>7}{row['reward_tokens_saved']:>14}"
-            f"{row['same_text']:>6} / {prompts:<2}{row['same_answer']:>8} / {prompts:<2}{row['near']:>11}"
-        )
-    lines += [
+        table(head, rows),
         "plain: the published loop, naive: the same with a reward at every step; ours: one, a prompt at a time, all,",
         "at once, whole, with every position filled. Throughput over plain, what RWS adds over what naive adds, and",
         "what a prompt at a time, which is batch-invariant, costs over all at once:",

@@ -217,7 +217,7 @@ THERE: dict[str, str] = {
     ),
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": (
-        "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
+        "test_bench_device.py::test_the_command_prints_what_it_writes"
     ),
     r"python -m rws_decode train english --package FILE\.tgz": (
         "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"

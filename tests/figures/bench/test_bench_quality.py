@@ -38,12 +38,6 @@ def test_its_numbers_are_those_of_the_decodes(capsys: pytest.CaptureFixture[str]
     assert english["methods"][0]["ratio"] == 1.0
 
 
-def test_it_prints_a_table_for_each_world(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--quality", "--model", "english", "--methods", "default", "rws:8", *SIZE]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("english, reward era: means over 2 prompts") and "rws:8" in printed
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -1,0 +1,312 @@
+"""The bench of a device: its ways, checks, tables and file, on a tiny model."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from grouped import grouped
+from tiny_models import bert_predictor
+
+from paper_figures.bench import check, device, kernels, roofline, ways
+from paper_figures.bench.check import Difference, agreement
+from paper_figures.bench.clock import TimedCall
+from paper_figures.bench.device import BenchSettings, measure
+from paper_figures.bench.kernels import kernel_table, reference
+from paper_figures.bench.random_models import make_models, random_prompts
+from paper_figures.bench.report import frequency, overhead, ratios
+from paper_figures.bench.roofline import Ceilings
+from paper_figures.bench.shapes import SHAPES
+from paper_figures.bench.ways import Answering, all_ways
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.networks.graphs import Replays
+from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS, Confidence
+
+CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
+PLAN = BenchSettings("tiny", "float32", Shape(8, 4, 4), (1,), repeats=1, reward_scale=8.0, budget=600.0)
+OPTIONS = "bench --shape tiny --length 8 --steps 4 --block 4 --batches 1 2 --repeats 1".split()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(roofline._SIDE, "cpu", 128)
+        patch.setitem(roofline._COPY_BYTES, "cpu", 2**20)
+        patch.setattr(kernels, "_ROWS", 3)
+        # The self-check, too, is of small things: less than a block, one, and several with a tail.
+        patch.setattr(check, "_SIZES", (2, 127, 1000, 4097))
+        patch.setitem(SHAPES, "small", TINY)
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(_small: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("bench") / "measured" / "tiny.json"
+    with pytest.MonkeyPatch.context() as patch:
+        words = [*OPTIONS, "--out", str(out), "--json"]
+        patch.setattr("sys.argv", ["/somewhere/rws_decode/__main__.py", *words])
+        assert main(words) == 0
+    return json.loads(out.read_text())
+
+
+def measured(settings: BenchSettings = PLAN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return what is measured of whole decodes, and its ways by name."""
+    saved: list[dict[str, Any]] = []
+    measure(settings, CPU, Ceilings(1e9, 1e9, "float32"), time.perf_counter(), saved.append)
+    return saved[-1], {row["way"]: row for row in saved[-1]["ways"]}
+
+
+def test_the_naive_loop_decodes_a_batch_as_its_rows_alone() -> None:
+    predictor, reward = bert_predictor(), CallableReward(lambda prompt, answer: len(set(answer.split())), 4.0, 1.5)
+    prompts, answer = ["the cat sat", "a dog ran", "it was red"], {"length": 12, "steps": 6, "block": 6}
+    with torch.inference_mode():
+        together = plain_rws(predictor, reward, prompts, 8.0, **answer)
+        alone = [plain_rws(predictor, reward, prompt, 8.0, **answer) for prompt in prompts]
+        unasked = plain_rws(predictor, reward, prompts, 8.0, count_ties=False, **answer)
+        with pytest.raises(ValueError, match=r"prompt has texts of \[5, 3\] tokens"):
+            plain_rws(predictor, reward, [prompts[0], "cat"], 8.0, **answer)
+    traces = decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**answer))
+    assert together.reward_calls == 18 and sum(run.reward_calls for run in alone) == 18
+    for row, (run, trace) in enumerate(zip(alone, traces, strict=True)):
+        assert together.tokens[row].tolist() == run.tokens[0].tolist() == trace.tokens.tolist()
+        assert together.commit_step[row].tolist() == run.commit_step[0].tolist() == trace.commit_step.tolist()
+    assert together.tied is not None and together.tied.shape == (3, 6) and together.ties == int(together.tied.sum())
+    assert unasked.tied is None and torch.equal(unasked.tokens, together.tokens)
+
+
+def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> None:
+    predictor, _ = make_models(TINY)
+    prompts, answer = random_prompts(TINY, 3, 6), {"length": 8, "steps": 4, "block": 4}
+    ours = decode_compact(predictor, prompts, Confidence(), **grouped(**answer))
+    ids = torch.tensor([predictor.encode_prompt(prompt) for prompt in prompts])
+    with torch.inference_mode():
+        plain = plain_loop(predictor, ids, **answer)
+    assert plain.tied is not None and not plain.tied.any()
+    same = agreement(ours.traces, plain)
+    assert (same.equal, same.explained, same.unexplained) == (3, 0, 0)
+
+    steps, tokens = plain.commit_step.clone(), plain.tokens.clone()
+    late = int((steps[1] == 2).nonzero()[0])
+    tokens[1, late] = (tokens[1, late] + 1) % 90
+    other = PlainRun(tokens, 0, 0, steps, None)
+    assert agreement(ours.traces, other).differences == (Difference(1, 2, None),)
+    tied = torch.zeros(3, 4, dtype=torch.bool)
+    tied[1, 2] = True
+    asked = []
+    counted = agreement(ours.traces, other, lambda: asked.append(1) or other._replace(tied=tied))
+    assert asked == [1] and counted.differences[0].why == "tie" and counted.unexplained == 0
+    near = np.array([0, 0, 1, 0])
+    traces = [replace(trace, near_ties=near) if row == 1 else trace for row, trace in enumerate(ours)]
+    explained = agreement(traces, other, lambda: pytest.fail("the near-tie explains it"))
+    assert explained.differences[0].why == "near-tie" and explained.near_steps == pytest.approx(1 / 12)
+
+
+def test_every_way_decodes_what_the_loop_in_use_does() -> None:
+    job = Answering(*make_models(TINY), tuple(random_prompts(TINY, 2, 6)), Shape(8, 4, 4), 8.0)
+    by_name = {way.name: way for way in all_ways()}
+    outcomes = {name: way.run(job) for name, way in by_name.items()}
+    for name, way in by_name.items():
+        if way.compared is not None:
+            compared = agreement(outcomes[name].traces, outcomes[way.compared])
+            assert compared.equal + compared.explained == 2, name
+    calls = {name: outcome.reward_calls for name, outcome in outcomes.items() if "rws" in name and name != "rws"}
+    assert calls == {"naive rws": 8, "rws every 1": 8, "rws every 2": 4, "rws every 4": 2, "rws every 8": 2}
+    assert job.shortened().shape.steps == 2
+
+
+def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None:
+    assert run["complete"] and run["seconds"] > 0 and len(run["checks"]) == 6
+    assert run["provenance"]["command"].startswith("python -m rws_decode bench --shape tiny")
+    assert run["provenance"]["device"] == "cpu" and run["provenance"]["torch"] == torch.__version__
+    assert run["settings"]["length"] == 8 and run["settings"]["batches"] == [1, 2]
+    assert run["parameters"]["predictor"] == 23_712 and run["ceilings"]["bandwidth"] > 0
+    assert run["kernels"]["vocabulary"] == 96
+    every = ["rws every 1", "rws every 2", "rws every 4", "rws every 8"]
+    by_batch = [[row["way"] for row in run["ways"] if row["batch"] == batch] for batch in (1, 2)]
+    assert by_batch == [["plain", "default", "naive rws", "rws", *every], ["plain", "default", "naive rws", "rws"]]
+    for row in run["ways"]:
+        assert row["status"] == "measured" and row["runs"] == 1 and row["peak_bytes"] is row["memory_bytes"] is None
+        assert row["tokens_per_second"] == pytest.approx(row["batch"] * 8 / row["median_seconds"])
+        assert row["ms_per_step"] == pytest.approx(1e3 * row["median_seconds"] / 4)
+        if row["compared"] is not None:
+            assert row["agreement"]["unexplained"] == 0 and row["agreement"]["answers"] == row["batch"]
+    assert [row["compared"] for row in run["ways"][:4]] == [None, "plain", None, "naive rws"]
+    for row in run["roofline"]:
+        assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
+
+
+def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
+    seconds = {row["way"]: row["median_seconds"] for row in run["ways"] if row["batch"] == 1}
+    found = {(row["name"], row["batch"]): (row["value"], row["goal"]) for row in run["ratios"]}
+    least = next(row["seconds"] for row in run["roofline"] if (row["batch"], row["method"]) == (1, "default"))
+    expected = pytest.approx(seconds["default"] / least)
+    assert found["default over the least time", 1] == (expected, "at most 1.25")
+    assert found["naive rws over rws", 1] == (pytest.approx(seconds["naive rws"] / seconds["rws"]), "at least 2")
+    assert not any("GiB" in name for name, _ in found)
+    increases = {(row["batch"], row["of"]): row for row in run["overhead"]}
+    assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
+    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (seconds["rws"] / seconds["default"] - 1))
+    assert increases[1, "ours"]["added_bytes"] is None
+    assert [row["every"] for row in run["frequency"]] == [None, 1, 2, 4, 8]
+    assert run["frequency"][2]["over_every_step"] == pytest.approx(seconds["rws every 2"] / seconds["rws every 1"])
+
+
+def test_memory_is_what_is_held_above_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"batch": 1, "way": way, "median_seconds": seconds, "memory_bytes": memory, "reward_calls": 0}
+        for way, seconds, memory in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
+    ]
+    by_name = {row["name"]: row for row in ratios(rows, [])}
+    assert by_name["rws: GiB above the weights"]["value"] == 3
+    ours = overhead(rows, 100)[0]
+    assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
+    first = frequency(rows, 1)[0]
+    assert (first["seconds"], first["increase"], first["over_every_step"]) == (1.0, 0.0, pytest.approx(1 / 3))
+    assert frequency(rows[:2], 1) == []
+    # What recordings compute in counts for the ways that replay them.
+    monkeypatch.setattr(ways, "measured", lambda call, device: TimedCall(call(), 1.0, 5 * 10**6))
+    monkeypatch.setattr(Replays, "idle_bytes", property(lambda replays: 100 * replays.recorded))
+    result, by_way = measured()
+    weights = result["parameters"]["predictor_bytes"] + result["parameters"]["reward_bytes"]
+    assert all(row["memory_bytes"] == row["peak_bytes"] - weights for row in by_way.values())
+    recorded = {name: row["peak_bytes"] - 5 * 10**6 for name, row in by_way.items()}
+    assert recorded["plain"] == recorded["naive rws"] == 0 < recorded["default"] < recorded["rws"]
+
+
+def test_runs_that_differ_and_ways_that_fail_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = iter(range(100))
+
+    def drifts(job: Answering) -> PlainRun:
+        tokens = torch.full((1, job.shape.length), next(count))
+        return PlainRun(tokens, 0, 0, torch.zeros_like(tokens), None)
+
+    def fails(job: Answering) -> Any:
+        raise torch.OutOfMemoryError("no memory\nleft")
+
+    changed = {"plain": drifts, "naive rws": fails}
+    monkeypatch.setattr(
+        device, "all_ways", lambda: [replace(way, run=changed.get(way.name, way.run)) for way in all_ways()]
+    )
+    result, rows = measured(replace(PLAN, repeats=2))
+    assert rows["plain"]["repeatable"] is False and rows["default"]["repeatable"] is True
+    assert rows["default"]["runs"] == 2 and len(rows["default"]["seconds"]) == 2
+    assert rows["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
+    assert rows["naive rws"]["median_seconds"] is None and rows["rws"]["compared"] is None
+    assert not any("naive" in row["name"] for row in result["ratios"])
+
+
+def test_no_run_starts_after_the_budget() -> None:
+    result, rows = measured(replace(PLAN, budget=0.0))
+    assert {row["status"] for row in rows.values()} == {"not run: the budget of 0 seconds was spent"}
+    assert result["ratios"] == result["overhead"] == result["frequency"] == []
+
+
+def test_the_kernel_table_agrees_with_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {(row["way"], row["dtype"], row["factors"]): row for row in kernel_table(CPU, 70, 1e9)["ways"]}
+    for dtype in ("bfloat16", "float32"):
+        first = rows["ours, triton", dtype, 1]
+        assert first["status"].startswith("not run: ") and first["ms"] is None and first["goal"] == 0.8
+        for number in (1, 4, 16):
+            row = rows["ours, torch", dtype, number]
+            assert row["status"] == "measured" and row["tokens"] and row["leads"] and row["error"] < 1e-5
+            nbytes = 3 * 70 * (2 if dtype == "bfloat16" else 4)
+            assert row["share"] == pytest.approx(nbytes / (row["ms"] / 1e3) / 1e9)
+        assert rows["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 4) not in rows
+    assert rows["published", "bfloat16", 1]["error"] > 1e-4 and rows["published", "bfloat16", 1]["leads"] is None
+
+    def broken(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("no compiler\nfound")
+
+    monkeypatch.setattr(kernels, "row_statistics", broken)
+    statuses = {row["status"] for row in kernel_table(CPU, 5, 1e9)["ways"] if row["way"] == "ours, torch"}
+    assert statuses == {"failed: RuntimeError: no compiler found"}
+
+
+def test_the_reference_is_the_definition() -> None:
+    logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, float("-inf"), float("-inf")]])
+    truth = reference(logits, torch.tensor([1.0, 3.0]))
+    assert truth.token.tolist() == [1, 0] and truth.lead.tolist() == [2.0, float("inf")]
+    expected = [np.log(np.exp(-2 * c) + np.exp(-3 * c)) for c in (1.0, 3.0)]
+    assert truth.log_f[0].tolist() == pytest.approx(expected) and truth.log_f[1].tolist() == [-np.inf, -np.inf]
+
+
+def test_a_wrong_kernel_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    right = check.row_statistics
+
+    def wrong(logits: Any, factors: Any, **options: Any) -> Any:
+        statistics = right(logits, factors, **options)
+        return statistics._replace(log_f=statistics.log_f + 1e-3)
+
+    monkeypatch.setattr(check, "row_statistics", wrong)
+    out = tmp_path / "result.json"
+    assert main([*OPTIONS, "--out", str(out)]) == 1
+    captured = capsys.readouterr()
+    assert "the self-check failed, nothing was measured: row statistics" in captured.err
+    assert "wrong: " in captured.out and not out.exists()
+
+    def refuses(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("no device")
+
+    monkeypatch.setattr(check, "row_statistics", refuses)
+    failed = check.self_check(CPU, shapes=TINY)
+    assert [result.passed for result in failed][:2] == [False, False] and "no device" in failed[0].detail
+
+
+def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(*given: Any, **options: Any) -> PlainRun:
+        plain = plain_loop(*given, **options)
+        return plain._replace(tokens=plain.tokens.roll(1, dims=0))
+
+    monkeypatch.setattr(check, "plain_loop", other)
+    checks = {result.name: result for result in check.model_checks(CPU, torch.float32, TINY)}
+    assert not checks["default: tokens of the plain loop, float32"].passed
+    assert checks["rws: tokens of the plain loop, float32"].passed
+
+
+def test_the_command_prints_what_it_writes(
+    run: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--check"]) == 0
+    assert capsys.readouterr().out.startswith("self-check: 6 of 6 passed")
+    monkeypatch.setattr(device, "bench_device", lambda *given: run)
+    assert main([*OPTIONS, "--json"]) == 0 and json.loads(capsys.readouterr().out) == run
+    assert main(OPTIONS) == 0
+    text = capsys.readouterr().out
+    for part in ("self-check: 6 of 6", "23,712 + 21,952 weights", "3 x 96 logits", "not run: triton", "rws every 8"):
+        assert part in text
+    for part in ("published, float64", "over the least time", "naive rws over rws", "batch 1, naive:", "every 8:"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    "wrong, named",
+    [
+        (["--shape", "huge"], "shape is 'huge'"),
+        (["--shape", "tiny", "--model", "mini"], "--model is mini"),
+        (["--shape", "tiny", "--block", "7"], "block is 7"),
+        (["--shape", "tiny", "--dtype", "int"], "dtype is 'int'"),
+        (["--shape", "tiny", "--batches", "0"], "--batches is 0"),
+        (["--check", "--out", "x.json"], "--out is x.json"),
+        (["--out", "x.json"], "--out is x.json"),
+        (["--shape", "tiny", "--device", "cuda:99"], "device is 'cuda:99'"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_misuse_is_told_in_one_line(wrong: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *wrong]) == 2
+    captured = capsys.readouterr()
+    assert named in captured.err and captured.err.count("\n") == 1 and not captured.out
