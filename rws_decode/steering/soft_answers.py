@@ -11,7 +11,6 @@ from torch import Tensor
 from rws_decode.canvas.layout import forbidden_tokens
 from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, tokenizer_of
-from rws_decode.predictors.scattered import ScatteredPredictor
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel, SoftReward
 from rws_decode.text.dialogue import Dialogue
@@ -91,8 +90,6 @@ class SoftAnswers:
 
 def _shared(predictor: MaskPredictor, reward: SoftReward) -> dict[int, int]:
     """Return the reward model's id of each token of the predictor."""
-    if isinstance(predictor, ScatteredPredictor):
-        raise ValueError(f"predictor is {predictor.name}: its words stand in another order than those of its text")
     named, known = _vocabulary(predictor), reward.vocabulary
     silent = set(forbidden_tokens(predictor).tolist())
     for name, token in sorted(named.items(), key=itemgetter(1)):

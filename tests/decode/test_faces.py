@@ -17,7 +17,6 @@ from tiny_models import bert_predictor
 import rws_decode
 import rws_theory
 from rws_decode.predictors import CallablePredictor
-from rws_decode.predictors.scattered import ScatteredPredictor
 from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 from rws_theory.show import one_line
 
@@ -59,10 +58,6 @@ def usual() -> rws_decode.Trace:
 
 def guided() -> rws_decode.Trace:
     return runs()["guided"][0]
-
-
-def scattered() -> ScatteredPredictor:
-    return ScatteredPredictor(rws_decode.load_predictor("english"), np.array([2, 0, 1]))  # type: ignore[arg-type]
 
 
 def callable_predictor() -> CallablePredictor:
@@ -145,7 +140,6 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "TraceDiff of the same": lambda: rws_decode.diff(usual(), usual()),
     "Unexplored": lambda: rws_decode.Unexplored(1.0, 2.0),
     "WorldPredictor": lambda: rws_decode.load_predictor("english"),
-    "WorldPredictor, scattered": scattered,
     "exact reward": lambda: rws_decode.load_reward("exact"),
     "world's reward": lambda: rws_decode.load_reward("keywords:peace,war,law,states,congress,treaty,people,nation"),
     "final reward": lambda: rws_decode.final_reward(mini(), reward(), mini().prompts[0], usual().tokens),
@@ -154,7 +148,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "CountingStrategy", "ChoosingStrategy", "Strategy"}  # Protocols
 NO_OBJECTS |= {"MaskPredictor", "RevisingStrategy", "RewardModel"}
 TABLES = [
-    *("CallablePredictor", "HFMaskPredictor", "HFMaskPredictor, tiny", "WorldPredictor", "WorldPredictor, scattered"),
+    *("CallablePredictor", "HFMaskPredictor", "HFMaskPredictor, tiny", "WorldPredictor"),
     *(
         "CallableReward",
         "CausalReward",

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
-from rws_decode.predictors.scattered import ScatteredPredictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
@@ -226,7 +225,6 @@ def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused(tmp_
         (english, load_reward("mini"), "reward is mini: it must share the vocabulary of predictor english, and lacks "),
         (mini, era, "reward is era: it must share the vocabulary of predictor mini, and lacks its token 'write'"),
         (english, CallableReward(lambda prompt, answer: 0.0), "reward is callable: gradients need one that reads"),
-        (ScatteredPredictor(english, np.arange(6)[::-1].copy()), era, "its words stand in another order"),  # type: ignore[arg-type]
     ]
     for predictor, reward, message in refused:
         with pytest.raises(ValueError, match=message):
