@@ -19,7 +19,6 @@ from rws_decode.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePri
 from rws_decode.check.task import TEXTS, TURNS
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
-from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, prompt_ids
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
@@ -61,8 +60,8 @@ def checkpoint_print(predictor: MaskPredictor) -> CheckpointPrint:
         config = checkpoint.read_json("config.json")
         kept = {key: value for key, value in config.items() if key not in _UNREAD}
         return CheckpointPrint(predictor.name, "files", _of_files(checkpoint), {k: _short(v) for k, v in kept.items()})
-    if isinstance(predictor, StandIn):
-        return CheckpointPrint(predictor.name, "memory", _by_part(_hashes(predictor.network.state_dict().items())), {})
+    if isinstance(predictor, HFMaskPredictor):
+        return CheckpointPrint(predictor.name, "memory", _by_part(_hashes(predictor.model.state_dict().items())), {})
     return CheckpointPrint(predictor.name, "nothing", {}, {})
 
 
@@ -126,8 +125,8 @@ def tokenizer_print(predictor: MaskPredictor) -> TokenizerPrint | None:
     """Return the tokenizer's names of ids by range, and the ids of `TEXTS` without a template; None without one."""
     encode: Callable[[str], list[int]] = predictor.encode_prompt
     names: dict[int, str] = {}
-    if isinstance(predictor, StandIn):
-        codec = predictor.codec
+    if isinstance(predictor, HFMaskPredictor):
+        codec = predictor.tokenizer
         if codec is None:
             return None
         names = {token: name for name, token in codec.get_vocab().items()}

@@ -12,9 +12,10 @@ import torch
 
 from rws_decode.check.digest import Fact
 from rws_decode.check.fingerprints import stored_dtypes, weights_hash
-from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import LogitsDtype, MaskPredictor
+from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.network import NetworkReward
 from rws_theory import __version__
 from rws_theory.checks import one_of
 
@@ -51,9 +52,9 @@ def machine_facts(
         "threads": None if on_gpu else threads,
         "matmul precision": torch.get_float32_matmul_precision(),
         "CPU instructions": torch.backends.cpu.get_cpu_capability(),
-        "reward's dtype": dtype_name(_reward_dtype(reward)) if isinstance(reward, StandIn) else None,
+        "reward's dtype": dtype_name(_reward_dtype(reward)) if isinstance(reward, NetworkReward) else None,
         SCALE: None if reward is None else f"{reward.mean:.7g} and {reward.std:.7g}",
-        REWARD_WEIGHTS: weights_hash(reward.network) if isinstance(reward, StandIn) else None,
+        REWARD_WEIGHTS: weights_hash(reward.model) if isinstance(reward, NetworkReward) else None,
         "PyTorch": torch.__version__,
         "CUDA": torch.version.cuda if on_gpu else None,
         "transformers": _version("transformers"),
@@ -75,15 +76,15 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def _attention(predictor: MaskPredictor, attention: Attention) -> str | None:
-    if not isinstance(predictor, StandIn):
+    if not isinstance(predictor, HFMaskPredictor):
         return None
-    chosen = getattr(predictor.network.config, "_attn_implementation", None)
+    chosen = getattr(predictor.model.config, "_attn_implementation", None)
     kernel = "plain kernel" if attention == "math" else "kernel chosen by PyTorch"
     return f"{chosen or 'sdpa'}, {kernel}"
 
 
-def _reward_dtype(reward: StandIn) -> torch.dtype:
-    return next(reward.network.parameters()).dtype
+def _reward_dtype(reward: NetworkReward) -> torch.dtype:
+    return next(reward.model.parameters()).dtype
 
 
 def _version(name: str) -> str | None:

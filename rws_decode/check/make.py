@@ -23,9 +23,9 @@ from rws_decode.check.machine import Attention, attending, machine_facts
 from rws_decode.check.task import GUIDED, SHAPE, STRATEGIES, half_filled, usual_prompts
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
-from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
 from rws_decode.rewards.base import RewardModel, score_checked
+from rws_decode.rewards.network import NetworkReward
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import logit_error
 from rws_theory.checks import whole
@@ -195,7 +195,7 @@ def _rewards(predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[st
 def _reward_error(reward: RewardModel | None, scores: Sequence[float]) -> float:
     if reward is None:
         return 0.0
-    dtype = next(reward.network.parameters()).dtype if isinstance(reward, StandIn) else torch.float32
+    dtype = next(reward.model.parameters()).dtype if isinstance(reward, NetworkReward) else torch.float32
     size = max([abs(reward.std), *map(abs, scores)])
     error = _REWARD_UNITS.get(dtype, 1024) * torch.finfo(dtype).eps * size
     return float(f"{error:.3g}") if math.isfinite(error) else 0.0

@@ -240,10 +240,10 @@ def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
             return  # refused
         words, how = predictor.unknown_words(text), "reads only what follows the last of them"
     else:
-        unknown = getattr(predictor.codec, "unk_token_id", None)
+        unknown = getattr(predictor.tokenizer, "unk_token_id", None)
         if unknown is None or unknown not in predictor.encode_prompt(text):
             return
-        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.codec, word)))
+        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
         how = "reads each as unknown"
     if not words:
         return

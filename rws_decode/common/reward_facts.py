@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 from rws_theory.show import facts_html, figures, quoted
 
@@ -37,3 +37,18 @@ def reward_html(reward: Normalised, reads: str, **more: object) -> str:
         **{name.replace("_", " "): fact for name, fact in more.items()},
     }
     return facts_html(f"{type(reward).__name__}({quoted(reward.name)})", facts)
+
+
+def parameters_of(model: Any) -> str:
+    """Return the number of a network's parameters in three digits; tied ones count once.
+
+    >>> from torch import nn
+    >>> parameters_of(nn.Linear(1000, 1200)), parameters_of(nn.Linear(2, 3))
+    ('1.2M parameters', '9 parameters')
+    """
+    count = float(sum(parameter.numel() for parameter in model.parameters()))
+    for unit in ("", "k", "M", "B"):
+        if count < 999.5 or unit == "B":
+            break
+        count /= 1000
+    return f"{count:.3g}{unit} parameters" if count < 999.5 else f"{count:,.0f}{unit} parameters"

@@ -1,55 +1,87 @@
-"""Networks of ours and their tokenizers, from files alone: what the shipped models need, without transformers."""
+"""The shipped networks and their tokenizers, from files alone: transformers takes seconds to import."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
+from tokenizers import Tokenizer
 
-from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.checkpoints.weights import Stored, refuse_other_layout, stored_tensors
+from rws_decode.checkpoints.files import Checkpoint, models_directory
+from rws_decode.checkpoints.weights import Stored, stored_tensors
 from rws_decode.networks.modernbert import (
     ModernBertForMaskedLM,
     ModernBertForSequenceClassification,
     ModernBertNetwork,
 )
-from rws_decode.text.file_tokenizer import FileTokenizer, file_tokenizer
-
-MODERNBERT = "modernbert"
-"""The model_type in config.json of all networks of ours."""
 
 _KINDS = {kind.__name__: kind for kind in (ModernBertForMaskedLM, ModernBertForSequenceClassification)}
-# All that a config.json says, as transformers writes it: with these values, or as `_is_known` reads it.
-_FIXED: dict[str, Any] = {
-    "model_type": MODERNBERT,
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "classifier_activation": "gelu",
-    "classifier_bias": False,
-    "classifier_dropout": 0.0,
-    "decoder_bias": True,
-    "deterministic_flash_attn": False,
-    "embedding_dropout": 0.0,
-    "hidden_activation": "gelu",
-    "initializer_cutoff_factor": 2.0,
-    "initializer_range": 0.02,
-    "local_attention": 128,
-    "mlp_bias": False,
-    "mlp_dropout": 0.0,
-    "norm_bias": False,
-    "sparse_pred_ignore_index": -100,
-    "sparse_prediction": False,
-    "tie_word_embeddings": True,
-}
-_SIZES = (
-    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
-    "max_position_embeddings",
-)
-_IDS = tuple(f"{name}_token_id" for name in ("pad", "bos", "eos", "cls", "sep", "mask"))
-_READ = ("architectures", "layer_types", "rope_parameters", "norm_eps", "classifier_pooling")
-_UNREAD = ("dtype", "transformers_version", "id2label", "label2id")
+_ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+
+
+class Encoded(dict[str, Any]):
+    """Ids by the names that networks know them by; `to` moves tensors to a device."""
+
+    def to(self, device: torch.device) -> Encoded:
+        """Return the same tensors on a device."""
+        return Encoded({name: tensor.to(device) for name, tensor in self.items()})
+
+
+class FileTokenizer:
+    """A tokenizer with the names and results of transformers' own, as far as encoding and decoding of text go.
+
+    backend: of the library tokenizers, which transformers' own calls, too; special: the special tokens by role, "mask"
+    and so on; model_max_length: the longest text, in tokens. A role that nothing has is None.
+    """
+
+    chat_template = None
+
+    def __init__(self, backend: Tokenizer, special: dict[str, str], model_max_length: int) -> None:
+        self.backend = backend
+        self.model_max_length = model_max_length
+        ids = {role: backend.token_to_id(special[role]) if role in special else None for role in _ROLES}
+        self.bos_token_id, self.eos_token_id, self.unk_token_id = ids["bos"], ids["eos"], ids["unk"]
+        self.pad_token_id, self.mask_token_id = ids["pad"], ids["mask"]
+
+    def __call__(
+        self,
+        text: str | list[str],
+        pair: list[str] | None = None,
+        *,
+        add_special_tokens: bool = True,
+        split_special_tokens: bool = False,
+        padding: bool = False,
+        padding_side: str = "right",
+        truncation: bool = False,
+        return_tensors: str | None = None,
+    ) -> Encoded:
+        """Return `input_ids` of a text, of texts, or of texts with their pairs; with tensors, `attention_mask` too.
+
+        split_special_tokens: whether the name of a special token is text. return_tensors: "pt", where all rows have the
+        same length or `padding` fills them up on the right. Nothing is ever cut off.
+        """
+        if truncation or padding_side != "right":
+            raise ValueError(f"truncation is {truncation}, padding_side {padding_side!r}: False and 'right' are needed")
+        self.backend.encode_special_tokens = split_special_tokens
+        texts = [text] if isinstance(text, str) else text
+        given = texts if pair is None else list(zip(texts, pair, strict=True))
+        ids = [row.ids for row in self.backend.encode_batch(given, add_special_tokens=add_special_tokens)]
+        if return_tensors is None:
+            return Encoded(input_ids=ids[0] if isinstance(text, str) else ids)
+        width = max(map(len, ids), default=0) if padding else len(ids[0])
+        filled = [[*row, *[self.pad_token_id] * (width - len(row))] for row in ids]
+        real = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
+        return Encoded(input_ids=torch.tensor(filled), attention_mask=torch.tensor(real))
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+        """Return the text of ids."""
+        return self.backend.decode([int(token) for token in ids], skip_special_tokens=skip_special_tokens)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of each token."""
+        return self.backend.get_vocab(with_added_tokens=True)
 
 
 class Standalone(NamedTuple):
@@ -62,60 +94,31 @@ class Standalone(NamedTuple):
 def standalone(
     checkpoint: Checkpoint, raw: Mapping[str, Any], stored: Mapping[str, Stored], kind: str, dtype: torch.dtype
 ) -> Standalone | None:
-    """Return a checkpoint's network of the kind "MaskedLM" or "SequenceClassification", and its tokenizer.
+    """Return a shipped network of the kind "MaskedLM" or "SequenceClassification", and its tokenizer; None for another.
 
     raw: its config.json; stored: its tensors (`weights.read_headers`); dtype: of the weights. Guarantee: ids
-    are those of transformers, and so are logits, bit by bit on a CPU. None for anything but a network of ours with
-    exactly its weights by name, and a tokenizer that `file_tokenizer` reads: whatever is unusual or amiss is for
-    transformers to load or refuse. ValueError for weights of another shape, or that are no floating-point numbers.
+    are those of transformers, and so are logits, bit by bit on a CPU. Any other checkpoint is for transformers to load
+    or refuse, also a copy of a shipped one.
     """
-    network = network_of(raw)
-    if network is None or type(network).__name__ != f"ModernBertFor{kind}":
+    folder, name = checkpoint.directory, f"ModernBertFor{kind}"
+    if folder is None or folder.parent != models_directory() or raw.get("architectures") != [name]:
         return None
-    masked = isinstance(network, ModernBertForMaskedLM)
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    if masked:
-        del expected["decoder.weight"]  # the embedding's
-    tokenizer = file_tokenizer(checkpoint)
-    if tokenizer is None or stored.keys() != expected.keys():
-        return None
-    refuse_other_layout("model" if masked else "reward", checkpoint, stored, expected)
     with torch.inference_mode(False):  # weights are not the caller's to make inference tensors of
+        with torch.device("meta"):
+            network = _KINDS[name](SimpleNamespace(**raw, num_labels=1))
         weights = {name: tensor.to(dtype) for name, tensor in stored_tensors(checkpoint, stored)}
-        network.load_state_dict(weights, strict=False, assign=True)
-        if masked:
+        if isinstance(network, ModernBertForMaskedLM):
+            weights["decoder.weight"] = weights["model.embeddings.tok_embeddings.weight"]
+        network.load_state_dict(weights, assign=True)
+        if isinstance(network, ModernBertForMaskedLM):
             network.decoder.weight = network.get_input_embeddings().weight
-    return Standalone(network.eval(), tokenizer)
+    return Standalone(network.eval(), file_tokenizer(checkpoint))
 
 
-def network_of(raw: Mapping[str, Any]) -> ModernBertNetwork | None:
-    """Return the network of a config.json, without memory for its weights; None unless it is exactly one of ours.
-
-    >>> network_of({"model_type": MODERNBERT}) is None
-    True
-    """
-    if set(raw) - {*_UNREAD} != {*_FIXED, *_SIZES, *_IDS, *_READ} or not _is_known(raw):
-        return None
-    with torch.inference_mode(False), torch.device("meta"):
-        return _KINDS[raw["architectures"][0]](SimpleNamespace(**raw, num_labels=1))
-
-
-def _is_known(raw: Mapping[str, Any]) -> bool:
-    sizes, named, rope = [raw[key] for key in _SIZES], raw["architectures"], raw["rope_parameters"]
-    if any(type(raw[key]) is not type(value) or raw[key] != value for key, value in _FIXED.items()):
-        return False
-    if any(type(size) is not int or size < 1 for size in sizes):
-        return False
-    if any(token is not None and (type(token) is not int or not 0 <= token < sizes[0]) for token in map(raw.get, _IDS)):
-        return False
-    full = rope.get("full_attention") if isinstance(rope, dict) else None
-    return (
-        named in [[name] for name in _KINDS]
-        and raw["hidden_size"] % (2 * raw["num_attention_heads"]) == 0
-        and raw["layer_types"] == ["full_attention"] * raw["num_hidden_layers"]
-        and isinstance(full, dict)
-        and set(full) == {"rope_theta", "rope_type"}
-        and full["rope_type"] == "default"
-        and all(type(number) is float and 0 < number < 1e12 for number in (full["rope_theta"], raw["norm_eps"]))
-        and raw["classifier_pooling"] in ("cls", "mean")
-    )
+def file_tokenizer(checkpoint: Checkpoint) -> FileTokenizer:
+    """Return the tokenizer of a shipped model's directory."""
+    config = checkpoint.read_json("tokenizer_config.json")
+    special = {role: config[f"{role}_token"] for role in _ROLES if f"{role}_token" in config}
+    backend = Tokenizer.from_file(f"{checkpoint.source}/tokenizer.json")
+    backend.no_padding()
+    return FileTokenizer(backend, special, config["model_max_length"])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.stand_in import StandIn, parameters_of
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.facts import predictor_html
 from rws_decode.predictors.modernbert import ModernBertAt
@@ -31,7 +31,7 @@ _PUBLISHED_MASKS = {
 }
 
 
-class HFMaskPredictor(StandIn):
+class HFMaskPredictor:
     """A transformers masked language model, with its tokenizer if it has one.
 
     model: its forward takes input_ids and attention_mask and returns `.logits` [B, L, V]. tokenizer: encodes a prompt
@@ -41,8 +41,7 @@ class HFMaskPredictor(StandIn):
     whether a prompt's text is one message of the tokenizer's chat template, and a dialogue its messages; else a
     dialogue is read as its plain text. Where a template closes answers by a line of plain text, they end there too.
     chat_options: variables of the template. examples: held-out prompts that ship with it.
-    Token ids that the tokenizer does not name are forbidden. originals: where model and tokenizer stand in for those of
-    transformers, loads these (`networks.stand_in.StandIn`). ValueError if no mask id is known, and for chat without a
+    Token ids that the tokenizer does not name are forbidden. ValueError if no mask id is known, and for chat without a
     template.
     """
 
@@ -57,9 +56,12 @@ class HFMaskPredictor(StandIn):
         chat: bool = False,
         chat_options: Mapping[str, Any] | None = None,
         examples: Sequence[dict[str, Any]] = (),
-        originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
-        super().__init__(model, tokenizer, originals)
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        base = getattr(model, "model", None)
+        lean = model.config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
+        self._lean = ModernBertAt(base) if lean else None
         self.checkpoint: Checkpoint | None = None
         self.examples = tuple(examples)
         self.name = name
@@ -82,33 +84,27 @@ class HFMaskPredictor(StandIn):
 
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
-        size = f"{parameters_of(self.network)}, {self.vocab_size:,} tokens"
+        size = f"{parameters_of(self.model)}, {self.vocab_size:,} tokens"
         return f"{type(self).__name__}({quoted(self.name)}, {size}{examples})"
 
     def _repr_html_(self) -> str:
-        text = "none, token ids alone" if self.codec is None else "a message of its chat" if self.chat else "plain"
-        return predictor_html(self, network=parameters_of(self.network), text=text)
+        text = "none, token ids alone" if self.tokenizer is None else "a message of its chat" if self.chat else "plain"
+        return predictor_html(self, network=parameters_of(self.model), text=text)
 
     @property
     def prompts(self) -> list[str]:
         """Return the texts of `examples`."""
         return [example["prompt"] for example in self.examples]
 
-    def _take(self, network: Any, codec: Any) -> None:
-        super()._take(network, codec)
-        base = getattr(network, "model", None)
-        lean = network.config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
-        self._lean = ModernBertAt(base) if lean else None
-
     @property
     def device(self) -> torch.device:
         """Return the device of the weights."""
-        return next(self.network.parameters()).device
+        return next(self.model.parameters()).device
 
     @property
     def logits_dtype(self) -> torch.dtype:
         """Return the dtype of the weights, in which logits are computed."""
-        return getattr(self.network, "dtype", torch.float32)
+        return getattr(self.model, "dtype", torch.float32)
 
     @torch_threads()
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -127,8 +123,8 @@ class HFMaskPredictor(StandIn):
         """
         if self._lean is not None:
             hidden = self._lean(canvas, attention_mask, self._positions(attention_mask), row, column)
-            return self.network.decoder(self.network.head(hidden))
-        output_layer = getattr(self.network, "get_output_embeddings", None)
+            return self.model.decoder(self.model.head(hidden))
+        output_layer = getattr(self.model, "get_output_embeddings", None)
         head = None if output_layer is None else output_layer()
         seen: list[Tensor] = []
 
@@ -151,7 +147,7 @@ class HFMaskPredictor(StandIn):
     def _forward(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         positions = self._positions(attention_mask)
         options = {} if positions is None else {"position_ids": positions}
-        return self.network(input_ids=canvas, attention_mask=attention_mask, **options).logits
+        return self.model(input_ids=canvas, attention_mask=attention_mask, **options).logits
 
     def _positions(self, attention_mask: Tensor | None) -> Tensor | None:
         """Return each column's position where padding on the left moves it and the model does not count by itself."""
@@ -172,59 +168,59 @@ class HFMaskPredictor(StandIn):
 
         As `encode_prompt`: the name of a special token is text in every turn, the assistant's too; ValueError as there.
         """
-        if self.codec is None:
+        if self.tokenizer is None:
             raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
         text = dialogue.text
         if masks_in(text):
             if self.chat:
                 raise ValueError(f"prompt {text[:60]!r} has a gap: a message of a chat has none, choose chat=False")
             return self._with_gaps(text)
-        ids = chat_ids(self.codec, dialogue, self._chat_options) if self.chat else plain_ids(self.codec, text)
+        ids = chat_ids(self.tokenizer, dialogue, self._chat_options) if self.chat else plain_ids(self.tokenizer, text)
         return without_mask(ids, self.mask_id, text)
 
     def _with_gaps(self, text: str) -> list[int]:
         """Return a text's ids with masks in its gaps; the tokenizer's own tokens stand around the whole text alone."""
-        frame, word = plain_ids(self.codec, ""), plain_ids(self.codec, "a")
+        frame, word = plain_ids(self.tokenizer, ""), plain_ids(self.tokenizer, "a")
         first = next((i for i, token in enumerate(frame) if token != word[i]), len(frame))
 
         def encode(part: str) -> list[int]:
-            ids = plain_ids(self.codec, part)
+            ids = plain_ids(self.tokenizer, part)
             return without_mask(ids[first : len(ids) - len(frame) + first], self.mask_id, text)
 
         return [*frame[:first], *gap_ids(text, encode, self.mask_id), *frame[first:]]
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
         """Return the text of prompt ids, special tokens left out, of a chat the message; None without a tokenizer."""
-        return None if self.codec is None else without_specials(self.codec, ids, self._layout)
+        return None if self.tokenizer is None else without_specials(self.tokenizer, ids, self._layout)
 
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
-        if self.codec is None:
+        if self.tokenizer is None:
             return None
-        text = self.codec.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+        text = self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
         if self._closing is None or self._closing not in text:
             return text
         return text.partition(self._closing)[0].rstrip()
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token by itself, special tokens by their names; none without a tokenizer."""
-        if self.codec is None:
+        if self.tokenizer is None:
             return []
         for token in ids:
             if token not in self._pieces:
-                self._pieces[token] = self.codec.decode([token], skip_special_tokens=False)
+                self._pieces[token] = self.tokenizer.decode([token], skip_special_tokens=False)
         return [self._pieces[token] for token in ids]
 
     def _counts_positions(self) -> bool:
         """Return whether the model itself counts positions past padding, as RoBERTa does, by its padding token."""
-        if any(hasattr(module, "create_position_ids_from_input_ids") for module in self.network.modules()):
+        if any(hasattr(module, "create_position_ids_from_input_ids") for module in self.model.modules()):
             return True
-        if "position_ids" not in inspect.signature(self.network.forward).parameters:
+        if "position_ids" not in inspect.signature(self.model.forward).parameters:
             raise ValueError(f"padding is 'left': {self.name} takes no position_ids, use 'right'")
         return False
 
     def _special(self, field: str) -> int | None:
-        for holder in (self.codec, self.network.config):
+        for holder in (self.tokenizer, self.model.config):
             token = getattr(holder, field, None)
             token = token[0] if isinstance(token, list) and token else token
             # Library defaults can lie beyond a small model's vocabulary.
@@ -233,13 +229,13 @@ class HFMaskPredictor(StandIn):
         return None
 
     def _ends(self, chat: bool) -> tuple[int, ...]:
-        named = getattr(self.codec, "eos_token_id", None) is not None
+        named = getattr(self.tokenizer, "eos_token_id", None) is not None
         ends = [self.pad_id] if chat and not named else []
         ends.append(self._special("eos_token_id"))
         return tuple(dict.fromkeys(token for token in ends if token is not None))
 
     def _mask_id(self, given: int | None) -> int:
-        config = self.network.config
+        config = self.model.config
         token = self._special("mask_token_id") if given is None else given
         published, size = _PUBLISHED_MASKS.get(config.model_type, (None, None))
         if token is None and size == self.vocab_size:

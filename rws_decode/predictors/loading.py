@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +11,6 @@ import torch
 from rws_decode.checkpoints.config import config_of, refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
-    checked_tokenizer,
     device_named,
     dtype_named,
     fetch,
@@ -30,7 +28,7 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
-from rws_decode.networks.standalone import MODERNBERT, standalone
+from rws_decode.networks.standalone import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.described import described, line_of, load_tokenizer
@@ -154,31 +152,24 @@ def _load_masked(
     progress: bool,
 ) -> HFMaskPredictor:
     name, kind = checkpoint.name, raw.get("model_type")
-    if kind != MODERNBERT:
+    if kind != "modernbert":  # else it is known without waiting for transformers
         _refuse_unknown(name, kind)
     stored = read_headers("model", checkpoint)
     refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, device, options)
     ours = standalone(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
-    originals = partial(_by_transformers, checkpoint, device, progress, options)
     if ours is None:
-        model, tokenizer = originals()
+        from transformers import AutoModelForMaskedLM
+
+        model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
+        tokenizer = load_tokenizer(checkpoint, None)
     else:
-        refuse_nonfinite("model", checkpoint, ours.network.named_parameters())
-        model, tokenizer = ours.network.to(device), checked_tokenizer(ours.tokenizer)
+        model, tokenizer = ours.network.to(device), ours.tokenizer
     if tokenizer is not None:
         refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
     if chat is None:
         chat = getattr(tokenizer, "chat_template", None) is not None
-    return HFMaskPredictor(
-        model,
-        tokenizer,
-        name=name,
-        mask_id=mask_id,
-        chat=chat,
-        examples=_examples(checkpoint),
-        originals=None if ours is None else originals,
-    )
+    return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))
 
 
 def _refuse_unknown(name: str, kind: object) -> None:
@@ -190,16 +181,6 @@ def _refuse_unknown(name: str, kind: object) -> None:
             f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
             f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
         )
-
-
-def _by_transformers(
-    checkpoint: Checkpoint, device: torch.device, progress: bool, options: dict[str, Any]
-) -> tuple[Any, Any]:
-    """Return transformers' masked language model and its tokenizer, None without files of one."""
-    from transformers import AutoModelForMaskedLM
-
-    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
-    return model, load_tokenizer(checkpoint, None)
 
 
 def _from_pretrained(

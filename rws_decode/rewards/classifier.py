@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -21,8 +21,7 @@ class SequenceClassifierReward(NetworkReward):
 
     The tokenizer reads prompt and answer as a pair, e.g. [CLS] prompt [SEP] answer [EOS]. A dialogue is read as its
     plain text, and a special token's name as text. Batches are padded on the right with an attention mask; without a
-    padding token, texts are read one by one. mean, std: the normalisation. originals: as in
-    `networks.stand_in.StandIn`. ValueError for other statistics or outputs.
+    padding token, texts are read one by one. mean, std: the normalisation. ValueError for other statistics or outputs.
     """
 
     def __init__(
@@ -34,16 +33,14 @@ class SequenceClassifierReward(NetworkReward):
         std: float,
         name: str = "reward",
         batch_size: int = 32,
-        originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
         check_one_output(name, model)
         options: dict[str, Any] = {"mean": mean, "std": std, "name": name, "batch_size": batch_size}
-        options |= {"template": "pair", "originals": originals}
-        super().__init__(model, tokenizer, self._pair, **options)
+        super().__init__(model, tokenizer, self._pair, template="pair", **options)
         self.bounds = head_bounds(model)
 
     def _pair(self, prompt: str | Dialogue, answer: str) -> list[int]:
-        return pair_ids(self.codec, [prompt], [answer])[0]
+        return pair_ids(self.tokenizer, [prompt], [answer])[0]
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the logit of each pair; up to rounding, a batch has the scores of its pairs alone.
@@ -51,11 +48,11 @@ class SequenceClassifierReward(NetworkReward):
         ValueError for a pair that is longer than the model reads: nothing is cut off.
         """
         scores: list[float] = []
-        size = 1 if self.codec.pad_token_id is None else self.batch_size
+        size = 1 if self.tokenizer.pad_token_id is None else self.batch_size
         for start in range(0, len(prompts), size):
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + size]]
             said = [check_text("answer", answer) for answer in answers[start : start + size]]
-            encoded = self.codec(
+            encoded = self.tokenizer(
                 texts,
                 said,
                 padding=size > 1,
@@ -66,16 +63,16 @@ class SequenceClassifierReward(NetworkReward):
             )
             self.check_length(encoded["input_ids"].shape[1])
             with torch_threads(), torch.inference_mode():
-                logits = self.network(**encoded.to(self.network.device)).logits  # [batch, 1]
+                logits = self.model(**encoded.to(self.model.device)).logits  # [batch, 1]
             scores += logits[:, 0].double().tolist()
         return scores
 
     def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
         """Return the logit of the frame's ids with its answer's token so many times."""
         text, begin = as_dialogue(prompt).text, frame.begin
-        encoded = self.codec([text], [frame.answer], split_special_tokens=True, return_tensors="pt")
+        encoded = self.tokenizer([text], [frame.answer], split_special_tokens=True, return_tensors="pt")
         fields = {  # token types, too
             name: torch.cat([field[:, :begin], field[:, [begin] * count], field[:, begin + 1 :]], dim=1)
-            for name, field in encoded.to(self.network.device).items()
+            for name, field in encoded.to(self.model.device).items()
         }
-        return self.network(**fields).logits[0, 0]
+        return self.model(**fields).logits[0, 0]

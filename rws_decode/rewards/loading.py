@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +110,11 @@ def load_reward(
     if device_map is None:
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), device)
     placed: dict[str, Any] = {"dtype": kind, "device_map": device_map}
-    by_transformers = partial(_by_transformers, checkpoint, layout, config, headers, progress, placed)
     ours = standalone(checkpoint, config, headers, "SequenceClassification", kind) if device_map is None else None
     if ours is None:
-        model, tokenizer, head = by_transformers()
+        model, tokenizer, head = _by_transformers(checkpoint, layout, config, headers, progress, placed)
     else:
-        model, tokenizer, head = ours.network, checked_tokenizer(ours.tokenizer), None
+        model, tokenizer, head = ours.network, ours.tokenizer, None
     _check_vocabulary(checkpoint.name, model, tokenizer)
     for network in (model,) if head is None else (model, head):
         refuse_nonfinite("reward", checkpoint, network.state_dict().items())
@@ -127,8 +125,7 @@ def load_reward(
             raise ValueError(
                 f'template in reward.json of {name} is "{template}": a {type(model).__name__} reads "pair" only'
             )
-        originals = None if ours is None else partial(_classifier, by_transformers, device)
-        return SequenceClassifierReward(model, tokenizer, **settings, originals=originals)
+        return SequenceClassifierReward(model, tokenizer, **settings)
     reward: CausalReward | QuantileReward
     if head is not None:
         reward = QuantileReward(model, head.to(model.device), tokenizer, **settings)
@@ -171,11 +168,6 @@ def _by_transformers(
         except Exception as error:
             raise _unloadable(checkpoint.name, "tokenizer", error) from error
     return model, tokenizer, head
-
-
-def _classifier(loaded: Callable[[], tuple[Any, Any, Any]], device: torch.device) -> tuple[Any, Any]:
-    model, tokenizer, _ = loaded()
-    return model.to(device), tokenizer
 
 
 def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, KnownReward | None]:

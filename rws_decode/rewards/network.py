@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rws_decode.common.reward_facts import reward_html
+from rws_decode.common.reward_facts import parameters_of, reward_html
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.stand_in import StandIn, parameters_of
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
@@ -43,12 +42,12 @@ class Frame(NamedTuple):
         return [*self.ids[: self.begin], *[self.ids[self.begin]] * tokens, *self.ids[self.begin + 1 :]]
 
 
-class NetworkReward(StandIn):
+class NetworkReward:
     """A network, its tokenizer, the layout of its texts, and the normalisation of its scores.
 
     encode: prompt, answer -> token ids (`templates.text_encoder`), laid out as `template` says. batch_size: texts that
-    are read at once. originals: as in `networks.stand_in.StandIn`. `max_length`: the longest text that is read, in
-    tokens. ValueError unless mean is finite and std positive and finite.
+    are read at once. `max_length`: the longest text that is read, in tokens. ValueError unless mean is finite and std
+    positive and finite.
     """
 
     def __init__(
@@ -62,10 +61,10 @@ class NetworkReward(StandIn):
         name: str,
         template: Template,
         batch_size: int,
-        originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
         check_statistics(name, mean, std)
-        super().__init__(model, tokenizer, originals)
+        self.model = model.eval()
+        self.tokenizer = tokenizer
         self.encode = encode
         self.name = name
         self.mean = float(mean)
@@ -77,13 +76,13 @@ class NetworkReward(StandIn):
 
     def __repr__(self) -> str:
         statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
-        about = f"{parameters_of(self.network)}, {self.template} text, {statistics}"
+        about = f"{parameters_of(self.model)}, {self.template} text, {statistics}"
         return clipped(f"{type(self).__name__}({quoted(self.name)}, {about})")
 
     def _repr_html_(self) -> str:
         reads = f"prompt and answer as {_LAYOUTS[self.template]}, at most {self.max_length:,} tokens"
-        device = str(next(self.network.parameters()).device)
-        return reward_html(self, reads, network=parameters_of(self.network), device=device)
+        device = str(next(self.model.parameters()).device)
+        return reward_html(self, reads, network=parameters_of(self.model), device=device)
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for none, or more than the model reads: nothing is cut off."""
@@ -101,7 +100,7 @@ class NetworkReward(StandIn):
     @property
     def vocabulary(self) -> dict[str, int]:
         """Return the id of each token of the tokenizer."""
-        return self.codec.get_vocab()
+        return self.tokenizer.get_vocab()
 
     def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
         """Return the raw score of an answer of mixed tokens: the network reads the mixture of their embeddings.
@@ -112,7 +111,7 @@ class NetworkReward(StandIn):
         frame, shares = self.frame(prompt), mixtures[written]
         count = len(shares)
         self.check_length(len(frame.ids) - 1 + count)
-        layer = self.network.get_input_embeddings()
+        layer = self.model.get_input_embeddings()
         ids = torch.arange(shares.shape[1], device=layer.weight.device)
         table = layer.weight[: len(ids)] if type(layer) is nn.Embedding else layer(ids)
         mixed = (shares.to(table) @ table)[None]
@@ -146,7 +145,7 @@ class NetworkReward(StandIn):
     @cached_property
     def _some_words(self) -> list[str]:
         """Return the texts of the first tokens that write one."""
-        texts = (self.codec.decode([token], skip_special_tokens=True) for token in sorted(self.vocabulary.values()))
+        texts = (self.tokenizer.decode([token], skip_special_tokens=True) for token in sorted(self.vocabulary.values()))
         return list(islice((text for text in texts if text.strip()), 64))
 
 

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.layout import forbidden_tokens
-from rws_decode.networks.stand_in import StandIn
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, tokenizer_of
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel, SoftReward
@@ -105,8 +104,7 @@ def _vocabulary(predictor: MaskPredictor) -> Mapping[str, int]:
     """Return the id of each token of the predictor by its name."""
     if isinstance(predictor, WorldPredictor):
         return {word: number for number, word in enumerate(predictor.words.words)}
-    # A stand-in's tokenizer would wait for transformers.
-    codec = predictor.codec if isinstance(predictor, StandIn) else tokenizer_of(predictor)
+    codec = tokenizer_of(predictor)
     if codec is None:
         raise ValueError(f"predictor is {predictor.name}: it has no tokenizer, and gradients need its vocabulary")
     return codec.get_vocab()

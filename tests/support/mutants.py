@@ -147,10 +147,10 @@ near-tie-half: rws_decode, test_rounding
 padding-side: rws_decode, test_canvas
 - if padding == "left" else 0
 + if padding == "right" else 0
-gate-and-up-exchanged: rws_decode, test_llada
+gate-and-up-exchanged: rws_decode, test_families
 - {_BLOCK}ff_proj\.": rf"{_LAYER}mlp.gate_proj."
 + {_BLOCK}ff_proj\.": rf"{_LAYER}mlp.up_proj."
-logits-not-shifted: rws_decode, test_dream
+logits-not-shifted: rws_decode, test_families
 - config.vocab_size, shifted=True
 + config.vocab_size
 padded-last-token: rws_decode, test_causal_reward

@@ -1,21 +1,76 @@
-"""Pieces of a transformer written from their descriptions, to hold models against."""
+"""A transformer written from its description, to hold models against: one sequence, one expert at a time."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
-    """Divide by the root mean square in float32, then scale by the gain."""
-    wide = x.float()
+    """Divide by the root mean square in float32 at least, then scale by the gain."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
     return gain * (wide * torch.rsqrt((wide * wide).mean(-1, keepdim=True) + eps)).to(x.dtype)
 
 
-def rotate(x: Tensor, theta: float) -> Tensor:
-    """Turn the pairs (i, i + h/2) of each head by position * theta^(-2i/h), in float32; x: [heads, L, h]."""
-    half = x.shape[-1] // 2
-    angle = torch.arange(x.shape[1]).float()[:, None] * theta ** (-torch.arange(half).float() / half)
-    first, second = x.float().split(half, dim=-1)
+def rotate(x: Tensor, theta: float | Tensor) -> Tensor:
+    """Turn the pairs (i, i + h/2) of each head by position * theta^(-2i/h), in float32 at least; x: [heads, L, h].
+
+    theta: the base, or the frequencies themselves, [h / 2].
+    """
+    half, kind = x.shape[-1] // 2, torch.promote_types(x.dtype, torch.float32)
+    if not isinstance(theta, Tensor):
+        theta = theta ** (-torch.arange(half).to(kind) / half)
+    angle = torch.arange(x.shape[1]).to(kind)[:, None] * theta
+    first, second = x.to(kind).split(half, dim=-1)
     turned = [first * angle.cos() - second * angle.sin(), second * angle.cos() + first * angle.sin()]
     return torch.cat(turned, dim=-1).to(x.dtype)
+
+
+def decoder_states(
+    weights: dict[str, Tensor],
+    config: dict[str, Any],
+    ids: Tensor,
+    *,
+    causal: bool = False,
+    frequencies: Tensor | None = None,
+) -> Tensor:
+    """Return the last hidden states [L, d] of a Llama-like network, weights and config under transformers' names."""
+    heads, shared, eps = (config[key] for key in ("num_attention_heads", "num_key_value_heads", "rms_norm_eps"))
+    size = config.get("head_dim") or config["hidden_size"] // heads
+    hidden = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1) if causal else torch.tensor(False)
+    x = weights["model.embed_tokens.weight"][ids]
+    for layer in range(config["num_hidden_layers"]):
+        at = f"model.layers.{layer}."
+        part = {name.removeprefix(at): tensor for name, tensor in weights.items() if name.startswith(at)}
+        normed, split = rms_norm(x, part["input_layernorm.weight"], eps), []
+        for letter, count in zip("qkv", (heads, shared, shared), strict=True):
+            rows = normed @ part[f"self_attn.{letter}_proj.weight"].T + part.get(f"self_attn.{letter}_proj.bias", 0.0)
+            rows = rows.view(len(ids), count, size)
+            if f"self_attn.{letter}_norm.weight" in part:
+                rows = rms_norm(rows, part[f"self_attn.{letter}_norm.weight"], eps)
+            split.append(rows.transpose(0, 1).repeat_interleave(heads // count, dim=0))
+        query, key = (rotate(rows, config["rope_theta"] if frequencies is None else frequencies) for rows in split[:2])
+        scores = (query @ key.transpose(1, 2) / size**0.5).masked_fill(hidden, -torch.inf)  # [heads, L, L]
+        mixed = (scores.softmax(-1) @ split[2]).transpose(0, 1).reshape(len(ids), -1)
+        x = x + mixed @ part["self_attn.o_proj.weight"].T
+        normed = rms_norm(x, part["post_attention_layernorm.weight"], eps)
+        x = x + (_routed(normed, part, config) if "mlp.gate.weight" in part else _fed(normed, part, "mlp"))
+    return rms_norm(x, weights["model.norm.weight"], eps)
+
+
+def _fed(x: Tensor, part: dict[str, Tensor], at: str) -> Tensor:
+    gate, up = x @ part[f"{at}.gate_proj.weight"].T, x @ part[f"{at}.up_proj.weight"].T
+    return (F.silu(gate) * up) @ part[f"{at}.down_proj.weight"].T
+
+
+def _routed(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
+    """Return each token's sum over its experts, weighted by their probabilities as they are."""
+    share = (x @ part["mlp.gate.weight"].T).softmax(-1)
+    mixed = torch.zeros_like(x)
+    for token in range(len(x)):
+        for expert in share[token].argsort(descending=True)[: config["num_experts_per_tok"]].tolist():
+            mixed[token] += share[token, expert] * _fed(x[token], part, f"mlp.experts.{expert}")
+    return mixed

@@ -195,7 +195,7 @@ def test_a_changed_weight_of_the_reward_model_is_named(mini: Digest, tmp_path: P
     """A change this small leaves every reward as it is, up to rounding."""
     reward = load_reward("mini")
     with torch.no_grad():
-        reward.network.state_dict()["model.embeddings.tok_embeddings.weight"][0, 0] += 1e-7  # type: ignore[attr-defined]
+        reward.model.state_dict()["model.embeddings.tok_embeddings.weight"][0, 0] += 1e-7  # type: ignore[attr-defined]
     diff = rws_decode.compare_digests(mini, rws_decode.check_digest(load_predictor("mini"), reward, like=mini))
     assert [(each.kind, each.text) for each in diff.models] == [
         ("rewards", "The reward model (mini) has other weights.")
@@ -301,7 +301,7 @@ def test_weights_changed_in_memory_are_more_than_rounding() -> None:
     predictor = bert_predictor()
     first = checked(predictor)
     with torch.no_grad():
-        predictor.network.get_output_embeddings().bias += 1.0
+        predictor.model.get_output_embeddings().bias += 1.0
     diff = rws_decode.compare_digests(first, checked(predictor))
     assert {"checkpoint", "logits"} <= set(kinds(diff)) and "more than rounding explains" in str(diff)
 

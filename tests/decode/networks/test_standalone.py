@@ -1,30 +1,29 @@
-"""The shipped networks without transformers: the bits of transformers' own, and its refusals."""
+"""The shipped networks and tokenizers without transformers: the bits, the ids and the texts of transformers' own."""
 
 from __future__ import annotations
 
 import json
+import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForMaskedLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     ModernBertForMaskedLM,
-    ModernBertForSequenceClassification,
     PreTrainedTokenizerBase,
 )
 
 from rws_decode import RWS, HFMaskPredictor, SequenceClassifierReward, load_predictor, load_reward
-from rws_decode.checkpoints.files import models_directory
+from rws_decode.checkpoints.files import Checkpoint, models_directory
+from rws_decode.common.files import write_json
 from rws_decode.decode import decode
-from rws_decode.networks import modernbert
-from rws_decode.networks.standalone import network_of
+from rws_decode.networks.modernbert import ModernBertNetwork
+from rws_decode.networks.standalone import FileTokenizer, file_tokenizer
 from rws_decode.settings import Options, Shape
 
 MODELS = models_directory()
@@ -34,6 +33,13 @@ PAIRS = [
     ("sort : two one", "one two . " * 20),
     ("", ""),
     ("[MASK] of [EOS]", "zebra [CLS] zzz"),
+]
+TEXTS = [
+    *("", " ", "\n\t", "a", "write a short story .", "Write A SHORT Story.", "sort:two,one?", "zzz unknown Wörter"),
+    *("[MASK]", "[CLS] [SEP] [EOS] [PAD] [UNK] [MASK]", "a[MASK]b", "[mask]", "[MASK:3]", "[[MASK]]", " [MASK] "),
+    *("\u00e9", "e\u0301", "\ufb01", "\u0130stanbul", "\u1e9e", "\u200b\u200d", "\ufeff", "\U0001f600"),
+    *("\u2003a\u00a0b", "\x00", "\x7f", "\u202eabc", "\u0644\u0627", "\u4e2d\u6587", "...???:::,,,", "a" * 5000),
+    "the cat . " * 400,
 ]
 
 
@@ -50,29 +56,8 @@ def reward_by_transformers(folder: Path) -> SequenceClassifierReward:
     return SequenceClassifierReward(model, tokenizer, mean=stored["mean"], std=stored["std"], name=folder.name)
 
 
-@pytest.fixture
-def copied(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that copies a shipped model, config.json changed; None takes a key out."""
-
-    def copy(model: str = "mini", **changes: Any) -> Path:
-        folder = Path(
-            shutil.copytree(
-                MODELS / model, tmp_path / "copy", False, shutil.ignore_patterns("digests.json"), dirs_exist_ok=True
-            )
-        )
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
-        config = {key: value for key, value in config.items() if value != "absent"}
-        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        return folder
-
-    return copy
-
-
 def is_ours(loaded: Any) -> bool:
-    return isinstance(loaded.network, modernbert.ModernBertNetwork)
-
-
-# --- the same bits ----------------------------------------------------------------------------------------------------
+    return isinstance(loaded.model, ModernBertNetwork)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
@@ -102,17 +87,6 @@ def test_rewards_have_the_bits_of_transformers(name: str) -> None:
         assert ours.score(prompts, answers) == theirs.score(prompts, answers)
         assert [ours.ids(*pair) for pair in pairs] == [theirs.ids(*pair) for pair in pairs]
     assert ours.bounds == theirs.bounds is not None and ours.max_length == theirs.max_length == 512
-    for reward in (ours, theirs):
-        with pytest.raises(ValueError, match=r"reward model .* reads 1 to 512"):
-            reward.score(["a"], ["b " * 600])
-
-
-def test_a_classifier_may_read_its_first_token(copied: Callable[..., Path]) -> None:
-    folder = copied("mini-reward", classifier_pooling="cls")
-    ours, theirs = load_reward(str(folder)), reward_by_transformers(folder)
-    prompts, answers = [prompt for prompt, _ in PAIRS], [answer for _, answer in PAIRS]
-    assert is_ours(ours) and ours.score(prompts, answers) == theirs.score(prompts, answers)
-    assert ours.score(prompts, answers) != load_reward("mini").score(prompts, answers)
 
 
 @pytest.mark.parametrize("padding", ["left", "right"])
@@ -129,130 +103,63 @@ def test_traces_are_those_of_transformers(padding: str) -> None:
     assert list(done[0]) == list(done[1]) and is_ours(ours) and is_ours(rewards[0])
 
 
-# --- transformers' own, when they are asked for -----------------------------------------------------------------------
-
-
-def test_the_objects_of_transformers_are_there_and_compute_from_then_on() -> None:
-    predictor, canvas = load_predictor("mini"), torch.full((1, 9), 4)
-    assert isinstance(predictor, HFMaskPredictor)
-    row, column = torch.tensor([0, 0]), torch.tensor([1, 5])
-    with torch.inference_mode():
-        before = predictor.logits(canvas, None), predictor.logits_at(canvas, None, row, column)
-        assert is_ours(predictor) and isinstance(predictor.model, ModernBertForMaskedLM)
-        after = predictor.logits(canvas, None), predictor.logits_at(canvas, None, row, column)
-        assert all(torch.equal(first, second) for first, second in zip(before, after, strict=True))
-        predictor.model.decoder.bias[7] += 1  # what is done to the model counts
-        torch.testing.assert_close(predictor.logits(canvas, None)[..., 7], before[0][..., 7] + 1)
-        torch.testing.assert_close(predictor.logits_at(canvas, None, row, column)[:, 7], before[1][:, 7] + 1)
-    assert predictor.model is predictor.network and predictor.tokenizer is predictor.codec
-    tokenizer = load_predictor("mini").tokenizer
-    assert isinstance(tokenizer, PreTrainedTokenizerBase) and tokenizer("a")["input_ids"] == predictor.encode_prompt(
-        "a"
-    )
-
-
-def test_a_reward_has_the_objects_of_transformers_too() -> None:
-    reward = load_reward("mini")
-    assert isinstance(reward, SequenceClassifierReward)
-    ids, scores = reward.ids(*PAIRS[0]), reward.score(*map(list, zip(*PAIRS, strict=True)))
-    assert isinstance(reward.tokenizer, PreTrainedTokenizerBase)
-    assert isinstance(reward.model, ModernBertForSequenceClassification) and not is_ours(reward)
-    assert reward.ids(*PAIRS[0]) == ids and reward.score(*map(list, zip(*PAIRS, strict=True))) == scores
-    reward.tokenizer.add_tokens(["zebra"])
-    assert reward.ids("a", "zebra") != ids and 1616 in reward.ids("a", "zebra")
-
-
-# --- whatever is unusual is for transformers --------------------------------------------------------------------------
-
-UNUSUAL: dict[str, dict[str, Any]] = {
-    "a key that nobody knows": {"head_dim": 48},
-    "a key that is not there": {"norm_bias": "absent"},
-    "another model": {"model_type": "bert"},
-    "another class": {"architectures": ["ModernBertForTokenClassification"]},
-    "windows": {"layer_types": ["full_attention"] * 4 + ["sliding_attention"]},
-    "fewer layers": {"num_hidden_layers": 4},
-    "a bias": {"attention_bias": True},
-    "another activation": {"hidden_activation": "relu"},
-    "a switch as a number": {"norm_bias": 0},
-    "an untied head": {"tie_word_embeddings": False},
-    "other angles": {"rope_parameters": {"full_attention": {"rope_theta": 1e4, "rope_type": "linear", "factor": 2.0}}},
-    "no angles": {"rope_parameters": None},
-    "odd heads": {"num_attention_heads": 64},
-    "an id that is no token": {"pad_token_id": VOCABULARY},
-    "a size that is no number": {"hidden_size": "192"},
-    "no epsilon": {"norm_eps": 0.0},
-    "another pooling": {"classifier_pooling": "max"},
-}
-
-
-@pytest.mark.parametrize("change", UNUSUAL)
-def test_an_unusual_config_is_not_ours(change: str) -> None:
-    raw = json.loads((MODELS / "mini" / "config.json").read_text(encoding="utf-8"))
-    assert network_of(raw) is not None
-    changed = {key: value for key, value in (raw | UNUSUAL[change]).items() if value != "absent"}
-    assert network_of(changed) is None
-
-
-def test_an_unusual_model_is_loaded_by_transformers(copied: Callable[..., Path]) -> None:
+def test_a_changed_copy_is_loaded_by_transformers(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(MODELS / "mini", tmp_path / "copy", ignore=shutil.ignore_patterns("digests.json")))
     windows = {"layer_types": ["full_attention", "sliding_attention"] * 2 + ["full_attention"], "local_attention": 8}
-    folder = copied(**windows)
-    predictor = load_predictor(str(folder))
-    assert isinstance(predictor.model, ModernBertForMaskedLM) and not is_ours(predictor)
-    assert predictor.model.config.layer_types == windows["layer_types"]
-    (folder / "tokenizer.json").unlink()
-    (folder / "tokenizer_config.json").unlink()
-    assert load_predictor(str(folder)).tokenizer is None
+    write_json(folder / "config.json", json.loads((folder / "config.json").read_text(encoding="utf-8")) | windows)
+    loaded = load_predictor(str(folder))
+    assert isinstance(loaded.model, ModernBertForMaskedLM) and not is_ours(loaded)
+    assert loaded.model.config.layer_types == windows["layer_types"]
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+def random_texts(count: int) -> list[str]:
+    rng = random.Random(3)
+    pieces = [*" .,:?[]", "[MASK]", "[CLS]", "[EOS", "MASK]", "the", "Meteor", "wharf", "\n"]
+    drawn = [
+        chr(rng.choice([rng.randrange(0x250), rng.randrange(0xD800), rng.randrange(0x10000, 0x30000)]))
+        for _ in range(80)
+    ]
+    return ["".join(rng.choices([*pieces, *drawn], k=rng.randrange(30))) for _ in range(count)]
 
 
-def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> str:
-    weights = load_file(folder / "model.safetensors")
-    change(weights)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    return str(folder)
+@pytest.fixture(scope="module", params=["mini", "mini-reward", "mini-judge"])
+def both(request: pytest.FixtureRequest) -> tuple[FileTokenizer, PreTrainedTokenizerBase]:
+    folder = MODELS / request.param
+    return file_tokenizer(Checkpoint(request.param, folder)), AutoTokenizer.from_pretrained(folder)
 
 
-def lose(name: str) -> Callable[[dict[str, torch.Tensor]], object]:
-    return lambda weights: weights.pop(name)
+@pytest.mark.parametrize("options", [{"split_special_tokens": True}, {}, {"add_special_tokens": False}])
+def test_texts_and_pairs_have_the_same_ids(
+    both: tuple[FileTokenizer, PreTrainedTokenizerBase], options: dict[str, bool]
+) -> None:
+    ours, theirs = both
+    texts = TEXTS + random_texts(300)
+    for text in texts:
+        assert ours(text, **options)["input_ids"] == theirs(text, **options)["input_ids"], text
+    pairs = texts, [*texts[1:], texts[0]]
+    expected = theirs(*pairs, truncation=False, **options)["input_ids"]
+    assert ours(*pairs, truncation=False, **options)["input_ids"] == expected
 
 
-def put(name: str, value: torch.Tensor) -> Callable[[dict[str, torch.Tensor]], object]:
-    return lambda weights: weights.update({name: value})
+def test_padded_tensors_are_the_same(both: tuple[FileTokenizer, PreTrainedTokenizerBase]) -> None:
+    ours, theirs = both
+    for texts, padding in ((TEXTS, True), (TEXTS[:1], False), (["a b", "c d"], False)):
+        answers = ["x"] * len(texts)
+        options = {"padding": padding, "truncation": False, "split_special_tokens": True, "return_tensors": "pt"}
+        got = ours(texts, answers, padding_side="right", **options).to(torch.device("cpu"))  # type: ignore[arg-type]
+        expected = theirs(texts, answers, padding_side="right", **options)
+        assert set(got) == set(expected)
+        for name, tensor in got.items():
+            assert torch.equal(tensor, expected[name]) and tensor.dtype == expected[name].dtype
 
 
-def spoil(name: str, number: float) -> Callable[[dict[str, torch.Tensor]], object]:
-    return lambda weights: weights[name].view(-1)[-1].fill_(number)
-
-
-NORM = "model.final_norm.weight"
-REFUSED = {
-    "missing": (lose(NORM), "lacks weights: model.final_norm.weight"),
-    "misshapen": (put(NORM, torch.ones(7)), rf"does not fit its config: {NORM} has shape \[7\], not \[192\]"),
-    "whole numbers": (put(NORM, torch.ones(192, dtype=torch.int32)), f"{NORM} is stored as I32, not as floating point"),
-    "left over": (put("head.extra.weight", torch.ones(7)), "has weights that its config does not ask for: head.extra"),
-    "NaN": (spoil(NORM, float("nan")), f"cannot be used: weight {NORM} holds NaN or infinite numbers"),
-    "infinite": (spoil("head.dense.weight", float("inf")), "cannot be used: weight head.dense.weight holds NaN or inf"),
-}
-
-
-@pytest.mark.parametrize("model", ["mini", "mini-reward"])
-@pytest.mark.parametrize("change", REFUSED)
-def test_weights_are_refused(change: str, model: str, copied: Callable[..., Path]) -> None:
-    alter, message = REFUSED[change]
-    folder = change_weights(copied(model), alter)
-    load = load_predictor if model == "mini" else load_reward
-    with pytest.raises(ValueError, match=message) as refused:
-        load(folder)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("model", ["mini", "mini-reward"])
-def test_a_tokenizer_of_another_vocabulary_is_refused(model: str, copied: Callable[..., Path]) -> None:
-    folder = copied(model)
-    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    tokenizer["model"]["vocab"]["zebra"] = 1616
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
-    with pytest.raises(ValueError, match="its tokenizer has ids up to 1616, its embedding 1616 tokens"):
-        (load_predictor if model == "mini" else load_reward)(str(folder))
+def test_ids_have_the_same_text(both: tuple[FileTokenizer, PreTrainedTokenizerBase]) -> None:
+    ours, theirs = both
+    assert ours.get_vocab() == theirs.get_vocab() and ours.model_max_length == theirs.model_max_length == 512
+    for role in ("bos", "eos", "unk", "pad", "mask"):
+        assert getattr(ours, f"{role}_token_id") == getattr(theirs, f"{role}_token_id")
+    rng = random.Random(5)
+    rows = [[], *([token] for token in range(1616)), *(rng.choices(range(1616), k=40) for _ in range(50)), [9999, 7]]
+    for row in rows:
+        for skip in (True, False):
+            assert ours.decode(row, skip_special_tokens=skip) == theirs.decode(row, skip_special_tokens=skip)

@@ -69,7 +69,7 @@ def test_a_networks_gradient_is_that_of_finite_differences(
     kind: str, step: float, error: float, tmp_path: Path
 ) -> None:
     reward = network_reward(kind, tmp_path)
-    reward.network.double()
+    reward.model.double()
     logits = torch.randn(3, 28, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     written = torch.tensor([True, True, False])
 

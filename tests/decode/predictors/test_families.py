@@ -1,0 +1,592 @@
+"""LLaDA, LLaDA-MoE, Dream, A2D and ModernBERT's chats as published: networks against plain ones, tokens, prompts."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from checkpoint_files import edit_json, stored_weights
+from grouped import grouped
+from reference_layers import decoder_states, rotate
+from tokenizers import processors
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from rws_decode.common.files import write_json
+from rws_decode.decode import decode
+from rws_decode.predictors import HFMaskPredictor, load_predictor
+from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import Confidence
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.chat_models import A2D_IDS, BERT_IDS, MOE_IDS, chat_config
+from rws_decode.testing.diffusion import (
+    DREAM_IDS,
+    DREAM_SPECIAL,
+    FIRST_SPECIAL,
+    LLADA_IDS,
+    LLADA_SPECIAL,
+    dream_config,
+    llada_config,
+    llada_tokenizer,
+)
+from rws_decode.testing.weights import write_weights
+
+MASKS = {
+    "llada": LLADA_IDS["<|mdm_mask|>"],
+    "dream": DREAM_IDS["<|mask|>"],
+    "a2d-qwen3": A2D_IDS["<|mask|>"],
+    "llada-moe": MOE_IDS["<|mask|>"],
+    "modernbert-chat": BERT_IDS["[MASK]"],
+}
+ENDS = {
+    "llada": (LLADA_IDS["<|endoftext|>"], LLADA_IDS["<|eot_id|>"]),
+    "dream": (DREAM_IDS["<|endoftext|>"], DREAM_IDS["<|im_end|>"]),
+    "a2d-qwen3": (A2D_IDS["<|im_end|>"], A2D_IDS["<|endoftext|>"]),
+    "llada-moe": (MOE_IDS["<|endoftext|>"], MOE_IDS["<|role_end|>"]),
+    "modernbert-chat": (BERT_IDS["[PAD]"],),
+}
+LAYOUTS = list(MASKS)
+BOS, TURN = LLADA_IDS["<|startoftext|>"], LLADA_IDS["<|eot_id|>"]
+UNNAMED = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
+
+
+def canvas_of(layout: str) -> Tensor:
+    mask = MASKS[layout]
+    return torch.tensor([[83, 257, mask, 12, mask, mask, 9, 70, 71], [mask, 41, 42, mask, 200, mask, 3, 4, mask]])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("published")
+    return {layout: tiny_checkpoint(layout, root / layout) for layout in LAYOUTS}
+
+
+@pytest.fixture(scope="module")
+def models(folders: dict[str, Path]) -> dict[str, HFMaskPredictor]:
+    """Return the predictors, which no test may change."""
+    return {layout: load_predictor(str(folder), progress=False) for layout, folder in folders.items()}
+
+
+# The plain reference.
+
+LLADA_NAMES = {
+    "wte": "model.embed_tokens",
+    "ln_f": "model.norm",
+    "ff_out": "lm_head",
+    "attn_norm": "input_layernorm",
+    "ff_norm": "post_attention_layernorm",
+    "attn_out": "self_attn.o_proj",
+    **{f"{letter}_proj": f"self_attn.{letter}_proj" for letter in "qkv"},
+    "ff_proj": "mlp.gate_proj",
+    "up_proj": "mlp.up_proj",
+}
+
+
+def llada_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
+    renamed = {}
+    for name, tensor in weights.items():
+        *block, leaf, _ = name.removeprefix("model.transformer.").split(".")
+        at = f"model.layers.{block[1]}." if block else ""
+        renamed[f"{at}{'mlp.down_proj' if block and leaf == 'ff_out' else LLADA_NAMES[leaf]}.weight"] = tensor
+    sizes = {"num_attention_heads": config["n_heads"], "num_key_value_heads": config["n_kv_heads"] or 1}
+    sizes |= {"hidden_size": config["d_model"], "num_hidden_layers": config["n_layers"]}
+    sizes |= {"tie_word_embeddings": config["weight_tying"]}
+    return decoder_logits(renamed, config | sizes, ids)
+
+
+def decoder_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
+    head = weights["model.embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"]
+    return decoder_states(weights, config, ids) @ head.T
+
+
+def dream_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
+    logits = decoder_logits(weights, config, ids)
+    return torch.cat([logits[:1], logits[:-1]])  # what stands at i - 1 predicts token i
+
+
+def bert_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
+    """Return ModernBERT's: every third layer sees all, the others a window; the decoder is the embedding and a bias."""
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        return F.layer_norm(x, x.shape[-1:], weights[f"{name}.weight"], eps=config["norm_eps"])
+
+    heads, length, width = config["num_attention_heads"], len(ids), config["hidden_size"]
+    apart = (torch.arange(length)[:, None] - torch.arange(length)).abs()
+    x = norm(weights["model.embeddings.tok_embeddings.weight"][ids], "model.embeddings.norm")
+    for layer in range(config["num_hidden_layers"]):
+        at, wide = f"model.layers.{layer}", layer % config["global_attn_every_n_layers"] == 0
+        normed = norm(x, f"{at}.attn_norm") if layer else x
+        three = (normed @ weights[f"{at}.attn.Wqkv.weight"].T).view(length, 3, heads, width // heads)
+        query, key, value = (three[:, part].transpose(0, 1) for part in range(3))
+        theta = config["global_rope_theta" if wide else "local_rope_theta"]
+        scores = rotate(query, theta) @ rotate(key, theta).transpose(1, 2) / (width // heads) ** 0.5
+        if not wide:
+            scores = scores.masked_fill(apart > config["local_attention"] // 2, -torch.inf)
+        mixed = (scores.softmax(-1) @ value).transpose(0, 1).reshape(length, width)
+        x = x + mixed @ weights[f"{at}.attn.Wo.weight"].T
+        first, gate = (norm(x, f"{at}.mlp_norm") @ weights[f"{at}.mlp.Wi.weight"].T).chunk(2, dim=-1)
+        x = x + (F.gelu(first) * gate) @ weights[f"{at}.mlp.Wo.weight"].T
+    x = norm(F.gelu(norm(x, "model.final_norm") @ weights["head.dense.weight"].T), "head.norm")
+    return x @ weights["model.embeddings.tok_embeddings.weight"].T + weights["decoder.bias"]
+
+
+REFERENCES = {"llada": llada_logits, "dream": dream_logits, "modernbert-chat": bert_logits}
+
+
+def config_of(layout: str, **changes: Any) -> dict[str, Any]:
+    kinds = {"llada": llada_config, "dream": dream_config}
+    return kinds[layout](**changes) if layout in kinds else chat_config(layout, **changes)
+
+
+@pytest.mark.parametrize(
+    ("layout", "changes"),
+    [
+        *((layout, {}) for layout in LAYOUTS),
+        ("llada", {"n_kv_heads": 4}),
+        ("llada", {"n_kv_heads": None, "multi_query_attention": True}),
+        ("llada", {"weight_tying": True, "embedding_size": None}),
+        ("llada", {"n_layers": 1, "rope_theta": 10000.0, "rms_norm_eps": 1e-3}),
+        ("dream", {"num_key_value_heads": 4, "num_hidden_layers": 1, "rms_norm_eps": 1e-3}),
+        ("a2d-qwen3", {"tie_word_embeddings": False, "num_key_value_heads": 4, "head_dim": 6}),
+        ("llada-moe", {"num_experts": 3, "num_experts_per_tok": 3, "num_key_value_heads": 2}),
+        ("modernbert-chat", {"global_attn_every_n_layers": 2, "local_attention": 4}),
+    ],
+)
+@torch.inference_mode()
+def test_logits_are_those_of_the_described_network(tmp_path: Path, layout: str, changes: dict[str, Any]) -> None:
+    stored = stored_weights(tiny_checkpoint(layout, tmp_path / "model", config=changes))
+    weights, config = {name: tensor.float() for name, tensor in stored.items()}, config_of(layout, **changes)
+    loaded, canvas = load_predictor(str(tmp_path / "model"), progress=False), canvas_of(layout)
+    expected = torch.stack([REFERENCES.get(layout, decoder_logits)(weights, config, row) for row in canvas])
+    torch.testing.assert_close(loaded.logits(canvas, None), expected, rtol=1e-4, atol=2e-5)
+    row, column = torch.arange(2).repeat_interleave(9), torch.arange(9).repeat(2)
+    some = loaded.logits_at(canvas, None, row, column)
+    torch.testing.assert_close(some, expected.flatten(0, 1), rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@torch.inference_mode()
+def test_padding_changes_nothing(models: dict[str, HFMaskPredictor], layout: str, side: str) -> None:
+    loaded, canvas = models[layout], canvas_of(layout)
+    short, pad = canvas[1:, :5], torch.full((1, 4), 77)  # its first token is masked
+    kept, blank = torch.ones(1, 5, dtype=torch.bool), torch.zeros(1, 4, dtype=torch.bool)
+    pairs = ((short, pad), (kept, blank)) if side == "right" else ((pad, short), (blank, kept))
+    row, mask = (torch.cat(pair, dim=1) for pair in pairs)
+    rows, masks = torch.cat([row, canvas[:1]]), torch.cat([mask, torch.ones(1, 9, dtype=torch.bool)])
+    together = loaded.logits(rows, masks)
+    torch.testing.assert_close(together[0][mask[0]], loaded.logits(short, None)[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(together[1:], loaded.logits(canvas[:1], None), rtol=1e-4, atol=1e-5)
+    at = masks.nonzero(as_tuple=True)
+    torch.testing.assert_close(loaded.logits_at(rows, masks, *at), together[at], rtol=1e-4, atol=1e-5)
+
+
+@torch.inference_mode()
+def test_in_bfloat16_positions_are_turned_in_float32(folders: dict[str, Path]) -> None:
+    loaded, canvas = load_predictor(str(folders["llada"]), dtype="bfloat16", progress=False), canvas_of("llada")
+    assert loaded.logits(canvas, None).dtype == torch.bfloat16
+    seen: list[dict[str, Any]] = []
+    attention = loaded.model.model.layers[0].self_attn
+    attention.register_forward_pre_hook(lambda module, args, kwargs: seen.append(kwargs), with_kwargs=True)
+    kernel, given = F.scaled_dot_product_attention, []
+
+    def record(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+        given.append((query, key))
+        return kernel(query, key, value, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(F, "scaled_dot_product_attention", record)
+        loaded.logits(canvas, None)
+    hidden = seen[0]["hidden_states"]
+    for rotated, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
+        flat = layer(hidden).view(2, 9, heads, 8).transpose(1, 2)
+        expected = torch.stack([rotate(row, llada_config()["rope_theta"]) for row in flat])
+        assert rotated.dtype == torch.bfloat16 and torch.equal(rotated, expected)
+
+
+@torch.inference_mode()
+def test_the_fast_kernels_get_no_mask_where_no_row_is_padded(
+    models: dict[str, HFMaskPredictor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[Any, Any]] = []
+    kernel, canvas = F.scaled_dot_product_attention, canvas_of("llada")
+
+    def record(*args: Any, **options: Any) -> Tensor:
+        seen.append((options.get("attn_mask"), options.get("is_causal")))
+        return kernel(*args, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", record)
+    models["llada"].logits(canvas, None)
+    models["llada"].logits(canvas, torch.ones(2, 9, dtype=torch.bool))
+    assert seen == [(None, False)] * 4
+    seen.clear()
+    models["llada"].logits(canvas, torch.arange(9) < torch.tensor([[5], [9]]))
+    assert [(tuple(mask.shape), mask.dtype, causal) for mask, causal in seen] == [((2, 1, 1, 9), torch.bool, False)] * 2
+
+
+@pytest.mark.parametrize("layout", ["llada", "dream"])
+@torch.inference_mode()
+def test_the_head_is_applied_to_the_asked_places_only(models: dict[str, HFMaskPredictor], layout: str) -> None:
+    shapes: list[tuple[int, ...]] = []
+    head = models[layout].model.lm_head
+    handle = head.register_forward_hook(lambda module, given, output: shapes.append(output.shape))
+    try:
+        models[layout].logits_at(canvas_of(layout), None, torch.tensor([0, 0, 1]), torch.tensor([6, 3, 0]))
+    finally:
+        handle.remove()
+    assert shapes == [(1, 3, models[layout].vocab_size)]
+
+
+# Tokens.
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tokens_are_read_and_a_chat_is_decoded_end_to_end(models: dict[str, HFMaskPredictor], layout: str) -> None:
+    loaded, message = models[layout], [{"role": "user", "content": "the cat"}]
+    assert (loaded.mask_id, loaded.end_ids, loaded.end_id) == (MASKS[layout], ENDS[layout], ENDS[layout][0])
+    options = {"enable_thinking": False} if layout == "a2d-qwen3" else {}
+    expected = loaded.tokenizer.apply_chat_template(message, add_generation_prompt=True, **options)["input_ids"]
+    assert loaded.chat and loaded.encode_prompt("the cat") == expected
+    assert loaded.decode_prompt(expected) == "the cat"
+    shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
+    both = decode(loaded, ["the cat", "a much longer prompt"], Confidence(), **grouped(**shape))
+    (alone,) = decode(loaded, ["the cat"], Confidence(), **grouped(**shape))
+    assert both[0].tokens.tolist() == alone.tokens.tolist()
+    for trace in both:
+        assert isinstance(trace.text, str)
+        assert not set(trace.tokens.tolist()) & {MASKS[layout], *loaded.forbidden_ids}
+
+
+@pytest.mark.parametrize(("layout", "named"), [("llada", LLADA_SPECIAL), ("dream", DREAM_SPECIAL)])
+def test_ids_that_the_tokenizer_does_not_name_are_forbidden(
+    models: dict[str, HFMaskPredictor], layout: str, named: tuple[str, ...]
+) -> None:
+    loaded = models[layout]
+    assert loaded.forbidden_ids == tuple(range(FIRST_SPECIAL + len(named), 278))  # the embedding's filling, too
+    assert (loaded.pad_id, loaded.vocab_size, loaded.max_length) == (loaded.end_id, 278, 128)
+
+
+def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path: Path) -> None:
+    tiny_checkpoint("llada", tmp_path / "model", tokenizer=False)
+    loaded = load_predictor(str(tmp_path / "model"), progress=False)
+    assert loaded.forbidden_ids == tuple(range(llada_config()["vocab_size"], llada_config()["embedding_size"]))
+    assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASKS["llada"], ENDS["llada"][:1], ENDS["llada"][0])
+    (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
+    assert trace.text is None and max(trace.tokens.tolist()) < llada_config()["vocab_size"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "published", "mask", "ends"),
+    [
+        (
+            "llada",
+            {"embedding_size": 126464, "vocab_size": 126464, "d_model": 8, "n_layers": 1, "n_heads": 2},
+            126336,
+            (126081, 126348),
+        ),
+        ("dream", {"vocab_size": 152064, "num_attention_heads": 2}, 151666, (151643, 151645)),
+        ("a2d-qwen3", {"vocab_size": 151936, "layer_types": None}, 151669, (262, 151643, 151645)),
+        ("llada-moe", {"vocab_size": 157184, "moe_layer_freq": [1]}, 156895, (156892, 156900)),
+    ],
+)
+def test_ids_that_nothing_names_are_the_published_ones_at_the_published_size_only(
+    tmp_path: Path, layout: str, published: dict[str, Any], mask: int, ends: tuple[int, ...]
+) -> None:
+    tiny_checkpoint(layout, tmp_path / "small", config=UNNAMED, tokenizer=False)
+    with pytest.raises(ValueError, match=r"^mask_id is None: small needs one below \d+"):
+        load_predictor(str(tmp_path / "small"), progress=False)
+    assert load_predictor(str(tmp_path / "small"), mask_id=5, progress=False).mask_id == 5
+    sizes = {} if layout == "llada" else {"hidden_size": 8, "num_hidden_layers": 1}
+    tiny_checkpoint(layout, tmp_path / "large", config=UNNAMED | published | sizes, tokenizer=False)
+    loaded = load_predictor(str(tmp_path / "large"), dtype="bfloat16", progress=False)
+    assert (loaded.mask_id, loaded.end_ids) == (mask, ends)
+
+
+def test_tokenizer_and_generation_config_name_what_the_config_leaves_out(tmp_path: Path) -> None:
+    tiny_checkpoint("llada", tmp_path / "llada", config=UNNAMED)
+    loaded = load_predictor(str(tmp_path / "llada"), progress=False)
+    assert (loaded.mask_id, loaded.end_ids) == (MASKS["llada"], ENDS["llada"])
+    folder = tiny_checkpoint("dream", tmp_path / "dream", tokenizer=False)
+    edit_json(folder / "config.json", **UNNAMED)
+    loaded = load_predictor(str(folder), progress=False)
+    assert (loaded.mask_id, loaded.end_ids) == (MASKS["dream"], ENDS["dream"][:1])
+
+
+def test_a_mask_that_no_file_names_is_the_next_token(tmp_path: Path) -> None:
+    folder = tiny_checkpoint("a2d-qwen3", tmp_path / "model", files={"special_tokens_map.json": None})
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] != "<|mask|>"]
+    write_json(folder / "tokenizer.json", content)
+    loaded = load_predictor(str(folder), progress=False)
+    assert "<|mask|>" not in loaded.tokenizer.get_vocab() and loaded.mask_id == A2D_IDS["<|mask|>"]
+
+
+# Prompts and answers.
+
+
+@pytest.mark.parametrize("text", ["  \n the cat\n\n", "", "\n", "naïve 猫 🙂", "a\n\nb"])
+@pytest.mark.parametrize("layout", ["llada", "dream"])
+def test_prompts_are_chats_as_the_tokenizer_writes_them(
+    models: dict[str, HFMaskPredictor], layout: str, text: str
+) -> None:
+    loaded = models[layout]
+    ids = loaded.encode_prompt(text)
+    message = [{"role": "user", "content": text}]
+    assert ids == loaded.tokenizer.apply_chat_template(message, add_generation_prompt=True)["input_ids"]
+    assert ids.count(loaded.tokenizer.bos_token_id) == (layout == "llada")  # Dream's template has none
+    assert loaded.decode_prompt(ids) == (text.strip() if layout == "llada" else text)
+
+
+def special(ids: list[int]) -> list[int]:
+    return [token for token in ids if token >= FIRST_SPECIAL]
+
+
+@pytest.mark.parametrize(
+    ("layout", "chat", "names"),
+    [
+        ("llada", True, LLADA_SPECIAL),
+        ("llada", False, LLADA_SPECIAL),
+        ("dream", True, DREAM_SPECIAL),
+        ("dream", False, DREAM_SPECIAL),
+        ("a2d-qwen3", True, ("<think>", "<|mask|>", "<|im_end|>")),
+    ],
+)
+def test_special_tokens_in_the_users_text_are_text(
+    folders: dict[str, Path], layout: str, chat: bool, names: tuple[str, ...]
+) -> None:
+    loaded = load_predictor(str(folders[layout]), chat=chat, progress=False)
+    plain = special(loaded.encode_prompt("the cat"))
+    for name in names:
+        ids = loaded.encode_prompt(f"the {name}cat{name}")
+        assert special(ids) == plain and loaded.decode_prompt(ids) == f"the {name}cat{name}"
+
+
+def test_steering_tokens_that_the_tokenizer_does_not_mark_as_special_are_text_too(tmp_path: Path) -> None:
+    folder = tiny_checkpoint("llada", tmp_path / "model")
+    described = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for token in described["added_tokens"]:
+        token["special"] = token["content"] in ("<|startoftext|>", "<|endoftext|>")
+    write_json(folder / "tokenizer.json", described)
+    edit_json(folder / "tokenizer_config.json", added_tokens_decoder={})
+    loaded = load_predictor(str(folder), progress=False)
+    for name in ("<|mdm_mask|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"):
+        assert special(loaded.encode_prompt(f"the {name} cat")) == special(loaded.encode_prompt("the cat"))
+    assert loaded.decode_answer([83, TURN, 83]) == "t"
+
+
+def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_base(tmp_path: Path) -> None:
+    for name, expected in (("LLaDA-1.5", True), ("LLaDA-8B-Base", False), ("bare", False)):
+        folder = tiny_checkpoint("llada", tmp_path / name)
+        if name == "bare":
+            (folder / "chat_template.jinja").unlink()
+        loaded = load_predictor(str(folder), progress=False)
+        assert loaded.chat is expected
+        if not expected:
+            assert loaded.encode_prompt("the cat") == llada_tokenizer()("the cat")["input_ids"]
+    assert load_predictor(str(tmp_path / "LLaDA-8B-Base"), chat=True, progress=False).chat
+    with pytest.raises(ValueError, match=r"^chat is True: bare has no chat template"):
+        load_predictor(str(tmp_path / "bare"), chat=True, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("hello", "leaves the user's message out"),
+        ("{{ raise_exception('no user') }}", r"fails \(no user\)"),
+        ("{% if %}", "fails"),
+        ("{{ messages[0].content }}{{ messages[0].content | length }}", "changes with the message"),
+    ],
+)
+def test_a_chat_template_that_does_not_quote_the_message_is_refused(
+    tmp_path: Path, template: str, message: str
+) -> None:
+    (tiny_checkpoint("llada", tmp_path / "model") / "chat_template.jinja").write_text(template)
+    with pytest.raises(ValueError, match=rf"^chat is True: the tokenizer's chat template {message}"):
+        load_predictor(str(tmp_path / "model"), progress=False).encode_prompt("the cat")
+
+
+@pytest.mark.parametrize("chat", [True, False])
+def test_a_tokenizer_that_adds_its_own_bos_does_not_double_it(folders: dict[str, Path], chat: bool) -> None:
+    loaded = load_predictor(str(folders["llada"]), chat=chat, progress=False)
+    twice = "<|startoftext|> " * (1 if chat else 2) + "$A"
+    loaded.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=twice, special_tokens=[("<|startoftext|>", BOS)]
+    )
+    assert loaded.encode_prompt("the cat").count(BOS) == 1
+
+
+def test_answers_end_at_the_first_end_of_text_or_turn(models: dict[str, HFMaskPredictor]) -> None:
+    loaded, (end, turn) = models["llada"], ENDS["llada"]
+    words = loaded.tokenizer("the cat", add_special_tokens=False)["input_ids"]
+    for ids, text in (([*words, turn, end, *words], "the cat"), ([*words, end, turn], "the cat"), ([turn, *words], "")):
+        assert loaded.decode_answer(ids) == text
+
+
+def test_thinking_is_closed_before_an_a2d_answers(models: dict[str, HFMaskPredictor]) -> None:
+    said = models["a2d-qwen3"].tokenizer.decode(models["a2d-qwen3"].encode_prompt("the cat"))
+    assert said.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+
+
+@pytest.mark.parametrize("named", ["[PAD]", None])
+def test_a_modernbert_ends_its_answers_in_words_and_in_padding(tmp_path: Path, named: str | None) -> None:
+    folder = tiny_checkpoint("modernbert-chat", tmp_path / "ModernBERT-base-chat-v0.1")
+    edit_json(folder / "tokenizer_config.json", eos_token=named, bos_token=named)
+    loaded = load_predictor(str(folder), progress=False)
+    assert loaded.chat and loaded.end_id == loaded.pad_id == BERT_IDS["[PAD]"]
+    ids = loaded.tokenizer("it sat\n[/Answer]\n\n[Question]", add_special_tokens=False)["input_ids"]
+    assert loaded.decode_answer([*ids, BERT_IDS["[PAD]"], 70]) == "it sat"
+    assert load_predictor(str(folder), chat=False, progress=False).decode_answer(ids).endswith("[Question]")
+
+
+# Loading.
+
+
+def test_the_dtype_is_the_one_asked_for(folders: dict[str, Path]) -> None:
+    for asked, dtype in [(None, torch.float32), ("float16", torch.float16), (torch.bfloat16, torch.bfloat16)]:
+        loaded = load_predictor(str(folders["llada"]), dtype=asked, progress=False)
+        assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
+    with pytest.raises(ValueError, match=r"^dtype is 'int8':"):
+        load_predictor(str(folders["llada"]), dtype="int8")
+
+
+def test_device_map_and_quantization_reach_transformers(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+    load = LlamaForCausalLM.from_pretrained
+
+    def record(*args: Any, **options: Any) -> Any:
+        given.update({key: options.pop(key) for key in ("device_map", "quantization_config") if key in options})
+        return load(*args, **options)
+
+    monkeypatch.setattr(LlamaForCausalLM, "from_pretrained", record)
+    config = object()
+    load_predictor(str(folders["llada"]), device_map="auto", quantization=config, progress=False)
+    assert given == {"device_map": "auto", "quantization_config": config}
+    given.clear()
+    load_predictor(str(folders["llada"]), progress=False)
+    assert given == {}
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> Path:
+    weights = stored_weights(folder)
+    change(weights)
+    for file in folder.glob("model*"):
+        file.unlink()
+    write_weights(folder, weights, shards=1)
+    return folder
+
+
+def test_nan_is_found_before_quantisation_hides_it(tmp_path: Path) -> None:
+    name = "model.transformer.ln_f.weight"
+    folder = rewritten(tiny_checkpoint("llada", tmp_path / "model"), lambda weights: weights[name][3].fill_(torch.nan))
+    with pytest.raises(ValueError, match=rf"weight {name} holds NaN or infinite numbers"):
+        load_predictor(str(folder), quantization=object(), progress=False)
+
+
+def test_progress_is_shown_unless_disabled(folders: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    for progress in (True, False, True):
+        load_predictor(str(folders["llada"]), progress=progress)
+        shown = capfd.readouterr().err
+        assert "100%" in shown if progress else shown == ""
+
+
+def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
+    config = {"d_model": 256, "mlp_hidden_size": 768, "n_layers": 12, "n_kv_heads": 4}
+    weights = stored_weights(tiny_checkpoint("llada", tmp_path / "model", config=config))
+    size = 4 * sum(tensor.numel() for tensor in weights.values())
+    load_predictor(str(tmp_path / "model"), progress=False)
+
+    def held() -> int:
+        status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon:"))
+
+    peak, done, before = [0], threading.Event(), held()
+
+    def watch() -> None:
+        while not done.is_set():
+            peak[0] = max(peak[0], held())
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        loaded = load_predictor(str(tmp_path / "model"), progress=False)
+    finally:
+        done.set()
+        watcher.join()
+    assert max(peak[0], held()) - before < 1.3 * size
+    assert sum(parameter.numel() for parameter in loaded.model.parameters()) * 4 == size
+
+
+# What is refused, in one line.
+
+
+def test_another_attention_is_refused() -> None:
+    small = LlamaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+    with pytest.raises(ValueError, match=r"^model attends by sdpa: bidirectional_sdpa is needed"):
+        BidirectionalPredictor(LlamaForCausalLM(small), mask_id=1)
+
+
+def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, models: dict[str, HFMaskPredictor]) -> None:
+    embedding, head, canvas = "model.embed_tokens.weight", "lm_head.weight", canvas_of("a2d-qwen3")
+    folders = [tiny_checkpoint("a2d-qwen3", tmp_path / name) for name in ("twice", "other")]
+    twice = rewritten(folders[0], lambda weights: weights.update({head: weights[embedding].clone()}))
+    other = rewritten(folders[1], lambda weights: weights.update({head: 2 * weights[embedding]}))
+    loaded = load_predictor(str(twice), progress=False)
+    assert torch.equal(loaded.logits(canvas, None), models["a2d-qwen3"].logits(canvas, None))
+    with pytest.raises(ValueError, match=r"lm_head.weight, which is not the embedding that tie_word_embeddings ties"):
+        load_predictor(str(other), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("layout", "name", "changes", "message"),
+    [
+        ("a2d-qwen3", "Qwen3-0.6B-diffusion-bd3lm-v0.1", {}, r"block after block \(bd3lm\)"),
+        ("a2d-qwen3", "m", {"rope_scaling": {"rope_type": "spiral"}}, "rope_scaling in .* of type 'spiral', none of"),
+        ("a2d-qwen3", "m", {"head_dim": 7}, "head_dim in its config.json is 7, not an even number"),
+        ("a2d-qwen3", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
+        ("a2d-qwen3", "m", {"model_type": "a2d-phi"}, "model_type in its config.json is 'a2d-phi', no masked language"),
+        ("a2d-qwen3", "m", {"model_type": "a2d-llama"}, "has weights that its config does not ask for: .*k_norm"),
+        ("llada-moe", "m", {"architectures": ["LLaDAModelLM"]}, "d_model in its config.json is None"),
+        ("llada-moe", "m", {"qk_layernorm": False}, "qk_layernorm in .* is False, not True as in LLaDA-MoE"),
+        ("llada-moe", "m", {"moe_layer_freq": [1]}, r"moe_layer_freq in its config.json is \[1\], not 0 or 1 for each"),
+        ("llada-moe", "m", {"num_experts_per_tok": 7}, "num_experts_per_tok in its config.json is 7, of 6 experts"),
+        ("dream", "m", {"num_attention_heads": 3}, "num_attention_heads in .* is 3, which must divide hidden_size 32"),
+        ("dream", "m", {"hidden_act": "relu"}, "hidden_act in its config.json is 'relu', not 'silu' as in Dream"),
+        ("dream", "m", {"use_sliding_window": True}, "use_sliding_window in .* is True, not False as in Dream"),
+        ("dream", "m", {"num_hidden_layers": 7}, "has weights of 2 layers, config.json says 7"),
+        ("dream", "m", {"mask_token_id": 265}, r"its mask is 265, and its tokenizer calls 266 <\|mask\|>"),
+        ("dream", "m", {"vocab_size": FIRST_SPECIAL}, r"has shape \[278, 32\], not \[262, 32\]"),
+    ],
+)
+def test_a_model_that_is_not_read_is_refused_in_one_line(
+    tmp_path: Path, layout: str, name: str, changes: dict[str, Any], message: str
+) -> None:
+    folder = tiny_checkpoint(layout, tmp_path / name)
+    write_json(folder / "config.json", config_of(layout, **changes))
+    with pytest.raises(ValueError, match=message) as caught:
+        load_predictor(str(folder), progress=False)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("layout", "gone"),
+    [
+        ("llada-moe", "model.layers.0.mlp.experts.4.up_proj.weight"),
+        ("a2d-qwen3", "model.layers.1.self_attn.q_norm.weight"),
+        ("modernbert-chat", "decoder.bias"),
+    ],
+)
+def test_missing_weights_are_named(tmp_path: Path, layout: str, gone: str) -> None:
+    folder = rewritten(tiny_checkpoint(layout, tmp_path / "m"), lambda weights: weights.pop(gone))
+    with pytest.raises(ValueError, match=rf"^model m lacks weights: {gone}$".replace(".", r"\.")):
+        load_predictor(str(folder), progress=False)
