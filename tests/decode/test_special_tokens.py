@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode.adapters.lm_eval import RWSLM
+from rws_decode.networks.standalone import FileTokenizer
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import CausalReward, QuantileReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
@@ -46,13 +47,12 @@ def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return models | {"pair": load_reward(str(root / "pair")), "mini": load_reward("mini")}
 
 
-def special_ids(codec: Any) -> set[int]:
-    return {number for number, token in codec.added_tokens_decoder.items() if token.special}
-
-
 def specials(codec: Any, ids: list[int]) -> list[int]:
     """Return the special tokens of a text but the one for unknown words, which any text may hold."""
-    return [token for token in ids if token in special_ids(codec) - {codec.unk_token_id}]
+    ours = isinstance(codec, FileTokenizer)
+    added = codec.backend.get_added_tokens_decoder() if ours else codec.added_tokens_decoder
+    special = {number for number, token in added.items() if token.special and number != codec.unk_token_id}
+    return [token for token in ids if token in special]
 
 
 def as_before(codec: Any, template: Template, turns: tuple[str, ...]) -> list[int]:

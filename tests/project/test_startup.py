@@ -100,11 +100,6 @@ print(decoding.texts, repr(decoding), repr(decoding[0]), repr(predictor), repr(r
     assert not imported_by(code) & (DECODE | WORLDS)
 
 
-def test_transformers_is_imported_when_its_objects_are_asked_for() -> None:
-    for asked in ("model", "tokenizer"):
-        assert "transformers" in imported_by(f"import rws_decode\nrws_decode.load_predictor('mini').{asked}")
-
-
 def test_no_name_of_the_theory_waits_for_scipy() -> None:
     large = SCIPY | FRAMES | NETWORKS
     loaded = imported_by("import rws_theory\nassert rws_theory.crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4]).count == 1")
