@@ -16,54 +16,36 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from rws_theory.certified.hard_pairs import HardPair, corpus
+from rws_theory.commands.progress import tell
 from rws_theory.confidence import gaps
 from rws_theory.crossings import crossings
 from rws_theory.pairs import DECIDED_BY, classify_pairs
 
 _DECADES = 4.0  # the other solvers search four decades on either side of 1 / (mean gap), which holds every crossing
 _GRID = 400
+_DIMENSION = 17  # of the random pairs
 
 
-def bench(
-    pairs: int = 100_000,
-    dimension: int = 17,
-    vocabulary: int = 126_464,
-    per_kind: int = 12,
-    seed: int = 0,
-    begin: Callable[[str], object] = lambda measurement: None,
-) -> dict[str, Any]:
-    """Run all three measurements: {"pairs", "vocabulary", "corpus"}. Times are CPU seconds of this process.
-
-    begin: called with what is measured next, in words.
-    ValueError unless every size is a positive integer (dimension and vocabulary at least 2).
-    """
-    for name, value, least in (
-        ("pairs", pairs, 1),
-        ("dimension", dimension, 2),
-        ("vocabulary", vocabulary, 2),
-        ("per_kind", per_kind, 1),
-        ("seed", seed, 0),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be an integer of at least {least}, got {value}")
-    begin(f"{pairs} random pairs")
-    of_pairs = bench_pairs(pairs, dimension, seed)
-    begin(f"2 pairs of {vocabulary} tokens")
+def bench(pairs: int, vocabulary: int, per_kind: int, seed: int) -> dict[str, Any]:
+    """Run all three measurements: {"pairs", "vocabulary", "corpus"}. Times are CPU seconds of this process."""
+    tell(f"bench-crossings: {pairs} random pairs ...")
+    of_pairs = bench_pairs(pairs, seed)
+    tell(f"bench-crossings: 2 pairs of {vocabulary} tokens ...")
     of_vocabulary = bench_vocabulary(vocabulary, seed)
-    begin("hard pairs by every solver")
+    tell("bench-crossings: hard pairs by every solver ...")
     return {"pairs": of_pairs, "vocabulary": of_vocabulary, "corpus": bench_corpus(per_kind, seed)}
 
 
-def bench_pairs(pairs: int, dimension: int, seed: int) -> dict[str, Any]:
+def bench_pairs(pairs: int, seed: int) -> dict[str, Any]:
     """Classify random pairs of normal logits; `one_by_one` extrapolates from certifying 200 of them singly."""
-    a, b = np.random.default_rng(seed).normal(scale=3.0, size=(2, pairs, dimension))
+    a, b = np.random.default_rng(seed).normal(scale=3.0, size=(2, pairs, _DIMENSION))
     classes, seconds = _timed(lambda: classify_pairs(a, b))
     few = min(pairs, 200)
     _, single = _timed(lambda: [crossings(a[i], b[i]) for i in range(few)])
     decided = Counter(DECIDED_BY[k] for k in classes.decided_by)
     return {
         "pairs": pairs,
-        "dimension": dimension,
+        "dimension": _DIMENSION,
         "seconds": seconds,
         "one_by_one": single * pairs / few,
         "proved": int(classes.complete.sum()),
@@ -93,27 +75,20 @@ def bench_vocabulary(vocabulary: int, seed: int) -> dict[str, Any]:
     return {"dimension": vocabulary, **results}
 
 
-def bench_corpus(per_kind: int, seed: int, solvers: tuple[str, ...] | None = None) -> list[dict[str, Any]]:
+def bench_corpus(per_kind: int, seed: int) -> list[dict[str, Any]]:
     """Count the crossings of a hard corpus with every solver: wrong counts in all, by kind, and the time."""
     hard = list(corpus(per_kind, np.random.default_rng(seed)))
     rows = []
-    for name in solvers or tuple(SOLVERS):
+    for name, make in SOLVERS.items():
         try:
-            solve = SOLVERS[name]()
+            solve = make()
         except ImportError:
             rows.append({"solver": name, "pairs": len(hard), "wrong": None, "wrong_by_kind": {}, "seconds": None})
             continue
         counted, seconds = _timed(lambda solve=solve: [(pair, solve(pair)) for pair in hard])
         wrong = Counter(pair.kind for pair, count in counted if count != pair.count)
-        rows.append(
-            {
-                "solver": name,
-                "pairs": len(hard),
-                "wrong": wrong.total(),
-                "wrong_by_kind": dict(wrong),
-                "seconds": seconds,
-            }
-        )
+        told = {"wrong": wrong.total(), "wrong_by_kind": dict(wrong), "seconds": seconds}
+        rows.append({"solver": name, "pairs": len(hard), **told})
     return rows
 
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.certified.selection_pairs import Pairs
 from rws_theory.certified.selection_sums import Row, equal_classes, sample
-from rws_theory.certified.selection_tails import settled_above, settled_below
 from rws_theory.confidence import check_logits
 from rws_theory.selection import selection_path
 from rws_theory.show import facts_html, figures, shortened
@@ -18,7 +17,9 @@ from rws_theory.show import facts_html, figures, shortened
 __all__ = ["StabilityRadius", "stability_radius"]
 
 _WIDTH = 1e-12
-_SAFE = 1 - 2.0**-40
+_SLACK = 2.0**-40  # more than the rounding of all sums here
+_SAFE = 1 - _SLACK
+_NEAR = 1e-9
 _STEPS = (2.0, 16.0, 256.0, 2.0**16, 2.0**32, 2.0**64)
 
 
@@ -142,11 +143,11 @@ class _Rivals:
 
 def _end(x: NDArray[np.float64], k: int, rivals: _Rivals, upwards: bool) -> tuple[float, bool]:
     """Return the last scale up to which the set is proved, on one side of 1, and whether it ends there."""
-    settled = settled_above if upwards else settled_below
+    settled = _settled_above if upwards else _settled_below
     margin = max(row.delta for row in rivals.pairs.rows)
     edge = 1.0
     for step in _STEPS:
-        if settled(rivals.pairs, rivals.inside, rivals.outside, rivals.couples, edge):
+        if settled(rivals, edge):
             return (math.inf if upwards else 0.0), True
         if upwards and not math.isfinite(step * margin * 4):
             break
@@ -177,3 +178,45 @@ def _cheap(rivals: _Rivals) -> tuple[float, float]:
     with np.errstate(divide="ignore", invalid="ignore"):
         up, down = (np.where(rate > 0, lead / rate, math.inf).min() for rate in (closing_up, closing_down))
     return max(0.0, float(1 - down)), float(1 + up)
+
+
+# Both tests are sufficient (docs/theory.md, eq. (T80), (T81)). Where limits tie, or nearly so, exact gaps decide.
+def _settled_above(rivals: _Rivals, c: float) -> bool:
+    """Say whether the chosen rows, ahead at c, are proved to stay ahead of the others at all scales from c on."""
+    rows = rivals.pairs.rows
+    samples = [sample(rows[j], c) for j in rivals.outside]
+    slope = np.array([-s.slope + s.slope_error for s in samples])
+    delta = np.array([rows[i].delta for i in rivals.inside])[:, None]
+    limit = np.array([rows[j].delta for j in rivals.outside])
+    stays = delta * _SAFE >= slope  # l_i gains at least delta_i, l_j at most mu_j(c)
+    near = abs(delta - limit) <= _NEAR * np.maximum(delta, limit)
+    return _all_settled(rivals, stays, near, c, math.inf)
+
+
+def _settled_below(rivals: _Rivals, c: float) -> bool:
+    """Say whether the chosen rows, ahead at c, are proved to stay ahead of the others at all scales up to c."""
+    gaps = [row.logits[0] - row.logits[1:] for row in rivals.pairs.rows]
+    count, total = np.array([u.size for u in gaps]), np.array([math.fsum(u.tolist()) for u in gaps])
+    i, j = np.array(rivals.inside)[:, None], np.array(rivals.outside)
+    more, lead = count[j] - count[i], total[i] * _SAFE - total[j] * (1 + _SLACK)
+    with np.errstate(over="ignore"):
+        square = np.array([float((u * u).sum()) for u in gaps])
+        stays = np.where(
+            more > 0,
+            c * total[j] * (1 + _SLACK) <= more,  # F_i <= n_i <= n_j - c Sigma_j < F_j
+            (more == 0) & (c * square[i] / 2 * (1 + _SLACK) <= lead),
+        )
+    near = (more == 0) & (abs(total[i] - total[j]) <= _NEAR * np.maximum(total[i], total[j]))
+    return _all_settled(rivals, stays, near, 0.0, c)
+
+
+def _all_settled(rivals: _Rivals, stays: NDArray[np.bool_], near: NDArray[np.bool_], low: float, high: float) -> bool:
+    """Ask the exact gaps for changes between two scales where a couple is open and its limits are near each other."""
+    open_ = rivals.couples & ~stays
+    if (open_ & ~near).any():
+        return False
+    for m, n in np.argwhere(open_):
+        pair = rivals.pairs.exact(rivals.inside[m], rivals.outside[n])
+        if pair is None or any(lower < high and low < upper for lower, upper in pair.brackets):
+            return False
+    return True

@@ -10,9 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from rws_theory.certified.brent import brent_root
-from rws_theory.certified.exact_polynomial import square_free
 from rws_theory.certified.exponential_sum import ExponentialSum
-from rws_theory.certified.isolation import PRECISIONS, Interval, isolate, resolve
+from rws_theory.certified.isolation import PRECISIONS, Interval, isolate, resolve, square_free
 from rws_theory.show import figures
 
 _FIRST, _THEN = PRECISIONS[:2], PRECISIONS[2:]

@@ -8,12 +8,13 @@ digits, at first in float64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from flint import arb, arb_poly, fmpq
+from flint import arb, arb_poly, fmpq, fmpz_poly
 
 from rws_theory.certified.exponential_sum import ExponentialSum, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
@@ -130,3 +131,24 @@ def _joined(intervals: list[Interval]) -> list[Interval]:
         else:
             joined.append((low, high))
     return joined
+
+
+MAX_DEGREE = 2000
+
+
+def square_free(g: ExponentialSum) -> list[tuple[ExponentialSum, int]] | None:
+    """Return sums whose zeros in (0, inf) are all simple, each with the multiplicity that its zeros have in g.
+
+    None where the degree of the polynomial exceeds MAX_DEGREE.
+    """
+    step = math.gcd(*g.shifted)
+    if not step or g.shifted[-1] // step > MAX_DEGREE:
+        return None
+    dense = [0] * (g.shifted[-1] // step + 1)
+    for w, c in zip(g.shifted, g.coefficients, strict=True):
+        dense[w // step] = c
+    factors = []
+    for factor, multiplicity in fmpz_poly(dense).factor_squarefree()[1]:
+        terms = [(k * step, int(c)) for k, c in enumerate(factor.coeffs()) if c]
+        factors.append((ExponentialSum(*zip(*terms, strict=True), denominator=g.denominator), multiplicity))
+    return factors

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rws_theory.claims import example, method, own_results, reversal, reward, scales, tables
-from rws_theory.claims.claim import Check, Claim, Verdict
-from rws_theory.claims.machine_checked import marked
+from rws_theory.claims.claim import Check, Claim, Verdict, marked
 
 __all__ = ["CHECKS", "Check", "Claim", "Verdict", "claims"]
 

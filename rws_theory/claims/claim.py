@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from textwrap import shorten
 from typing import Literal
 
@@ -39,6 +39,11 @@ class Claim:
     counterexample: str | None = None
     correction: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.verdict in ("true", "not confirmed"):  # a check says what refutes and corrects without asking whether
+            object.__setattr__(self, "counterexample", None)
+            object.__setattr__(self, "correction", None)
+
     def __repr__(self) -> str:
         return f"Claim({self.id}, {self.verdict}: {shorten(self.statement, 70, placeholder=' ...')!r})"
 
@@ -53,3 +58,27 @@ class Claim:
 
 
 Check = Callable[[], Claim]
+
+# What a proof assistant has checked, by id: theorems of docs/proofs, each by its file and name (`make prove`).
+THEOREMS: dict[str, tuple[str, ...]] = {
+    "T1-exclusive": ("Counterexamples.exactly_one_is_false",),
+    "T1a-unique": ("Counterexamples.unique_is_false",),
+    "T1b-printed": ("Counterexamples.printed_b_is_false",),
+    "T1c-otherwise": ("GoldenRatio.printed_c_is_false", "Counterexamples.otherwise_is_false"),
+    "T1-step4": ("Counterexamples.otherwise_is_false",),
+    "T1-dimension": ("Theorem1.theorem_1_mended_to_three", "Counterexamples.theorem_1_mended_fails_from_four"),
+    "N-order-invariance": ("OrderInvariance.order_invariance",),
+    "D-crossing": ("GoldenRatio.golden_crossing",),
+}
+
+
+def marked(claim: Claim) -> Claim:
+    """Return the claim with a sentence in its evidence that names its theorems, if it has any and was confirmed.
+
+    >>> marked(Claim("D-crossing", "Appendix D.1", "...", "false", "Proved.")).evidence
+    'Proved. Machine-checked in Coq (docs/proofs): GoldenRatio.golden_crossing.'
+    """
+    theorems = THEOREMS.get(claim.id)
+    if theorems is None or claim.verdict == "not confirmed":
+        return claim
+    return replace(claim, evidence=f"{claim.evidence} Machine-checked in Coq (docs/proofs): {', '.join(theorems)}.")

@@ -101,8 +101,8 @@ def at_two() -> Claim:
         "P^a(2) = 0.835 and P^b(2) = 0.847, which confirms a flip for r > 1.",
         "true" if holds else "false",
         f"In ball arithmetic: {shown}; {'flipped' if flip else 'no flip'} at r = 2. {_formula(2)}.",
-        None if holds else f"{_shown()} at r = 2",
-        None if holds else f"{shown}{'' if flip else ': no flip yet'}.",
+        f"{_shown()} at r = 2",
+        f"{shown}{'' if flip else ': no flip yet'}.",
     )
 
 
@@ -136,10 +136,8 @@ def crossing() -> Claim:
         "false" if refuted else "true" if confirmed else "not confirmed",
         f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; the one certified crossing "
         f"{'encloses' if confirmed else 'does not enclose'} its root above 1.",
-        f"{_shown()}: at r = {float(said):g} {there}" if refuted else None,
-        f"r = 10 log((1 + sqrt 5) / 2) = {sympy.N(exact, 11)}, ten times the logarithm of the golden ratio."
-        if refuted
-        else None,
+        f"{_shown()}: at r = {float(said):g} {there}",
+        f"r = 10 log((1 + sqrt 5) / 2) = {sympy.N(exact, 11)}, ten times the logarithm of the golden ratio.",
     )
 
 

@@ -125,9 +125,7 @@ def more_reversals() -> Claim:
         " near 1 hardly any: the share falls on the way to 1 from below, and rises only beyond. Above 1 a larger"
         f" factor can restore a pair too: {shown}.",
         f"All {len(population):,} pairs of different gaps in multiples of 1/{UNIT}, {sizes}, signs proved. Reversed"
-        f" at the factors of the paper's grid: {counts}."
-        if refuted
-        else None,
+        f" at the factors of the paper's grid: {counts}.",
         "The share of reversed pairs vanishes as the factor goes to 1, from either side. Reversed are the pairs with an"
         " odd number of crossings (with multiplicity) between 1 and the factor. Their number cannot fall with distance"
         " from 1 on a side where no pair crosses twice or more.",

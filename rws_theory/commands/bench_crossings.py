@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rws_theory.commands.options import add_options, option, read_options
-from rws_theory.commands.progress import tell
 
 _SECONDS_PAIRS = 5.0  # the goal on one core; for one pair at vocabulary size the goal is one second
 
@@ -34,13 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_theory.bench import bench
 
     options = read_options(BenchOptions, args)
-    result = bench(
-        options.pairs,
-        vocabulary=options.vocabulary,
-        per_kind=options.per_kind,
-        seed=options.seed,
-        begin=lambda measurement: tell(f"bench-crossings: {measurement} ..."),
-    )
+    result = bench(options.pairs, options.vocabulary, options.per_kind, options.seed)
     print(json.dumps(result, allow_nan=False) if options.json else _as_text(result))
     return 0
 

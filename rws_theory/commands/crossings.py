@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -62,8 +63,6 @@ def _decimal(text: str) -> Fraction | float:
 
 def _read_logits(text: str, name: str) -> list[Any] | NDArray[Any]:
     """Logits from a JSON list, its decimals taken exactly, or from a .npy file; ValueError names the argument."""
-    from rws_theory.commands.arrays import read_npy, shown
-
     if text.lstrip().startswith("["):
         try:
             values = json.loads(text, parse_float=_decimal)
@@ -121,3 +120,24 @@ def _as_text(result: Crossings) -> str:
         *_verdict(result),
     ]
     return "\n".join(lines)
+
+
+def read_npy(text: str, name: str) -> NDArray[Any]:
+    """Array in the .npy file at path `text`; ValueError names the argument and says what would be right."""
+    import numpy as np
+
+    if not text.endswith(".npy"):
+        raise ValueError(f"{name} must be the path of a .npy file, got {shown(text)}")
+    try:
+        if os.path.exists(text) and not os.path.isfile(text):
+            raise ValueError("no regular file")  # a pipe would be waited for
+        with open(text, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)  # unlike np.load: never an archive or a pickle
+    except Exception as error:  # NumPy passes on what its tokenizer of a header raises, which is of many kinds
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{name} must be a readable .npy file of numbers, got {shown(text)}: {reason}") from None
+
+
+def shown(text: str) -> str:
+    """Argument `text` as an error message quotes it, cut after 60 characters."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")

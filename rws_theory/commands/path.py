@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the selection path; ValueError for input that cannot be used."""
     options = read_options(PathOptions, args)
 
-    from rws_theory.commands.arrays import read_npy
+    from rws_theory.commands.crossings import read_npy
     from rws_theory.selection import selection_path
 
     path = selection_path(read_npy(options.logits, "LOGITS"), options.k, options.scale_min, options.scale_max)

@@ -464,7 +464,7 @@ def _make_array(folder: Path) -> None:
 
 def _read_array(folder: Path) -> None:
     from rws_theory import selection_path
-    from rws_theory.commands.arrays import read_npy
+    from rws_theory.commands.crossings import read_npy
 
     array = read_npy(str(folder / "logits.npy"), "logits.npy")
     if array.size < 100:

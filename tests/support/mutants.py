@@ -54,7 +54,7 @@ tost-lesser-p: paper_figures, test_equivalence
 mid-ranks: paper_figures, test_god_quintiles
 - groups * (2 * before + ties)
 + groups * (2 * before)
-order-test-one-sided: rws_theory, test_order_null
+order-test-one-sided: rws_theory, test_numerics
 - float(2 * ndtr(-max(
 + float(ndtr(-max(
 clustered-error: paper_figures, test_calibration

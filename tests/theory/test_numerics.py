@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -486,28 +485,6 @@ def test_moments_of_random_orders(s: int, k: int, blocks: int) -> None:
         ]
 
 
-def arrangements(counts: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Every order with so many tokens in each step."""
-    labels = [step for step, count in enumerate(counts) for _ in range(count)]
-    return sorted(set(itertools.permutations(labels)))
-
-
-@pytest.mark.parametrize(("s", "k"), [(2, 2), (3, 2), (4, 2), (2, 3), (2, 4)])
-def test_moments_of_random_orders_with_tokens_from_left_to_right(s: int, k: int) -> None:
-    length = s * k
-    totals = []
-    for steps in arrangements((k,) * s):
-        ranks = sorted(range(length), key=lambda i: (steps[i], i))
-        totals.append(sum(abs(o - i) for o, i in enumerate(ranks)))
-    mean = Fraction(sum(totals), len(totals))
-    variance = Fraction(sum(t * t for t in totals), len(totals)) - mean**2
-    for blocks in (1, 3):
-        shape: dict[str, Any] = {"block": length, "per_step": k}
-        rounded(footrule_mean(length * blocks, **shape), mean / length)
-        rounded(footrule_variance(length * blocks, **shape), variance / (length**2 * blocks))
-        rounded(footrule_max(length * blocks, **shape), Fraction(max(totals), length))
-
-
 def counted_by_steps(s: int, k: int) -> dict[int, int]:
     """How many arrangements of k tokens in each of s steps have each sum of |step due - step| / 2, in integers."""
     states: dict[int, dict[int, int]] = {0: {0: 1}}
@@ -551,33 +528,10 @@ def test_distribution_of_random_orders_in_integers(s: int, k: int, blocks: int) 
         assert abs(Fraction(float(probability)) * total / whole[half] - 1) <= documented(s * k, blocks)
 
 
-@pytest.mark.parametrize(("s", "k", "blocks"), [(4, 2, 1), (2, 4, 2), (3, 2, 2)])
-def test_distribution_with_tokens_from_left_to_right_in_integers(s: int, k: int, blocks: int) -> None:
-    sums: Counter[int] = Counter()
-    for steps in arrangements((k,) * s):
-        ranks = sorted(range(s * k), key=lambda i: (steps[i], i))
-        sums[sum(abs(o - i) for o, i in enumerate(ranks))] += 1
-    whole = Counter({0: 1})
-    for _ in range(blocks):
-        whole = Counter({z: n for z, n in _joined(whole, sums).items() if n})
-    null = footrule_distribution(s * k * blocks, s * k, per_step=k)
-    assert [round(value * s * k * blocks) for value in null.values] == sorted(whole)
-    for probability, key in zip(null.probabilities, sorted(whole), strict=True):
-        exact = Fraction(whole[key], sum(whole.values()))
-        assert abs(Fraction(float(probability)) / exact - 1) <= documented(s * k, blocks)
-
-
 def test_probabilities_that_underflow_are_left_out() -> None:
     null = footrule_distribution(256, 128)
     assert null.probabilities.min() > 0 and null.probabilities.sum() == pytest.approx(1, abs=1e-12)
     assert null.values[0] > 0  # left to right has 1 / 128!^2, or 1e-431
-
-
-def _joined(x: Counter[int], y: Counter[int]) -> Counter[int]:
-    computed: Counter[int] = Counter()
-    for (a, m), (b, n) in itertools.product(x.items(), y.items()):
-        computed[a + b] += m * n
-    return computed
 
 
 @settings(deadline=None, max_examples=max(20, settings().max_examples // 4))

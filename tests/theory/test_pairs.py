@@ -13,14 +13,12 @@ import exact_ranks
 import numpy as np
 import pytest
 from flint import fmpz_poly
-from hypothesis import given, settings
 from scipy.stats import poisson
 
-import rws_theory.bench as bench_module
-from rws_theory import crossings, testing
+from rws_theory import crossings
 from rws_theory import pairs as pairs_module
 from rws_theory.__main__ import main
-from rws_theory.bench import SOLVERS, bench, bench_corpus
+from rws_theory.bench import SOLVERS, bench_corpus
 from rws_theory.certified.hard_pairs import KINDS, HardPair, _factor, _gaps, corpus
 from rws_theory.pairs import DECIDED_BY, classify_pairs
 from rws_theory.testing import from_gaps
@@ -30,14 +28,6 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 def decided(computed: object) -> list[str]:
     return [DECIDED_BY[k] for k in computed.decided_by]  # type: ignore[attr-defined]
-
-
-@settings(deadline=None, max_examples=60)
-@given(testing.logit_pairs())
-def test_one_pair_is_classified_as_it_is_certified(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    a, b = pair
-    certified, many = crossings(a, b), classify_pairs(a[None], b[None])
-    assert (many.count[0], many.bound[0], many.complete[0]) == (certified.count, certified.bound, certified.complete)
 
 
 @pytest.mark.parametrize(("scale", "size"), [(3.0, 17), (1e-6, 9), (1e6, 30)])
@@ -244,13 +234,6 @@ def test_sign_changes_leave_out_zeros() -> None:
     assert pairs_module._changes(rows).tolist() == [2, 0, 1, 5]
 
 
-@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e300])
-def test_extreme_gaps_are_right_or_certified(scale: float) -> None:
-    a, b = scale * from_gaps((1, 7, 7, 9)), scale * from_gaps((3, 3, 13, 9))
-    classes, certified = classify_pairs(a[None], b[None]), crossings(a, b)
-    assert classes.count[0] == certified.count and classes.complete[0] == certified.complete
-
-
 @pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
 def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
     classes = classify_pairs(np.zeros((n, d)), np.ones((n, d)))
@@ -312,16 +295,6 @@ def test_every_solver_counts_crossings_that_are_well_apart(name: str, scale: flo
         assert count(pair) == crosses, (u, v)
 
 
-def test_solver_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise ImportError
-
-    monkeypatch.setitem(SOLVERS, "chebpy", missing)  # type: ignore[arg-type]
-    row, other = bench_corpus(1, 0, solvers=("chebpy", "scipy"))
-    assert other["solver"] == "scipy" and other["seconds"] > 0
-    assert row == {"solver": "chebpy", "pairs": len(KINDS), "wrong": None, "wrong_by_kind": {}, "seconds": None}
-
-
 def test_benchmark_command_prints_json_or_a_table(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -338,26 +311,6 @@ def test_benchmark_command_prints_json_or_a_table(
     assert main(arguments) == 0
     text = capsys.readouterr().out
     assert "50 pairs of d = 17" in text and "rws_theory" in text and "not installed" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "least"), [("pairs", 1), ("dimension", 2), ("vocabulary", 2), ("per_kind", 1), ("seed", 0)]
-)
-def test_benchmark_refuses_sizes_that_mean_nothing(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("pairs", "vocabulary", "corpus"):
-        monkeypatch.setattr(bench_module, f"bench_{part}", lambda *sizes: sizes)
-    for value in (least - 1, -1, True, 3.0, "3"):
-        with pytest.raises(ValueError) as caught:
-            bench(**{name: value})  # type: ignore[arg-type]
-        assert str(caught.value) == f"{name} must be an integer of at least {least}, got {value}"
-    assert bench(**{name: least})
-
-
-def test_benchmark_gives_each_part_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("pairs", "vocabulary", "corpus"):
-        monkeypatch.setattr(bench_module, f"bench_{part}", lambda *sizes: sizes)
-    assert bench() == {"pairs": (100_000, 17, 0), "vocabulary": (126_464, 0), "corpus": (12, 0)}
-    assert bench(3, 4, 5, 6, 7) == {"pairs": (3, 4, 7), "vocabulary": (5, 7), "corpus": (6, 7)}
 
 
 def test_hard_corpus_is_the_same_everywhere() -> None:

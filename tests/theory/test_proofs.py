@@ -11,7 +11,7 @@ import pytest
 from check_proofs import AXIOMS, PACKAGES, PROOFS, axioms, check, main, missing, theorems
 
 from rws_theory.claims import CHECKS, Claim
-from rws_theory.claims.machine_checked import THEOREMS, marked
+from rws_theory.claims.claim import THEOREMS, marked
 
 ROOT = PROOFS.parents[1]
 STATED = {path.name: theorems(path.read_text(encoding="utf-8")) for path in sorted(PROOFS.glob("*.v"))}

@@ -343,9 +343,8 @@ def test_the_benchmark_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     }
     given: list[Any] = []
 
-    def bench(*arguments: Any, **options: Any) -> dict[str, Any]:
-        options.pop("begin")(f"{arguments[0]} random pairs")
-        given.append((arguments, options))
+    def bench(*sizes: int) -> dict[str, Any]:
+        given.append(sizes)
         return result
 
     monkeypatch.setattr(rws_theory.bench, "bench", bench)
@@ -362,13 +361,10 @@ def test_the_benchmark_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "scipy             13    72      4.00     8.0  tangent 12, touching 1\n"
         'chebpy        not installed; run pip install "rws-toolkit[certify]"\n'
         "mpmath             1    72    100.25   200.5  several 1\n",
-        "bench-crossings: 1000 random pairs ...\n",
+        "",
     )
     assert json.loads(printed_by(capsys, "bench-crossings", "--json")[0]) == result
-    assert given == [
-        ((1000,), {"vocabulary": 300, "per_kind": 2, "seed": 5}),
-        ((100_000,), {"vocabulary": 126_464, "per_kind": 12, "seed": 0}),
-    ]
+    assert given == [(1000, 300, 2, 5), (100_000, 126_464, 12, 0)]
     result["corpus"][0]["seconds"] = math.nan
     assert "JSON" in refused(capsys, "bench-crossings", "--json")
 

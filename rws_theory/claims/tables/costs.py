@@ -41,8 +41,8 @@ def overhead_prompts() -> Claim:
         "Times are means over 200 different prompts of the keyword-constrained dataset (the natural reading).",
         verdict(drawn <= available),
         f"Appendix M: the dataset has {available} prompts.",
-        f"{drawn} prompts from {available}." if drawn > available else None,
-        "Prompts were repeated, or another set was used." if drawn > available else None,
+        f"{drawn} prompts from {available}.",
+        "Prompts were repeated, or another set was used.",
     )
 
 
@@ -63,10 +63,8 @@ def memory() -> Claim:
         verdict(holds),
         f"{low} / 1,024 = {shown(low / MIB_PER_GIB, 3)} and {high} / 1,024 = {shown(high / MIB_PER_GIB, 3)}; divided by"
         f" 1,000 they are {shown(low / 1000, 3)} and {shown(high / 1000, 3)}.",
-        None
-        if holds
-        else f"{low} MiB = {number(low / MIB_PER_GIB)} GiB and {high} MiB = {number(high / MIB_PER_GIB)} GiB",
-        None if holds else f"{shown(min(sizes))} GiB to {shown(max(sizes))} GiB: the text divided by 1,000.",
+        f"{low} MiB = {number(low / MIB_PER_GIB)} GiB and {high} MiB = {number(high / MIB_PER_GIB)} GiB",
+        f"{shown(min(sizes))} GiB to {shown(max(sizes))} GiB: the text divided by 1,000.",
     )
 
 

@@ -22,8 +22,8 @@ def judge_prompt() -> Claim:
         "true" if asked else "true with correction",
         f'The user message of the template is: "{template}". It has {len(slots)} slots, {len(asked)} of them for'
         " what the user asked.",
-        None if asked else "The judge never sees the question or the first turn: only two answers.",
-        None if asked else "By this template the judge compares how two answers read, not how well they answer.",
+        "The judge never sees the question or the first turn: only two answers.",
+        "By this template the judge compares how two answers read, not how well they answer.",
     )
 
 
@@ -45,11 +45,9 @@ def coherent() -> Claim:
         "true with correction" if worse else "true",
         f"Words that repeat the word before them, in the complete printed responses: RWS {doubled} of {words}"
         f" ({shown(share['rws'], 1)} %), the default {base} of {base_words} ({shown(share['default'], 1)} %).",
-        f'{quote["where"]}: "{quote["text"]}".' if worse else None,
+        f'{quote["where"]}: "{quote["text"]}".',
         "In the printed example RWS repeats single words more often than the default; the paper's point is about"
-        " repeated sentences."
-        if worse
-        else None,
+        " repeated sentences.",
     )
 
 

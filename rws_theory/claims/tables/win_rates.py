@@ -59,8 +59,8 @@ def rows_sum() -> Claim:
         verdict(not off),
         f"{len(sums) - len(off)} of {len(sums)} rows sum to exactly 100.0; rounding "
         f"{'explains' if rounding else 'does not explain'} the others.",
-        f"Printed rows: {listed}." if off else None,
-        "They sum to 100 within the rounding of three numbers to one decimal (0.15)." if off and rounding else None,
+        f"Printed rows: {listed}.",
+        "They sum to 100 within the rounding of three numbers to one decimal (0.15)." if rounding else None,
     )
 
 
@@ -82,8 +82,8 @@ def identical_rows() -> Claim:
         verdict(not differ),
         f"Of 15 pairs of rows, {len(twins)} are equal in win, draw and loss, {len(differ)} of them with"
         " different quintiles in Table 5.",
-        "; ".join(f"{m} and {n} have the same win, draw and loss, {_row(rows[m])}" for m, n in differ) or None,
-        "Equal to one decimal in all three numbers, by chance or because a row was copied." if differ else None,
+        "; ".join(f"{m} and {n} have the same win, draw and loss, {_row(rows[m])}" for m, n in differ),
+        "Equal to one decimal in all three numbers, by chance or because a row was copied.",
     )
 
 
@@ -102,10 +102,8 @@ def quintile_mean() -> Claim:
         verdict(not off),
         f"Table 1 minus the mean of the five quintiles, in percentage points: {listed}. Even fifths of at least"
         " 250 prompts and rounding allow 1.10.",
-        f"Columns further off than that: {', '.join(off)}." if off else None,
-        "For these models the tables do not describe the same comparisons, or the fifths are far from even."
-        if off
-        else None,
+        f"Columns further off than that: {', '.join(off)}.",
+        "For these models the tables do not describe the same comparisons, or the fifths are far from even.",
     )
 
 
@@ -166,13 +164,9 @@ def god_attribution() -> Claim:
         "Against the default both rise: GOD and win rate are higher for all six models. Among the six they do not rise"
         f" together. By rising GOD (win rate): {listed}. Of {len(signs)} pairs of models the one of higher GOD wins"
         f" more in {agree} and less in {differ}.",
-        f"{low['model']} has the lowest GOD; of the other {len(rows) - 1} models {higher or 'none'} wins more."
-        if differ >= agree
-        else None,
+        f"{low['model']} has the lowest GOD; of the other {len(rows) - 1} models {higher or 'none'} wins more.",
         "Guided decoding has more GOD and wins more than the default; a control of equal GOD without the reward would"
-        " be needed to say that one causes the other."
-        if differ >= agree
-        else None,
+        " be needed to say that one causes the other.",
     )
 
 
@@ -193,9 +187,7 @@ def lowest_fifth() -> Claim:
         f" {shown(min(draws), 1)} to {shown(max(draws), 1)} % of all prompts.",
         "; ".join(f"{quintile}: {', '.join(names)}" for quintile, names in listed.items()) or None,
         "RWS wins more than half of the prompts overall; where it stays closest to left to right it wins less than half"
-        " under every model."
-        if listed
-        else None,
+        " under every model.",
     )
 
 
