@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image, ImageColor, ImageDraw
 
 from rws_decode.common.animation import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.trace.trace import Trace
-from rws_decode.view.lettering import font_of, line_within, lines_within, width_of
 from rws_decode.view.lockstep import Frame, RunFrame, frames_of, run_title, same_prompt
-from rws_decode.view.pixels import WHITE, Pixels
 from rws_decode.view.sentences import shown
-from rws_decode.view.slots import LINE, PAD, SENTENCE, SMALL, TITLE, WORD, Layout, Panel, Slot, layout_of
+from rws_decode.view.slots import (
+    LINE,
+    PAD,
+    SENTENCE,
+    SMALL,
+    TITLE,
+    WORD,
+    Layout,
+    Panel,
+    Slot,
+    font_of,
+    layout_of,
+    line_within,
+    lines_within,
+    width_of,
+)
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
+WHITE = "#ffffff"
+_FILLS = (WHITE, BLACK, GREY, AMBER, BLUE, RULE, PALE)
+# Letters have soft edges: the shades between a ground and an ink that is written on it.
+_WRITTEN = ((WHITE, BLACK), (WHITE, GREY), (AMBER, BLACK))
+_SHADES = 8
 _MARK = 3  # height of the line below a marked word
 _TEXT = 15  # pixels from the top of a line of text to its base
 
@@ -62,9 +79,10 @@ def _both(traces: tuple[Trace, ...]) -> str:
     return " and ".join(map(run_title, traces))
 
 
-def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Iterator[Image]:
+def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Iterator[Image.Image]:
     """Yield the frames as pictures of few colours; of each, only what is new is drawn over the one before."""
-    pixels = Pixels(*layout.size)
+    picture, palette = Image.new("RGB", layout.size, WHITE), _palette()
+    pixels = ImageDraw.Draw(picture)
     _draw_fixed(pixels, layout, len(frames[0].runs))
     before: Frame | None = None
     for frame in frames:
@@ -77,44 +95,60 @@ def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Itera
         said = lines_within(frame.sentence, font_of(SENTENCE), right - left, 2)
         _draw_lines(pixels, left, layout.sentence_top, said, right - left, 2, SENTENCE, BLACK)
         before = frame
-        yield pixels.picture()
+        yield picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
-def _draw_fixed(pixels: Pixels, layout: Layout, runs: int) -> None:
+def _palette() -> Image.Image:
+    """Return a picture whose palette has the fills, and the shades of every ink on its ground."""
+    shades = [np.linspace(*map(ImageColor.getrgb, pair), _SHADES) for pair in _WRITTEN]
+    colors = np.concatenate([[ImageColor.getrgb(fill) for fill in _FILLS], *shades]).round().astype(int)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colors.ravel().tolist())
+    return palette
+
+
+def _fill(pixels: ImageDraw.ImageDraw, box: tuple[int, int, int, int], color: str) -> None:
+    """Fill a box: left and top, and right and bottom, which do not belong to it."""
+    left, top, right, bottom = box
+    if left < right and top < bottom:
+        pixels.rectangle((left, top, right - 1, bottom - 1), fill=color)
+
+
+def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int) -> None:
     """Draw what no step changes: the border, the prompt, titles, the texts around gaps, and the key of the colours."""
     width, height = layout.size
-    pixels.fill((0, 0, width, height), PALE)
-    pixels.fill((1, 1, width - 1, height - 1), WHITE)
+    _fill(pixels, (0, 0, width, height), PALE)
+    _fill(pixels, (1, 1, width - 1, height - 1), WHITE)
     left, right = layout.inner
     _draw_lines(pixels, left, left - 4, layout.prompt, right - left, len(layout.prompt), SMALL, GREY)
     for panel in layout.panels:
-        pixels.write(panel.left, panel.top + TITLE, panel.title, font_of(TITLE, True), BLACK)
+        pixels.text((panel.left, panel.top + TITLE), panel.title, BLACK, font_of(TITLE, True), "ls")
         for slot in panel.slots:
             if slot.position is None:
-                _write(pixels, slot, slot.text, GREY, WHITE)
+                _write(pixels, slot, slot.text, GREY)
     x, top = left, layout.key_top
     marked = "the other run does not have this word here" if runs == 2 else "factor 1 would have committed another"
     for fill, mark, text in ((RULE, False, "mask"), (AMBER, False, "committed in this step"), (WHITE, True, marked)):
-        pixels.fill((x, top, x + 31, top + 20), fill)
+        _fill(pixels, (x, top, x + 31, top + 20), fill)
         if mark:
-            pixels.fill((x, top + 20 - _MARK, x + 31, top + 20), BLUE)
-        pixels.write(x + 38, top + _TEXT, text, font_of(SMALL), GREY)
+            _fill(pixels, (x, top + 20 - _MARK, x + 31, top + 20), BLUE)
+        pixels.text((x + 38, top + _TEXT), text, GREY, font_of(SMALL), "ls")
         x += 38 + width_of(text, font_of(SMALL)) + 28
 
 
-def _draw_steps(pixels: Pixels, layout: Layout, step: int, end: int, parted: int | None) -> None:
+def _draw_steps(pixels: ImageDraw.ImageDraw, layout: Layout, step: int, end: int, parted: int | None) -> None:
     """Draw the counter of the steps and the bar that fills, with a mark from where the runs parted."""
     left, top, right, bottom = layout.bar
     text = "before step 0" if step < 0 else "the end" if step == end else f"step {step}"
     _draw_lines(pixels, left, top - LINE - 2, (f"{text} (steps 0 to {end - 1})",), right - left, 1, SMALL, BLACK)
     ends = [left + round((right - left) * part / end) for part in range(end + 1)]
-    pixels.fill(layout.bar, RULE)
-    pixels.fill((left, top, ends[min(step + 1, end)], bottom), GREY)
+    _fill(pixels, layout.bar, RULE)
+    _fill(pixels, (left, top, ends[min(step + 1, end)], bottom), GREY)
     if parted is not None and step >= parted:
-        pixels.fill((ends[parted], top, max(ends[parted + 1], ends[parted] + 3), bottom), BLUE)
+        _fill(pixels, (ends[parted], top, max(ends[parted + 1], ends[parted] + 3), bottom), BLUE)
 
 
-def _draw_words(pixels: Pixels, panel: Panel, run: RunFrame, before: RunFrame | None) -> None:
+def _draw_words(pixels: ImageDraw.ImageDraw, panel: Panel, run: RunFrame, before: RunFrame | None) -> None:
     """Draw the boxes of a run that are not as they were in the frame before."""
     for slot in panel.slots:
         position = slot.position
@@ -122,24 +156,23 @@ def _draw_words(pixels: Pixels, panel: Panel, run: RunFrame, before: RunFrame | 
             continue
         left, _, right, bottom = slot.box
         word, new, marked, filling = run.look(position)
-        ground = RULE if word is None else AMBER if new else WHITE
-        pixels.fill(slot.box, ground)
+        _fill(pixels, slot.box, RULE if word is None else AMBER if new else WHITE)
         if word is not None:
-            _write(pixels, slot, shown(word), GREY if filling and not new else BLACK, ground)
+            _write(pixels, slot, shown(word), GREY if filling and not new else BLACK)
             if marked:
-                pixels.fill((left, bottom - _MARK, right, bottom), BLUE)
+                _fill(pixels, (left, bottom - _MARK, right, bottom), BLUE)
 
 
-def _write(pixels: Pixels, slot: Slot, text: str, ink: str, ground: str) -> None:
+def _write(pixels: ImageDraw.ImageDraw, slot: Slot, text: str, ink: str) -> None:
     left, _, right, bottom = slot.box
     text = line_within(text, font_of(WORD), right - left - 2 * PAD)
-    pixels.write(left + PAD, bottom - 8, text, font_of(WORD), ink, ground)
+    pixels.text((left + PAD, bottom - 8), text, ink, font_of(WORD), "ls")
 
 
 def _draw_lines(
-    pixels: Pixels, left: int, top: int, lines: Sequence[str], width: int, most: int, size: int, ink: str
+    pixels: ImageDraw.ImageDraw, left: int, top: int, lines: Sequence[str], width: int, most: int, size: int, ink: str
 ) -> None:
     """Draw lines of text over whatever stood in their place."""
-    pixels.fill((left, top, left + width, top + LINE * most), WHITE)
+    _fill(pixels, (left, top, left + width, top + LINE * most), WHITE)
     for number, line in enumerate(lines):
-        pixels.write(left, top + _TEXT + LINE * number, line, font_of(size), ink)
+        pixels.text((left, top + _TEXT + LINE * number), line, ink, font_of(size), "ls")

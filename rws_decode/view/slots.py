@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from PIL import ImageFont
+from PIL.ImageFont import FreeTypeFont
 
 from rws_decode.trace.trace import Trace
-from rws_decode.view.lettering import font_of, line_within, lines_within, width_of
 from rws_decode.view.lockstep import Frame, run_title
+from rws_decode.view.plots.text import font_file, in_font
 from rws_decode.view.sentences import shown
 from rws_decode.view.word_table import line_of
 
@@ -20,6 +25,7 @@ _BOX, _ROW, _GAP = 26, 30, 3  # height of a box, of a row, space between boxes
 _LEAST = 16  # width of a box
 _TALLEST = 14  # rows of a panel that stands beside the other
 _PIXELS = 300_000_000  # of all frames together: two bytes of memory each while they are drawn
+_LONGEST = 400  # characters of a line that are looked at: no line of a picture holds more
 
 
 @dataclass(frozen=True)
@@ -129,3 +135,52 @@ def _placed(trace: Trace, widths: Sequence[int], left: int, top: int, width: int
 
 def _rows(slots: Sequence[Slot]) -> int:
     return len({slot.box[1] for slot in slots})
+
+
+@cache
+def font_of(size: int, bold: bool = False) -> FreeTypeFont:
+    """Return DejaVu Sans in a size in pixels; letters are put side by side, whatever libraries the machine has."""
+    return ImageFont.truetype(font_file(bold), size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def visible(text: str) -> str:
+    r"""Return a text of which every character can be seen: a frame stands for one that the font does not have.
+
+    >>> visible("naïve 猫\x07\u200b")
+    'naïve ▯▯▯'
+    """
+    path = font_file()
+    return "".join(letter if letter.isprintable() and in_font(letter, path) else "▯" for letter in text)
+
+
+def width_of(text: str, font: FreeTypeFont) -> int:
+    """Return the width of a visible text, pixels."""
+    return int(-(-font.getlength(text) // 1))
+
+
+def line_within(text: str, font: FreeTypeFont, width: int) -> str:
+    """Return a visible text cut to a width in pixels, the cut marked by dots.
+
+    >>> line_within("reward-weighted sampling", font_of(16), 100)
+    'reward-w…'
+    """
+    text = visible(text[:_LONGEST])
+    if width_of(text, font) <= width:
+        return text
+    kept = bisect_right(range(len(text)), width, key=lambda count: width_of(f"{text[:count]}…", font)) - 1
+    return f"{text[: max(kept, 0)].rstrip()}…"
+
+
+def lines_within(text: str, font: FreeTypeFont, width: int, most: int) -> tuple[str, ...]:
+    """Return a text in at most so many visible lines of a width in pixels; the last is cut where there is more.
+
+    >>> lines_within("each step commits the words that it ranks first", font_of(16), 160, 2)
+    ('each step commits', 'the words that it r…')
+    """
+    words, lines = visible(" ".join(text.split())).split(), list[str]()
+    while words and len(lines) < most - 1:
+        line = words.pop(0)
+        while words and width_of(f"{line} {words[0]}", font) <= width:
+            line += f" {words.pop(0)}"
+        lines.append(line_within(line, font, width))
+    return (*lines, line_within(" ".join(words), font, width)) if words else tuple(lines)
