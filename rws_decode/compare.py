@@ -24,7 +24,6 @@ from rws_theory.show import clipped, shortened
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 __all__ = ["Comparison", "compare"]
 
@@ -61,10 +60,6 @@ class Comparison(Mapping[str, Decoding]):
 
         frames = [decoding.to_frame().assign(strategy=label) for label, decoding in self.decodings.items()]
         return pandas.concat(frames, ignore_index=True).sort_values("prompt", kind="stable", ignore_index=True)
-
-    def plot(self) -> Figure:
-        """Return a figure of the rewards and orders of all answers, a prompt's answers joined (`view.plots`)."""
-        return pictures().plot(self)
 
 
 def compare(

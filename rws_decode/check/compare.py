@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rws_decode.check.changes import FactChange, LastDigits, ModelChange, RowChange
-from rws_decode.check.difference import DigestDiff
+from rws_decode.check.difference import DigestDiff, FactChange, LastDigits, ModelChange, RowChange
 from rws_decode.check.digest import DecodedRow, Digest, Fact
 from rws_decode.check.machine import REWARD_WEIGHTS, SCALE, STORED
 from rws_decode.check.model_changes import model_changes

@@ -1,17 +1,16 @@
-"""How two digests differ: the whole of it, and how it is told in plain words."""
+"""How two digests differ, as data: the model, a decode, the machine, last digits; and how it is told in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
-from rws_decode.check.changes import FactChange, LastDigits, ModelChange, RowChange
-from rws_decode.check.digest import Digest
+from rws_decode.check.digest import Digest, Fact
+from rws_decode.check.fingerprints import GUIDED
 from rws_decode.check.machine import STORED
-from rws_decode.check.task import GUIDED
-from rws_theory.show import clipped, figures, printable, quoted, shortened
+from rws_theory.show import clipped, figures, one_line, printable, quoted, shortened
 
 _ROWS = 6  # decodes that are told one by one
 _WIDEST = 400  # characters of a line
@@ -28,6 +27,73 @@ _CAUSES = {
     "end of text": "other tokens are special, or end the text.",
 }
 _FILES = set(_CAUSES)
+
+
+Kind = Literal["checkpoint", "tokenizer", "template", "end of text", "prompts", "logits", "rewards", "tokens"]
+
+
+@dataclass(frozen=True)
+class ModelChange:
+    """Something that is not the same and is no decode: its kind, and a sentence that says what."""
+
+    kind: Kind
+    text: str
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A decode that committed other tokens, or the same ones at other steps.
+
+    prompt, strategy: which decode; step: the first that committed otherwise, from 0; near_there, near_here: whether
+    that run has a tie or near-tie at this step; near_tie: whether one of them has; only_there, only_here: what only one
+    of them committed at the step, (position, id, word); tokens: how many of the answer's tokens differ in the end;
+    other_ids: whether the prompt has other ids.
+    """
+
+    prompt: int
+    strategy: str
+    step: int
+    near_tie: bool
+    near_there: bool
+    near_here: bool
+    only_there: tuple[tuple[int, int, str], ...]
+    only_here: tuple[tuple[int, int, str], ...]
+    tokens: int
+    other_ids: bool
+    kind: Kind = "tokens"
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+
+@dataclass(frozen=True)
+class FactChange:
+    """A fact of the machine that is not the same there and here."""
+
+    name: str
+    there: Fact
+    here: Fact
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+
+@dataclass(frozen=True)
+class LastDigits:
+    """How far numbers differ that rounding explains: the largest differences of logits and of rewards, None for none.
+
+    canvases: how many canvases have logits with other bits. Of those logits only the largest ones are in a digest.
+    """
+
+    logits: float | None
+    canvases: int
+    rewards: float | None
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
 
 @dataclass(frozen=True, repr=False)

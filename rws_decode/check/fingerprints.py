@@ -1,4 +1,4 @@
-"""What a model is: fingerprints of its weights, config, tokenizer, chat template and end-of-text rule."""
+"""What a digest asks of a model, and fingerprints of its weights, config, tokenizer, chat template, end of text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,38 @@ import torch
 
 from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePrint, TokenizerPrint
-from rws_decode.check.task import TEXTS, TURNS
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
 from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, prompt_ids
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
+from rws_decode.settings import Shape
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.prompt_ids import plain_ids
+
+# What tokenizers treat in different ways: case, digits, blanks, line ends, other scripts, names of special tokens.
+TEXTS = (
+    "The cat sat on the mat.",
+    "the cat and a dog , it was red",
+    "In 1999, 12345.678 people paid $3.50 (or 20%).",
+    "  two blanks,\ttab\nline end\r\n\n",
+    "naïve café — 東京の猫 🐈 שלום",
+    "def f(x):\n    return x ** 2  # square",
+    "[MASK] <s> </s> <|endoftext|> <|eot_id|> [CLS] <|mdm_mask|>",
+    "antidisestablishmentarianism don't can't I'll",
+    "",
+)
+TURNS = ("What is a cat?", "An animal.", "And a dog?")
+
+PROMPTS = (
+    "What is the capital of France?",
+    "Write a short story about a cat and a dog.",
+    "If 3 pens cost 6 dollars, how much do 5 pens cost?",
+    "Name three things that every kitchen needs.",
+)
+SHAPE = Shape(32, 16, 32)
+STRATEGIES = ("default", "temperature:4")
+GUIDED = "rws:8"
 
 _RANGES = 64  # of ids that have a hash of their own
 _LONGEST = 100  # characters of a value of config.json that is kept as it is
@@ -181,3 +205,26 @@ def end_of_text_print(predictor: MaskPredictor, words: Sequence[int]) -> EndOfTe
     cuts = (predictor.decode_answer([*plain[:1], *([] if e is None else [e]), *plain[1:]]) for e in between)
     listed = hash_of(json.dumps(forbidden).encode())
     return EndOfTextPrint(predictor.mask_id, predictor.pad_id, ends, len(forbidden), listed, tuple(cuts))
+
+
+def usual_prompts(predictor: MaskPredictor) -> tuple[str | tuple[int, ...], ...]:
+    """Return the first prompts that ship with a model, or `PROMPTS`; ValueError for one that reads ids alone."""
+    if isinstance(predictor, HFMaskPredictor | WorldPredictor) and predictor.prompts:
+        return tuple(predictor.prompts[: len(PROMPTS)])
+    try:
+        predictor.encode_prompt(PROMPTS[0])
+    except ValueError:
+        raise ValueError(
+            f"prompts are missing: {predictor.name} reads no text, give token ids (--input-ids on the command line)"
+        ) from None
+    return PROMPTS
+
+
+def half_filled(ids: Sequence[int], count: int, mask_id: int) -> list[int]:
+    """Return what stands in `count` answer positions of a fixed canvas: masks, and in turn the prompt's ids.
+
+    >>> half_filled([5, 6, 7], 4, mask_id=0)
+    [0, 6, 0, 5]
+    """
+    words = [token for token in ids if token != mask_id]
+    return [words[i % len(words)] if i % 2 and words else mask_id for i in range(count)]

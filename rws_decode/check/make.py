@@ -12,15 +12,19 @@ import torch
 from rws_decode.canvas.layout import encode_prompts, lay_out
 from rws_decode.check.digest import CanvasLogits, DecodedRow, Digest, ScoredText
 from rws_decode.check.fingerprints import (
+    GUIDED,
+    SHAPE,
+    STRATEGIES,
     checkpoint_print,
     end_of_text_print,
+    half_filled,
     hash_of,
     template_print,
     tensor_bytes,
     tokenizer_print,
+    usual_prompts,
 )
 from rws_decode.check.machine import Attention, attending, machine_facts
-from rws_decode.check.task import GUIDED, SHAPE, STRATEGIES, half_filled, usual_prompts
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rws_decode.check.changes import ModelChange
+from rws_decode.check.difference import ModelChange
 from rws_decode.check.digest import CheckpointPrint, Digest, Fact
+from rws_decode.check.fingerprints import TEXTS, TURNS
 from rws_decode.check.machine import STORED
-from rws_decode.check.task import TEXTS, TURNS
 from rws_theory.show import quoted, shortened
 
 _MOST = 4  # names or values that a sentence lists

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.preset_option import with_preset
+from rws_decode.commands.presets import with_preset
 from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
 from rws_decode.steering.table import is_method
 from rws_theory.commands.options import add_options, option, read_options

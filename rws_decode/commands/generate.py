@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.preset_option import AppliedPreset, with_preset
+from rws_decode.commands.presets import AppliedPreset, with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
 from rws_decode.steering.table import check_method

@@ -1,4 +1,4 @@
-"""`python -m rws_decode presets`: the options of published loops, and where each is printed."""
+"""`python -m rws_decode presets`: the options of published loops and where each is printed; --preset applies them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import argparse
 import json
 import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rws_decode.presets import PRESETS, Preset, load
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_decode.presets.preset import SHAPE_OPTIONS, fitted
+from rws_theory.commands.options import add_options, given_options, json_option, option, read_options
+from rws_theory.commands.progress import tell
 
 _WIDTH = 100
 
@@ -85,3 +87,75 @@ def _in_full(preset: Preset) -> str:
             : None if setting.note else 0
         ]
     return "\n".join(lines)
+
+
+class AppliedPreset(NamedTuple):
+    """A preset as a command line has it: what was given in its place, beside its own, and what followed from that."""
+
+    preset: Preset
+    given: dict[str, tuple[Any, Any]]
+    followed: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--json` prints of it."""
+        left_out = [setting.published for setting in self.preset.left_out]
+        instead = {name: {"given": value, "preset": own} for name, (value, own) in self.given.items()}
+        return {"name": self.preset.name, "overridden": instead, "followed": self.followed, "left_out": left_out}
+
+    def tell(self) -> None:
+        """Name on standard error what was given in place of the preset's, and what this decoder leaves out."""
+        for name, (value, own) in self.given.items():
+            text = " ".join(value) if isinstance(value, list) else value
+            tell(f"note: {self._flag(name)} {text} is given, --preset {self.preset.name} has {own}")
+        if self.followed:
+            words = " and ".join(f"{self._flag(name)} {value}" for name, value in self.followed.items())
+            tell(f"note: {words} {'follows' if len(self.followed) == 1 else 'follow'} from --length")
+        for setting in self.preset.left_out:
+            tell(f"note: --preset {self.preset.name} leaves out {setting.published}: {setting.note}")
+
+    def _flag(self, name: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+
+def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPreset | None]:
+    """Return the command line with the options of its preset where it gives none, and what was applied.
+
+    With a prompt of gaps the shape follows from the gaps. For a command that has --strategies, the preset's strategy is
+    the first of them. ValueError for a name that no preset has.
+    """
+    if args.preset is None:
+        return args, None
+    preset = load(args.preset, "--preset")
+    values = preset.values
+    if args.infill is not None:
+        values = {name: value for name, value in values.items() if name not in SHAPE_OPTIONS}
+        tell(f"note: the shape follows from the gaps, not from --preset {preset.name}")
+    named = given_options(args)
+    given = {name: getattr(args, name) for name in values if name in named}
+    kept = fitted(values, given)
+    if "strategy" in given and given["strategy"] != values["strategy"]:
+        kept = {name: value for name, value in kept.items() if name != "threshold"}
+    changed = argparse.Namespace(**vars(args))
+    for name, value in kept.items():
+        if hasattr(args, name):
+            setattr(changed, name, value)
+    followed = {name: value for name, value in kept.items() if value != values[name]}
+    instead = {name: (value, values[name]) for name, value in given.items() if value != values[name]}
+    if hasattr(args, "strategies"):
+        first = _strategy_text(values)
+        if "strategies" not in named and first is not None:
+            changed.strategies = (first, *(text for text in args.strategies[1:] if text != first))
+        elif "strategies" not in named:
+            usual = " ".join(args.strategies)
+            tell(f"note: --preset {preset.name} has no reward scale, so --strategies is {usual}")
+        elif first is not None and first not in args.strategies:
+            instead["strategies"] = (list(args.strategies), first)
+    return changed, AppliedPreset(preset, instead, followed)
+
+
+def _strategy_text(values: dict[str, Any]) -> str | None:
+    """Return the preset's strategy as `compare` takes it, None for one whose number the preset does not have."""
+    name = values.get("strategy", "default")
+    if name == "threshold":
+        return f"threshold:{values['threshold']:g}"
+    return None if name == "rws" else name

@@ -7,18 +7,19 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.common.page import Page
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import TraceDiff
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
-from rws_decode.view.cut import tied_and_near
 from rws_decode.view.lockstep import other_prompts
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
-from rws_decode.view.template import page_of, part, rounded
-from rws_decode.view.word_table import WordTable, line_of
+from rws_decode.view.template import WordTable, line_of, page_of, part, rounded
 
 __all__ = ["decode_page"]
 
@@ -168,3 +169,25 @@ def _section(trace: Trace, number: int, runs: int) -> str:
     name = strategy_label(trace.strategy) if runs == 1 else f"{'AB'[number]}: {strategy_label(trace.strategy)}"
     heading = "" if runs == 1 else f"<h2>{escape(name)}</h2>"
     return part("run.html", label=escape(name), heading=heading, number=str(number))
+
+
+def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tied positions of a step, those level with the last committed among them, and the near-tied ones.
+
+    A trace counts both, and keeps the values. Tied are the positions whose value, and whose turn under the end-of-text
+    policy, are those of the last one committed. Which ones are near-tied it does not say: they are given as the
+    nearest to the cut, as many as it counts beside the tied ones.
+    """
+    value, chosen = trace.value[step], trace.chosen[step]
+    late = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
+    known = trace.eligible[step] & ~np.isnan(value)
+    none = np.array([], dtype=np.int64)
+    if not (known & chosen).any():
+        return none, none
+    group = late == late[known & chosen].any()
+    last = value[known & chosen & group].min()
+    level = np.flatnonzero(known & group & (value == last))
+    tied = level if trace.ties[step] else none
+    apart = np.where(known & group & np.isfinite(value), np.abs(value - last), np.inf)
+    nearest = np.argsort(apart, kind="stable")[: int(trace.near_ties[step])]
+    return tied, np.sort(nearest[~np.isin(nearest, tied) & np.isfinite(apart[nearest])])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -25,9 +25,6 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 from rws_decode.view.trace_html import trace_html
 from rws_theory.show import figures, table_html
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _HEADS = ("reward", "log p", "GOD [tokens]", "rules broken")
 
@@ -48,13 +45,6 @@ def page(shown: Trace | StepLogits | ScalePath, *arguments: Any) -> Page:
     from rws_decode.view.scale_path_page import scale_path_page
 
     return scale_path_page(shown, *arguments)
-
-
-def plot(shown: Comparison) -> Figure:
-    """Return the figure of a comparison."""
-    from rws_decode.view.plots import comparison  # here, for it loads Matplotlib
-
-    return comparison(shown)
 
 
 def animate(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> Animation:

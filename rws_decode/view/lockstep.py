@@ -14,7 +14,7 @@ from rws_decode.trace.labels import strategy_label, worth
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import count, number, shown
-from rws_decode.view.word_table import line_of
+from rws_decode.view.template import line_of
 
 _START, _STEP, _PARTING, _END = 2.0, 0.5, 3.0, 4.0  # seconds that a frame stands
 _FILLED = 3  # equal tokens at the end of an answer that say nothing any more

@@ -12,9 +12,9 @@ from PIL.ImageFont import FreeTypeFont
 
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import Frame, run_title
-from rws_decode.view.plots.text import font_file, in_font
+from rws_decode.view.plots.axes import font_file, in_font
 from rws_decode.view.sentences import shown
-from rws_decode.view.word_table import line_of
+from rws_decode.view.template import line_of
 
 WIDTH = 960  # pixels
 WORD, SENTENCE, SMALL, TITLE = 17, 17, 15, 19  # sizes of letters, pixels

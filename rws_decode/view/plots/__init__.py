@@ -10,7 +10,6 @@ Each function takes an object and returns a figure; the caption below it says, i
 - `selection` : which positions are among the k most confident at each scale.
 - `scale_path` : every answer that any temperature or reward scale gives, in lanes.
 - `reward_against_scale` : the reward of these answers along the axis.
-- `comparison` : several strategies on the same prompts.
 - `stability` : how far the scale may move at each step before other positions are chosen.
 - `threshold_counts` : how many positions reach a threshold at each scale.
 - `frontier` : how far texts lie from the best log-probability of their reward, in an exact world.
@@ -31,7 +30,6 @@ without a caption. Colours can be told apart by colour-blind readers, and never 
 from __future__ import annotations
 
 from rws_decode.view.plots.commit_order import order
-from rws_decode.view.plots.comparisons import comparison
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier
 from rws_decode.view.plots.intervals import intervals
@@ -47,7 +45,6 @@ from rws_decode.view.plots.sheet import caption
 
 __all__ = [
     "caption",
-    "comparison",
     "confidence_curves",
     "entropy_left",
     "frontier",

@@ -1,15 +1,17 @@
-"""Axes that several pictures share: scales, positions of an answer, steps."""
+"""Axes and labels that several pictures share: scales, positions of an answer, steps, words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from math import ceil, floor, log10
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.view.sentences import number
+from rws_decode.view.sentences import number, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +20,7 @@ MOST_TICKS = 9
 VISIBLE = 1e-3  # a relative width of scales that can be seen
 _LINE = 17  # points from one line of text to the next, in axes that captions will make lower
 _ROUNDS = 200
+_LONGEST = 16  # characters of a word; a longer one is cut
 
 
 def scale_ticks(low: float, high: float) -> list[float]:
@@ -109,3 +112,50 @@ def spread(places: Sequence[float], apart: float) -> list[float]:
 def hatched_span(axes: Axes, low: float, high: float, **look: Any) -> None:
     """Mark scales of which nothing is proved."""
     axes.axvspan(low, high, **({"facecolor": "#dddddd", "hatch": "xx", "edgecolor": "white", "lw": 0} | look))
+
+
+def stretches(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return rising spans with those joined of which one begins where the last ends.
+
+    >>> stretches([(1.0, 2.0), (2.0, 3.0), (5.0, 6.0)])
+    [(1.0, 3.0), (5.0, 6.0)]
+    """
+    together: list[tuple[float, float]] = []
+    for low, high in spans:
+        touches = bool(together) and together[-1][1] == low
+        together.append((together.pop()[0] if touches else low, high))
+    return together
+
+
+def shown_word(word: str, longest: int = _LONGEST) -> str:
+    """Return a token's text as a label: without outer blanks, cut where it is long.
+
+    Characters that the font of the picture does not have become boxes.
+
+    >>> shown_word(" the"), shown_word("incomprehensibilities")
+    ('the', 'incomprehensibi…')
+    """
+    word = shown(word)
+    word = word if len(word) <= longest else word[: longest - 1] + "…"
+    return "".join(letter if letter.isascii() or in_font(letter, _font()) else "▯" for letter in word)
+
+
+def _font() -> str:
+    from matplotlib.font_manager import FontProperties, findfont
+
+    return str(findfont(FontProperties()))
+
+
+def font_file(bold: bool = False) -> str:
+    """Return the file of DejaVu Sans that comes with matplotlib, the same on every machine."""
+    import matplotlib
+
+    return str(Path(matplotlib.get_data_path(), "fonts", "ttf", f"DejaVuSans{'-Bold' if bold else ''}.ttf"))
+
+
+@cache
+def in_font(letter: str, path: str) -> bool:
+    """Return whether the font of a file has a letter."""
+    from matplotlib.font_manager import get_font
+
+    return bool(get_font(path).get_char_index(ord(letter)))

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VERMILION
 from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.trace import Trace
-from rws_decode.view.plots.axes import values_label, whole_ticks
+from rws_decode.view.plots.axes import shown_word, values_label, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
-from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import at_position, count, joined
 from rws_theory.checks import whole
 

@@ -17,7 +17,7 @@ from tiny_models import bert_predictor
 
 import rws_decode
 from rws_decode.check.digest import Digest
-from rws_decode.check.task import PROMPTS, SHAPE, half_filled
+from rws_decode.check.fingerprints import PROMPTS, SHAPE, half_filled
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor

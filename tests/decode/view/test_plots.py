@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, permutations
-from types import SimpleNamespace
 from typing import Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,7 +26,6 @@ from rws_decode import (
     Shape,
     StepLogits,
     Trace,
-    compare,
     decode,
     load_predictor,
     load_reward,
@@ -126,7 +123,6 @@ def hatched(axes: Axes) -> list[Any]:
 def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[ScalePath]) -> dict[str, Figure]:
     """Return a figure of every function."""
     path = selection_path(ranked.logits, 2, 0.01, 32.0)
-    comparison = SimpleNamespace(to_frame=lambda: frame_of({"default": [1.0, 2.0], "rws:8": [2.0, 1.0]}))
     return {
         "order": plots.order(guided, plain),
         "order_map": plots.order_map([guided], [plain]),
@@ -136,7 +132,6 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
         "selection": plots.selection(path),
         "scale_path": plots.scale_path(paths),
         "reward_against_scale": plots.reward_against_scale(paths),
-        "comparison": plots.comparison(comparison),
         "stability": plots.stability([stability_radius(ranked.logits, k) for k in (1, 2)]),
         "threshold_counts": plots.threshold_counts(threshold_path(ranked.logits, 0.5, 0.1, 32.0)),
         "order_spread": plots.order_spread({"exact": [-1.0, -1.0]}),
@@ -189,7 +184,6 @@ def test_misuse_is_refused_in_one_line(
     panels = Figure().subplots(1, 3)
     path = selection_path(APPENDIX_D, 1, 0.1, 10.0)
     (short,) = decode(english, "the", Confidence(), Shape(4, 4, 4))
-    comparison = SimpleNamespace(to_frame=lambda: frame_of({"default": [1.0]}))
     for said, call in {
         "axes holds 3 panels: this picture needs 1, 1 x 1": lambda: plots.order(guided, axes=panels),
         "axes holds 3 panels: this picture needs 2, 2 x 1": lambda: plots.steps(guided, axes=panels),
@@ -212,12 +206,6 @@ def test_misuse_is_refused_in_one_line(
         ),
         "paths are over nothing": lambda: plots.scale_path([]),
         "grid holds 64, outside of 0.01 to 32": lambda: plots.scale_path(temperatures, [64.0]),
-        "measure is 'taste', which no answer has: one of reward_normalised, ": lambda: plots.comparison(
-            comparison, "taste"
-        ),
-        "measure is 'log_prob', which no answer has: one of reward_normalised, ": lambda: plots.comparison(
-            comparison, "log_prob"
-        ),
         "radii holds nothing: what stability_radius(logits, k) returns is needed": lambda: plots.stability([]),
         "paths cover 0 ranges: one range is needed, of threshold_path(logits, tau,": lambda: plots.threshold_counts(),
         "shares holds nothing: a name with numbers and their shares": lambda: plots.reversal_shares({"drawn": {}}),
@@ -589,18 +577,14 @@ def test_two_paths_are_drawn_together_with_what_one_alone_reaches(
 ) -> None:
     from rws_decode import compare_reach
 
-    figure = plots.scale_path([temperatures, reward_scales], god=True, reward=True)
-    lanes, reward, god = figure.axes
+    figure = plots.scale_path([temperatures, reward_scales])
+    (lanes,) = figure.axes
     reach = compare_reach(temperatures, reward_scales)
     assert len(labels(lanes, "y")) == len(reach.outputs)
     notes = [text.get_text() for text in lanes.texts]
     assert sum("RWS only" in note for note in notes) == len(reach.only_reward_scale)
     assert sum("temperature only" in note for note in notes) == len(reach.only_temperature)
     assert len(lanes.patches) == len(temperatures.pieces) + len(reward_scales.pieces)
-    assert reward.get_ylabel() == "reward\n[deviations]" and god.get_ylabel() == "GOD [steps]"
-    heights = np.asarray(god.lines[0].get_ydata())
-    expected = [generation_order_deviation(piece.commit_step, "steps") for piece in temperatures.pieces]
-    np.testing.assert_allclose(heights, np.repeat(expected, 2))
     assert len(set(notes)) == len(notes)  # each label tells its answer apart
 
 
@@ -644,6 +628,8 @@ def test_rewards_are_level_over_each_piece(temperatures: ScalePath, reward_scale
     expected = [piece.log_prob for piece in temperatures.pieces]
     np.testing.assert_array_equal(log_probs.lines[0].get_ydata(), np.repeat(np.array(expected, dtype=float), 2))
     assert log_probs.get_ylabel() == "log-probability\n[nats]" and labels(god, "x") == [f"{scale:g}" for scale in GRID]
+    expected = [generation_order_deviation(piece.commit_step, "steps") for piece in temperatures.pieces]
+    np.testing.assert_allclose(np.asarray(god.lines[0].get_ydata()), np.repeat(expected, 2))
     assert tokens.get_ylabel() == "tokens" and set(np.asarray(tokens.lines[0].get_ydata())) == {16}
     highest = max(known.values())
     (best, *_) = [piece for piece in reward_scales.pieces if known[piece.tokens] == highest]
@@ -652,10 +638,11 @@ def test_rewards_are_level_over_each_piece(temperatures: ScalePath, reward_scale
     ) in plots.caption(figure)
 
 
-def test_rewards_that_no_path_knows_are_refused(temperatures: ScalePath) -> None:
-    with pytest.raises(ValueError, match=r"paths hold no rewards: make them by scale_path\(..., reward=...\)"):
-        plots.scale_path(temperatures, reward=True)
+def test_a_path_without_rewards_shows_what_it_knows(temperatures: ScalePath) -> None:
     assert len(plots.reward_against_scale(temperatures).axes) == 1  # the log-probability, which the world knows
+    unknown = replace(temperatures, pieces=tuple(replace(piece, log_prob=None) for piece in temperatures.pieces))
+    with pytest.raises(ValueError, match=r"paths hold no rewards: make them by scale_path\(..., reward=...\)"):
+        plots.reward_against_scale(unknown)
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------
@@ -689,72 +676,6 @@ def test_texts_at_one_place_share_a_marker_to_the_left_of_the_frontier() -> None
     said = f"The nearest text is of a, {CURVE.regret(-3.0, 1.0):.3g} nats to its left, and the furthest of c, "
     assert said in plots.caption(figure)
     assert plots.caption(plots.frontier(CURVE)) == "No text lies to the right of the line."
-
-
-# --- comparison -------------------------------------------------------------------------------------------------------
-
-
-def frame_of(rewards: dict[str, list[float]], **columns: Any) -> pd.DataFrame:
-    """Return a table as `compare` makes it, of these rewards by strategy."""
-    rows = [
-        {"prompt": number, "strategy": name, "reward_normalised": value, "log_prob": np.nan, "god_tokens": 3.0 + number}
-        for name, values in rewards.items()
-        for number, value in enumerate(values)
-    ]
-    return pd.DataFrame(rows).assign(god_steps=1.0, rules_broken=None, **columns)
-
-
-def test_a_comparison_shows_every_answer_and_joins_those_of_a_prompt() -> None:
-    rewards = {"default": [0.0, 1.0, 2.0, np.nan], "rws:8": [1.0, 1.0, -1.0, 5.0]}
-    figure = plots.comparison(SimpleNamespace(to_frame=lambda: frame_of(rewards)))
-    left, right = figure.axes
-    for name, values in rewards.items():
-        np.testing.assert_array_equal(marks(left, name)[1], values)
-        np.testing.assert_array_equal(marks(right, name), [[3.0, 4.0, 5.0, 6.0], values])
-    joined = [np.asarray(line.get_ydata()).tolist() for line in left.lines if line.get_marker() == "None"]
-    assert joined[:3] == [[0.0, 1.0], [1.0, 1.0], [2.0, -1.0]]
-    assert labels(left, "x") == ["default", "rws:8"]
-    assert (left.get_ylabel(), right.get_xlabel()) == ("reward [deviations]", "GOD [tokens]")
-    assert plots.caption(figure) == (
-        "In reward, rws:8 is higher than default on 1 of 3 prompts, lower on 1, and the same on 1. "
-        "4 prompts can show what happens, not how often."
-    )
-
-
-def test_markers_at_one_place_are_all_seen() -> None:
-    frame = frame_of({"default": [1.0, 1.0, 2.0], "rws:8": [1.0, 1.0, 2.0], "entropy": [1.0, 1.0, 2.0]})
-    left, right = plots.comparison(SimpleNamespace(to_frame=lambda: frame)).axes
-    lines = [line for line in right.lines if line.get_marker() != "None"]
-    assert len(lines) == 3 and {str(line.get_markerfacecolor()) for line in lines} == {"none"}
-    sizes = [line.get_markersize() for line in lines]
-    assert all(behind > before + 2 for behind, before in pairwise(sizes))  # drawn one within the other
-    across, _ = marks(left, "default")
-    assert across[0] < 0 < across[1] and across[2] == 0  # equal values beside each other
-
-
-def test_a_comparison_on_one_prompt_counts_nothing() -> None:
-    frame = frame_of({"default": [1.0], "rws:8": [2.0], "entropy": [0.0], "margin": [0.5]})
-    said = plots.caption(plots.comparison(SimpleNamespace(to_frame=lambda: frame)))
-    assert said.startswith(
-        "In reward, rws:8 is higher than default. In reward, entropy and margin are lower than default."
-    )
-
-
-def test_a_comparison_without_rewards_shows_what_there_is() -> None:
-    frame = frame_of({"default": [np.nan] * 30, "rws:8": [np.nan] * 30})
-    figure = plots.comparison(SimpleNamespace(to_frame=lambda: frame))
-    assert [axes.get_ylabel() or axes.get_xlabel() for axes in figure.axes] == ["GOD [tokens]", "GOD [steps]"]
-    assert "how often" not in plots.caption(figure)
-
-
-def test_the_comparison_of_a_decode_plots_itself(english: WorldPredictor, prompt: str) -> None:
-    runs = compare(english, [prompt, "the people of"], ["default", "rws:8"], Shape(4, 4, 4), reward=load_reward("era"))
-    figure = runs.plot()
-    assert [line.get_label() for line in figure.axes[0].lines if line.get_marker() != "None"] == ["default", "rws:8"]
-    frame = runs.to_frame()
-    for name in ("default", "rws:8"):
-        known = frame[frame["strategy"] == name]
-        np.testing.assert_allclose(marks(figure.axes[0], name)[1], known["reward_normalised"])
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------

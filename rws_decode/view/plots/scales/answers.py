@@ -1,4 +1,4 @@
-"""The answers of one or two scale paths: a number for each, what its text is, and who reaches it."""
+"""The answers of one or two scale paths: a number for each, what its text is, what goes along, and what is said."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rws_decode.scales.path import Over, ScalePath, ScalePiece
+from rws_decode.view.plots.axes import stretches
+from rws_decode.view.sentences import count, joined, number
 
 Value = Callable[[ScalePiece], float]
+_NAMED = 12  # answers that a sentence names
 
 # What a scale is called on an axis, and in a sentence.
 OVER: Mapping[Over, str] = {"temperature": "temperature: factor c", "reward-scale": "RWS: reward scale s_R"}
@@ -99,3 +102,67 @@ def _label(words: Sequence[str], begin: int, longest: int) -> str:
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Return with how many equal words two texts begin."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def lines_of(paths: Sequence[ScalePath], others: Mapping[str, Value] | None, god: bool) -> dict[str, Value]:
+    """Return what is drawn against the scale, by the label of its axis: what is known, the others, the order.
+
+    An answer whose reward or log-probability one path knows is known in the other. ValueError where nothing is left.
+    """
+    pieces = [piece for path in paths for piece in path.pieces]
+    rewards = {piece.tokens: piece.final_reward.normalised for piece in pieces if piece.final_reward is not None}
+    known = {piece.tokens: piece.log_prob for piece in pieces if piece.log_prob is not None}
+    lines: dict[str, Value] = {}
+    if rewards:
+        lines["reward\n[deviations]"] = lambda piece: rewards.get(piece.tokens, math.nan)
+    if known:
+        lines["log-probability\n[nats]"] = lambda piece: known.get(piece.tokens, math.nan)
+    lines |= dict(others or {})
+    lines |= {"GOD [steps]": lambda piece: piece.god_steps} if god else {}
+    if not lines:
+        raise ValueError("paths hold no rewards: make them by scale_path(..., reward=...), with a reward model")
+    return lines
+
+
+def of_answers(
+    paths: Sequence[ScalePath], answers: Sequence[Answer], shown: int, grid: Sequence[float] | None
+) -> list[str]:
+    """Say how many answers each path gives, what is proved, and what a grid misses; so many answers are drawn."""
+    sentences = []
+    for path in paths:
+        axis, given = path.over.replace("-", " "), path.answers
+        ends = f"from {number(path.scale_min)} to {number(path.scale_max)}"
+        gives = "the same answer" if len(given) == 1 else f"one of {len(given)} answers"
+        pieces = f"in {count(len(path.pieces), 'piece')}"
+        sentences.append(
+            f"Every {axis} {ends} gives {gives}, {pieces}; this is proved."
+            if path.certified
+            else f"The {axis} {ends} gives {count(len(given), 'answer')} or more, {pieces}; what is hatched is open."
+        )
+        if grid:
+            at = on_grid(path, grid)
+            missed = [str(answer.number) for answer in answers if answer.tokens in given.keys() - set(at.values())]
+            named = f"misses answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}"
+            sentences.append(f"The grid of {count(len(at), 'scale')} {named if missed else 'gives all of these'}.")
+    if shown < len(answers):
+        sentences.append(f"The {shown} answers with the largest shares of the axis are drawn.")
+    return sentences
+
+
+def of_line(paths: Sequence[ScalePath], label: str, value: Value) -> list[str]:
+    """Say between what a value lies along each path, and at which scales it is highest."""
+    sentences = []
+    for path in paths:
+        heights = [float(value(piece)) for piece in path.pieces]
+        finite = [height for height in heights if math.isfinite(height)]
+        if not finite:
+            continue
+        best = [piece for piece, height in zip(path.pieces, heights, strict=True) if height == max(finite)]
+        highest = stretches((piece.lower, piece.upper) for piece in best)
+        known = "" if len(finite) == len(heights) else ", where it is known"
+        where = joined([f"{number(low)} to {number(high)}" for low, high in highest], 4)
+        spread = f"from {min(finite):.2f} to {max(finite):.2f}".replace("-", "\u2212")
+        name = label.split("[")[0].strip()
+        over = f"Over the {path.over.replace('-', ' ')}, the {name} lies {spread}{known}"
+        sentences.append(f"{over}; it is highest at scales from {where}.")
+    return sentences

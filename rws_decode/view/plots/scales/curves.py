@@ -13,12 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS
 from rws_decode.replay.step_logits import StepLogits
-from rws_decode.view.plots.axes import hatched_span, names_at_ends, scale_axis
+from rws_decode.view.plots.axes import hatched_span, names_at_ends, scale_axis, shown_word
 from rws_decode.view.plots.decode_steps import foremost
-from rws_decode.view.plots.scales.ahead import draw_ahead
-from rws_decode.view.plots.scales.crossed import of_pairs, of_selected
+from rws_decode.view.plots.scales.ahead import draw_ahead, of_pairs, of_selected
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import at_position, joined, number
 from rws_theory import Crossings, crossings, log_odds, max_probability, selection_path
 from rws_theory.checks import one_of, whole

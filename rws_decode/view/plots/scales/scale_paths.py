@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rws_decode.common.palette import BLACK, GREY, LOOKS
 from rws_decode.scales.path import ScalePath
 from rws_decode.scales.reach import compare_reach
-from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis
-from rws_decode.view.plots.scales.along_scales import lines_of, of_answers, of_line
+from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis, shown_word
 from rws_decode.view.plots.scales.answers import (
     OVER,
     SHORT,
@@ -18,11 +17,13 @@ from rws_decode.view.plots.scales.answers import (
     along,
     answers_of,
     as_paths,
+    lines_of,
+    of_answers,
+    of_line,
     on_grid,
     told_apart,
 )
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
-from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import number
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ def scale_path(
     paths: ScalePath | Sequence[ScalePath],
     grid: Sequence[float] | None = None,
     *,
-    reward: bool = False,
-    god: bool = False,
     axes: Panels = None,
 ) -> Figure:
     """Draw at which scales each answer is given: a lane for each answer, and a bar where those scales give it.
@@ -53,22 +52,13 @@ def scale_path(
     Scales that are unexplored, or at which nothing is proved, are hatched; every other border is proved.
 
     grid: scales, as of a study; a mark shows which answer each gives, and the caption says which answers the grid
-    misses. reward, god: whether the answers' reward [deviations] and the generation order deviation [steps] are drawn
-    below the lanes, level over each piece.
-
-    axes: one, and one more for every line below. ValueError for paths over the same axis, a grid beyond their scales,
-    rewards that no path knows, and other numbers of axes.
+    misses. ValueError for paths over the same axis, a grid beyond their scales, and more than one of axes.
     """
     both, answers = as_paths(paths), answers_of(as_paths(paths))
-    lines = lines_of(both, reward=reward, log_prob=False, god=god)
     _check(both, grid)
     shown = _widest(answers)
-    heights = [_LANE * max(len(shown), 2) + 0.5, *([1.5] * len(lines))]
-    ratios: dict[str, Any] = {"height_ratios": heights, "sharex": True}
-    figure, panels = panels_of(axes, 1 + len(lines), 1, (10.0, sum(heights) + 1.5), **ratios)
+    figure, panels = panels_of(axes, 1, 1, (10.0, _LANE * max(len(shown), 2) + 2.0))
     _lanes(panels[0], both, shown, grid or ())
-    for panel, (label, value) in zip(panels[1:], lines.items(), strict=True):
-        _line(panel, both, label, value)
     _scales(panels, both, grid)
     if len(both) > 1 or grid:
         legend(figure, panels[0], axes, "left")
@@ -97,7 +87,7 @@ def reward_against_scale(
     numbers of axes than panels.
     """
     both = as_paths(paths)
-    lines = lines_of(both, reward=None, log_prob=None, others=others, god=god)
+    lines = lines_of(both, others, god)
     _check(both, grid)
     figure, panels = panels_of(axes, len(lines), 1, (8.0, 1.6 + 1.8 * len(lines)), sharex=True)
     for panel, (label, value) in zip(panels, lines.items(), strict=True):

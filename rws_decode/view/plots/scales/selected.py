@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, PALE
-from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis
+from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis, shown_word, stretches
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.plots.text import shown_word
 from rws_decode.view.sentences import joined, number
-from rws_decode.view.spans import stretches
 from rws_theory import SelectionPath
 
 if TYPE_CHECKING:
