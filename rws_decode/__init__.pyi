@@ -48,21 +48,20 @@ from .steering.reward_lookahead import RewardLookahead as RewardLookahead
 from .steering.steer import Steering as Steering, steer as steer
 from .steering.svdd import SVDD as SVDD
 from .step.final_text import final_reward as final_reward
-from .strategies.d2cache import CertaintyPrior as CertaintyPrior
-from .strategies.eb_sampler import EntropyBound as EntropyBound
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
-from .strategies.fast_dllm import ParallelFactor as ParallelFactor, Threshold as Threshold
-from .strategies.given import RewardReplay as RewardReplay, Schedule as Schedule
-from .strategies.klass import Klass as Klass
-from .strategies.oracle import OracleOrder as OracleOrder
+from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (
     Entropy as Entropy,
     LeftToRight as LeftToRight,
     Margin as Margin,
     RandomOrder as RandomOrder,
-    RecordedOrder as RecordedOrder,
 )
-from .strategies.pc_sampler import Calibrated as Calibrated, token_frequencies as token_frequencies
+from .strategies.parallel import (
+    EntropyBound as EntropyBound,
+    Klass as Klass,
+    ParallelFactor as ParallelFactor,
+    Threshold as Threshold,
+)
 from .strategies.protocol import (
     ChoosingStrategy as ChoosingStrategy,
     CommittedPositions as CommittedPositions,
@@ -74,13 +73,17 @@ from .strategies.protocol import (
     Strategy as Strategy,
 )
 from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled
-from .strategies.revising.p2 import P2 as P2
-from .strategies.revising.remdm import ReMDM as ReMDM
-from .strategies.revising.wino import Wino as Wino
+from .strategies.revising import P2 as P2, ReMDM as ReMDM, Wino as Wino
 from .strategies.reward_controls import (
     FlippedReward as FlippedReward,
     RandomReward as RandomReward,
     RWSEvery as RWSEvery,
+)
+from .strategies.weighed import (
+    Calibrated as Calibrated,
+    CertaintyPrior as CertaintyPrior,
+    OracleOrder as OracleOrder,
+    token_frequencies as token_frequencies,
 )
 from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding

@@ -17,7 +17,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.step_logits import check_predictor
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.select import select_deferring, select_top
-from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import recorded
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace

@@ -24,7 +24,7 @@ from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer, scorer_for
 from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
-from rws_decode.strategies.fast_dllm import Threshold
+from rws_decode.strategies.parallel import Threshold
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.orders.deviation import generation_order_deviation
 from rws_theory.show import figures, quoted, shortened
@@ -223,7 +223,7 @@ def scale_path(
     is about the logits and rewards as they are computed; a model whose numbers depend on the batch may give others in a
     batch of one (`near_tokens`).
 
-    threshold: the probability from which positions are committed, as `fast_dllm.Threshold` counts them, scaled by the
+    threshold: the probability from which positions are committed, as `parallel.Threshold` counts them, scaled by the
     axis; None commits as the schedule says. Confidence rises with the scale, so that each position passes at most once
     (:func:`rws_theory.threshold_path`), and on one canvas a larger scale commits more.
 

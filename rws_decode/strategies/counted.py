@@ -1,16 +1,13 @@
-"""What strategies share that count or choose by scaled logits, and the choice of a recorded run."""
+"""What strategies share that count or choose by scaled logits,"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import (
-    CommittedPositions,
-    Evidence,
     FactorStrategy,
     MaskedPositions,
     OrderStrategy,
@@ -57,49 +54,6 @@ class Counted:
         return self.scaled.factor(view)
 
 
-@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
-class RecordedChoice(Counted):
-    """The positions that the steps of a run committed, whatever the logits; a run that counted is repeated by it.
-
-    chosen: bool [B, S, n], what each of the S planned steps committed, as in the traces.
-
-    >>> view = MaskedPositions(1, 1, 2, torch.tensor([0, 0]), torch.tensor([0, 1]))
-    >>> RecordedChoice(chosen=np.array([[[False, False], [True, False]]])).choose(view).tolist()
-    [True, False]
-    """
-
-    chosen: NDArray[np.bool_]
-    name = "recorded-choice"
-
-    def choose(self, view: MaskedPositions) -> Tensor:
-        """Return the positions of this step, bool [N]; ValueError where rows or positions are not among them."""
-        return _at_step("chosen", self.chosen, view)
-
-
-@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
-class RecordedRevision(RecordedChoice):
-    """The positions that a run committed, and those that it masked again, step by step.
-
-    masked_again: bool [B, S, n], as in the traces.
-    """
-
-    masked_again: NDArray[np.bool_]
-    name = "recorded-revision"
-    evidence: ClassVar[Evidence] = "none"
-
-    def revise(self, view: CommittedPositions) -> Tensor:
-        """Return the tokens that this step masked again, bool [M]; ValueError as in `choose`."""
-        return _at_step("masked_again", self.masked_again, view)
-
-
-def _at_step(name: str, record: NDArray[np.bool_], view: MaskedPositions | CommittedPositions) -> Tensor:
-    rows, steps, length = record.shape
-    if (rows, length) != (view.rows, view.length) or view.step >= steps:
-        needed = f"({view.rows}, more than {view.step}, {view.length})"
-        raise ValueError(f"{name} has shape {record.shape}: {needed} is needed")
-    return torch.from_numpy(record[:, view.step].copy()).to(view.row.device)[view.row, view.position]
-
-
 def least_odds(threshold: float, name: str = "threshold") -> float:
     """Return the log-odds of a probability, to compare others with; ValueError for no probability between 0 and 1.
 
@@ -123,16 +77,24 @@ def entropies(logits: Tensor, scale: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
-def ranks_in_rows(values: Tensor, view: MaskedPositions) -> tuple[Tensor, Tensor]:
+def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:
+    """Return in how many positions of each row a condition holds, int64 [rows]. holds: bool [N]; row: int64 [N].
+
+    >>> in_rows(torch.tensor([True, False, True]), torch.tensor([0, 0, 2]), 3).tolist()
+    [1, 0, 1]
+    """
+    return torch.zeros(rows, dtype=torch.int64, device=row.device).index_add(0, row, holds.long())
+
+
+def ranks_in_rows(values: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
     """Return an order of the N positions, row by row and largest value first, and each one's rank in its row, from 0.
 
-    Both int64 [N]; the leftmost of equals goes first.
+    Both int64 [N]; of equals the first goes first. row: int64 [N].
 
-    >>> view = MaskedPositions(0, 2, 3, torch.tensor([0, 0, 1]), torch.tensor([0, 1, 0]))
-    >>> ranks_in_rows(torch.tensor([1.0, 2.0, 3.0]), view)
+    >>> ranks_in_rows(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0, 0, 1]))
     (tensor([1, 0, 2]), tensor([0, 1, 0]))
     """
     order = values.argsort(descending=True, stable=True)
-    order = order[view.row[order].argsort(stable=True)]
-    begins = torch.searchsorted(view.row[order], view.row[order])
+    order = order[row[order].argsort(stable=True)]
+    begins = torch.searchsorted(row[order], row[order])
     return order, torch.arange(len(order), device=order.device) - begins

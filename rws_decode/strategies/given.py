@@ -1,17 +1,20 @@
-"""Strategies whose factors or rewards are given step by step: what an RWS run did, again or changed."""
+"""Strategies whose factors, rewards, order or choice are given step by step: what a run did, again or changed."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import rws_theory
-from rws_decode.common.arguments import at_step, check_table
-from rws_decode.common.later import Floats
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.common.arguments import per_row
+from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
+from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
 
-__all__ = ["RewardReplay", "Schedule"]
+__all__ = ["RecordedChoice", "RecordedOrder", "RecordedRevision", "RewardReplay", "Schedule"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,11 @@ class Schedule:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        check_table("factors", self.factors, positive=True)
+        _check_table("factors", self.factors, positive=True)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step, [rows]."""
-        return at_step("factors", self.factors, view.step, view.rows)
+        return _at_step("factors", self.factors, view.step, view.rows)
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,101 @@ class RewardReplay:
     def __post_init__(self) -> None:
         finite("reward_scale", self.reward_scale, above=0)
         finite("eps", self.eps, above=0)
-        check_table("rewards", self.rewards, positive=False)
+        _check_table("rewards", self.rewards, positive=False)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's given rewards, [rows]."""
-        given = at_step("rewards", self.rewards, view.step, view.rows)
+        given = _at_step("rewards", self.rewards, view.step, view.rows)
         return rws_theory.reward_factor(given, self.reward_scale, self.eps)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedOrder:
+    """The ranking values of a recorded run, whatever the logits: repeats a run whose order was a strategy's own.
+
+    values: float64 [B, S, n], as in the traces. ValueError where step, rows or positions are not among them.
+
+    >>> view = MaskedPositions(0, 1, 2, torch.tensor([0]), torch.tensor([1]), torch.zeros(1, 4), None, None)
+    >>> RecordedOrder(np.array([[[0.5, 0.25]]])).order(view).tolist()
+    [0.25]
+    """
+
+    values: NDArray[np.float64]
+    name = "recorded-order"
+    needs_reward = False
+    sensitivity = 0.0
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 3 or bool(np.isnan(self.values).any()):
+            raise ValueError(f"values has shape {self.values.shape}: numbers [rows, steps, positions] are needed")
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return the recorded value of each position, float64 [N]."""
+        return _recorded("values", self.values, view)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
+class RecordedChoice(Counted):
+    """The positions that the steps of a run committed, whatever the logits; a run that counted is repeated by it.
+
+    chosen: bool [B, S, n], what each of the S planned steps committed, as in the traces.
+
+    >>> view = MaskedPositions(1, 1, 2, torch.tensor([0, 0]), torch.tensor([0, 1]))
+    >>> RecordedChoice(chosen=np.array([[[False, False], [True, False]]])).choose(view).tolist()
+    [True, False]
+    """
+
+    chosen: NDArray[np.bool_]
+    name = "recorded-choice"
+
+    def choose(self, view: MaskedPositions) -> Tensor:
+        """Return the positions of this step, bool [N]; ValueError where rows or positions are not among them."""
+        return _recorded("chosen", self.chosen, view)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
+class RecordedRevision(RecordedChoice):
+    """The positions that a run committed, and those that it masked again, step by step.
+
+    masked_again: bool [B, S, n], as in the traces.
+    """
+
+    masked_again: NDArray[np.bool_]
+    name = "recorded-revision"
+    evidence: ClassVar[Evidence] = "none"
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        """Return the tokens that this step masked again, bool [M]; ValueError as in `choose`."""
+        return _recorded("masked_again", self.masked_again, view)
+
+
+def _recorded(name: str, record: NDArray[Any], view: MaskedPositions | CommittedPositions) -> Tensor:
+    """Return what a record [rows, steps, positions] holds of the view's step and positions, [N]."""
+    rows, steps, length = record.shape
+    if (rows, length) != (view.rows, view.length) or view.step >= steps:
+        needed = f"({view.rows}, more than {view.step}, {view.length})"
+        raise ValueError(f"{name} has shape {record.shape}: {needed} is needed")
+    return torch.from_numpy(record[:, view.step].copy()).to(view.row.device)[view.row, view.position]
+
+
+def _check_table(name: str, table: tuple[Any, ...], *, positive: bool) -> None:
+    """Raise ValueError unless the table is a tuple of numbers, one per step, or of such tuples, one per row."""
+    rows = table if table and isinstance(table[0], tuple) else (table,)
+    if not rows[0] or any(not isinstance(row, tuple) or len(row) != len(rows[0]) for row in rows):
+        raise ValueError(
+            f"{name} must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
+        )
+    for value in (value for row in rows for value in row):
+        if not math.isfinite(value) or (positive and value <= 0):
+            raise ValueError(f"{name} holds {value!r}: each must be {'positive and ' if positive else ''}finite")
+
+
+def _at_step(name: str, table: tuple[Any, ...], step: int, rows: int) -> Floats:
+    """Return a table's values at one step, [rows]; ValueError beyond its steps."""
+    grid = np.asarray(table, dtype=np.float64)
+    if not 0 <= step < grid.shape[-1]:
+        raise ValueError(f"{name} has {grid.shape[-1]} steps: step {step} (from 0) was asked for")
+    return per_row(name, tuple(grid[:, step]) if grid.ndim == 2 else float(grid[step]), rows)

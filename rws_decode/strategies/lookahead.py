@@ -1,4 +1,4 @@
-"""What strategies share that choose among sets of positions by what the canvas would look like after each."""
+"""Strategies that choose among sets of positions by what the canvas would be after each: LookUM and Info-Gain."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted, ranks_in_rows
+from rws_decode.strategies.counted import Counted, entropies, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, whole
+
+__all__ = ["InformationGain", "LookUM"]
 
 
 class Tried(NamedTuple):
@@ -107,7 +110,7 @@ def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:
     assert view.look is not None
     place = torch.empty_like(view.row)
     place[values.argsort(descending=True, stable=True)] = torch.arange(len(place), device=place.device)
-    order, rank = ranks_in_rows(-(place + len(place) * view.look.waits).double(), view)
+    order, rank = ranks_in_rows(-(place + len(place) * view.look.waits).double(), view.row)
     return torch.zeros_like(view.row, dtype=torch.bool).index_put((order,), rank < k)
 
 
@@ -129,3 +132,79 @@ def _values(view: MaskedPositions, at: Tensor, sets: Tensor, new: Tensor, score:
     below = torch.nextafter(top, torch.full_like(top, -torch.inf))[at]
     value = torch.where(taken, top[at], torch.minimum(value, below))
     return torch.where(new.any(dim=0)[at], value, view.log_odds)
+
+
+@dataclass(frozen=True, repr=False)
+class LookUM(Lookahead):
+    r"""Commit a set a with weight exp(-U(a) / alpha), U = mean_j H_j after a, over what is masked then.
+
+    H_j is the entropy of position j, in nats, under the scaled logits. Path generator: the first set is the most
+    confident one, the others are drawn from the `pool` most confident positions, each subset as likely. Verifier: U,
+    the paper's mean negative entropy. Selection: one of the sets, importance-weighted step by step (alpha > 0), or the
+    best of them (0). hypotheses: the paper's paths, 2 to 3 in its experiments; each costs a forward. pool: 5 there, and
+    never fewer than a step commits.
+
+    Left out: its sequential Monte Carlo, which carries several canvases from step to step, its pool by a threshold of
+    confidence, and its verifier by confidence. The paper draws the first set too; its alpha is not known to us.
+
+    >>> LookUM(2)
+    LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0)
+    """
+
+    pool: int = 5
+    alpha: float = 0.0
+    name = "lookum"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("pool", self.pool, example="5")
+        finite("alpha", self.alpha, least=0, example="0.1")
+
+    def proposals(self, view: MaskedPositions) -> Tensor:
+        """Return uniform numbers within the pool and -inf outside, [hypotheses - 1, N]."""
+        assert view.look is not None
+        inside = leading(view.log_odds, view, max(self.pool, view.look.commits))
+        noise = self.uniform(view, self.hypotheses - 1, view.length, 0)[view.row, :, view.position].T
+        return noise.masked_fill(~inside, -torch.inf)
+
+    def score(self, view: MaskedPositions, tried: Tried) -> Tensor:
+        """Return minus the mean entropy left, with alpha times Gumbel noise, float64 [H]."""
+        if self.alpha == 0:
+            return -tried.left
+        noise = gumbel(self.uniform(view, self.hypotheses, 1, 1))[tried.row, tried.number, 0]
+        return self.alpha * noise - tried.left
+
+
+@dataclass(frozen=True, repr=False)
+class InformationGain(Lookahead):
+    r"""Commit the set of largest J(a) = IG(a) - C(a): C = sum_{i in a} H_i, IG = mean H now - mean H after a.
+
+    H_i is the entropy of position i, in nats, under the scaled logits; the means are over all masked positions of the
+    answer, before and after the candidates of a are filled in. The mean now is the same for all sets and is left out.
+    Each set after the first is drawn without replacement in proportion to exp(P_i / position_temperature), P_i the
+    confidence. hypotheses: sets tried at a step, the paper's N (8 in its experiments); each costs a forward.
+
+    Left out of the authors' code: its key-value cache, its filling a block at once where all are certain, a token drawn
+    anew for each set, and the winner's forward as that of the next step, which would spare one forward a step.
+
+    >>> InformationGain(8)
+    InformationGain(hypotheses=8, seed=0, position_temperature=0.2)
+    """
+
+    position_temperature: float = 0.2
+    name = "information-gain"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finite("position_temperature", self.position_temperature, above=0)
+
+    def proposals(self, view: MaskedPositions) -> Tensor:
+        """Return the confidence over the temperature plus Gumbel noise, [hypotheses - 1, N]."""
+        noise = gumbel(self.uniform(view, self.hypotheses - 1, view.length, 0))
+        return torch.sigmoid(view.log_odds) / self.position_temperature + noise[view.row, :, view.position].T
+
+    def score(self, view: MaskedPositions, tried: Tried) -> Tensor:
+        """Return J of each set but for the mean entropy now, float64 [H]."""
+        now = torch.zeros(view.rows, view.length, dtype=torch.float64, device=view.row.device)
+        now[view.row, view.position] = entropies(view.logits, view.scale)
+        return -(now[tried.row] * tried.chosen).sum(dim=1) - tried.left

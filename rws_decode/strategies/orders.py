@@ -1,4 +1,4 @@
-"""Strategies that give an order of their own: margin, entropy, random, left to right, and a recorded one."""
+"""Strategies that give an order of their own: margin, entropy, random, and left to right."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rws_decode.common.arguments import check_seeds, per_row
-from rws_decode.common.later import NDArray, Tensor, np, torch
+from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
 
-__all__ = ["Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"]
+__all__ = ["Entropy", "LeftToRight", "Margin", "RandomOrder"]
 
 
 @dataclass(frozen=True)
@@ -122,35 +122,3 @@ class LeftToRight:
     def order(self, view: MaskedPositions) -> Tensor:
         """Return minus the position, float64 [N]."""
         return 0.0 - view.position.double()
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedOrder:
-    """The ranking values of a recorded run, whatever the logits: repeats a run whose order was a strategy's own.
-
-    values: float64 [B, S, n], as in the traces. ValueError where step, rows or positions are not among them.
-
-    >>> view = MaskedPositions(0, 1, 2, torch.tensor([0]), torch.tensor([1]), torch.zeros(1, 4), None, None)
-    >>> RecordedOrder(np.array([[[0.5, 0.25]]])).order(view).tolist()
-    [0.25]
-    """
-
-    values: NDArray[np.float64]
-    name = "recorded-order"
-    needs_reward = False
-    sensitivity = 0.0
-
-    def __repr__(self) -> str:
-        return one_line(self)
-
-    def __post_init__(self) -> None:
-        if self.values.ndim != 3 or bool(np.isnan(self.values).any()):
-            raise ValueError(f"values has shape {self.values.shape}: numbers [rows, steps, positions] are needed")
-
-    def order(self, view: MaskedPositions) -> Tensor:
-        """Return the recorded value of each position, float64 [N]."""
-        rows, steps, length = self.values.shape
-        if (rows, length) != (view.rows, view.length) or not 0 <= view.step < steps:
-            asked = f"step {view.step} of {view.rows} rows of {view.length}"
-            raise ValueError(f"values has {rows} rows of {steps} steps of {length} positions: {asked} was asked for")
-        return torch.from_numpy(self.values[:, view.step]).to(view.position.device)[view.row, view.position]

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.strategies.counted import RecordedChoice, RecordedRevision
 from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.given import RewardReplay, Schedule
-from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 

@@ -18,11 +18,10 @@ from rws_decode.rewards import CallableReward
 from rws_decode.scales.path import scale_path
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.fast_dllm import Threshold
 from rws_decode.strategies.given import RewardReplay
-from rws_decode.strategies.oracle import OracleOrder
-from rws_decode.strategies.pc_sampler import Calibrated
+from rws_decode.strategies.parallel import Threshold
 from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.strategies.weighed import Calibrated, OracleOrder
 from rws_decode.testing.networks import CLS, MASK, SEP
 
 BERT, LLADA = bert_predictor(), llada_predictor()

@@ -18,7 +18,7 @@ from rws_decode.scales.path import ScalePath, scale_path
 from rws_decode.scales.reach import compare_reach
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.fast_dllm import Threshold
+from rws_decode.strategies.parallel import Threshold
 from rws_theory.testing import scales
 
 LOW, HIGH = 0.01, 32.0

@@ -21,10 +21,9 @@ from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.eb_sampler import EntropyBound
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.fast_dllm import ParallelFactor, Threshold
 from rws_decode.strategies.orders import Entropy
+from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, describe
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.table import as_strategy, check_text, strategy_from

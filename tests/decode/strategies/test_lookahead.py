@@ -23,9 +23,7 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.info_gain import InformationGain
-from rws_decode.strategies.lookahead import Lookahead
-from rws_decode.strategies.lookum import LookUM
+from rws_decode.strategies.lookahead import InformationGain, Lookahead, LookUM
 from rws_decode.strategies.protocol import LookingStrategy, MaskedPositions
 from rws_decode.strategies.table import as_strategy, strategy_from
 from rws_decode.testing import exact_predictor

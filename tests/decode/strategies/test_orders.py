@@ -19,8 +19,8 @@ from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import Schedule
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
+from rws_decode.strategies.given import RecordedOrder, Schedule
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
@@ -196,7 +196,7 @@ class OddFactor:
         (
             RecordedOrder(np.zeros((1, 2, 12))),
             {},
-            "values has 1 rows of 2 steps of 12 positions: step 2 of 1 rows of 12 was asked for",
+            "values has shape (1, 2, 12): (1, more than 2, 12) is needed",
         ),
         (
             RWSEvery(1.0, 2),

@@ -16,12 +16,10 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.settings import Savings, Shape
-from rws_decode.strategies.d2cache import CertaintyPrior
 from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.klass import Klass
-from rws_decode.strategies.oracle import OracleOrder
-from rws_decode.strategies.pc_sampler import Calibrated, token_frequencies
+from rws_decode.strategies.parallel import Klass
 from rws_decode.strategies.table import strategy_from
+from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.trace.trace import load
 
 PREDICTOR = llada_predictor()

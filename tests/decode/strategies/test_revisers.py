@@ -22,9 +22,7 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.protocol import RevisingStrategy, describe
-from rws_decode.strategies.revising.p2 import P2
-from rws_decode.strategies.revising.remdm import ReMDM
-from rws_decode.strategies.revising.wino import Wino
+from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.strategies.table import as_strategy, check_text, strategy_from
 from rws_decode.testing.exact import exact_predictor
 from rws_decode.trace.labels import strategy_label

@@ -27,7 +27,7 @@ from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.testing.networks import MASK
 from rws_decode.trace.file import SCHEMA, trace_bytes

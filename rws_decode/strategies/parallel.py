@@ -1,0 +1,161 @@
+"""Strategies of other papers that commit as many positions as are sure enough: Fast-dLLM, EB-Sampler and KLASS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rws_decode.common.later import Tensor, torch
+from rws_decode.strategies.counted import Counted, entropies, least_odds, ranks_in_rows
+from rws_decode.strategies.numbers import number
+from rws_decode.strategies.orders import Entropy
+from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite, whole
+
+__all__ = ["EntropyBound", "Klass", "ParallelFactor", "Threshold"]
+
+
+@dataclass(frozen=True, repr=False)
+class Threshold(Counted):
+    r"""Commit all positions of probability tau or more, and the most confident one in any case.
+
+    threshold: tau in (0, 1), of the candidate's probability under the scaled logits; compared as log-odds, so that
+    positions whose probability rounds to 1 are told from tau below 1 by their margin. A larger factor commits more:
+    confidence rises with the scale, so that each position passes tau at most once. [MASK] has no share in the
+    probability; with `Options(ranking="topk")` it has, as in the authors' code.
+
+    >>> rule = Threshold(0.9)
+    >>> odds = torch.tensor([3.0, 1.0, 2.5], dtype=torch.float64)
+    >>> rule.count(MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), log_odds=odds)).tolist()
+    [2]
+    """
+
+    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
+    name = "threshold"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least_odds(self.threshold)
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row have the probability, int64 [rows]."""
+        passed = (view.log_odds >= least_odds(self.threshold)).long()
+        return torch.zeros(view.rows, dtype=torch.int64, device=passed.device).index_add(0, view.row, passed)
+
+
+@dataclass(frozen=True, repr=False)
+class ParallelFactor(Counted):
+    r"""Commit the n most confident positions, n as large as (n + 1) (1 - p_n) < f allows; at least one.
+
+    p_n is the n-th largest confidence. Theorem 1 of Fast-dLLM: where (n + 1) (1 - p_n) <= 1, the greedy choice of the
+    product of the marginals is that of every joint distribution with these marginals. parallel_factor: f, positive.
+    The first n that fails ends the count, as in the authors' code, which also takes the last masked position where it
+    is the one that fails.
+
+    >>> rule = ParallelFactor(1.0)
+    >>> odds = torch.logit(torch.tensor([0.9, 0.8, 0.7], dtype=torch.float64))
+    >>> rule.count(MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), log_odds=odds)).tolist()
+    [2]
+    """
+
+    parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0)
+    name = "parallel-factor"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finite("parallel_factor", self.parallel_factor, above=0)
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row go, int64 [rows]."""
+        order, rank = ranks_in_rows(view.log_odds, view.row)
+        fails = ((rank + 2) * torch.sigmoid(-view.log_odds[order]) >= self.parallel_factor).long()
+        # The first that fails: no position before it, of its row, fails.
+        seen = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
+        seen = seen.index_put((view.row[order], rank), 1 - fails)
+        return seen.cumprod(dim=1).sum(dim=1)
+
+
+@dataclass(frozen=True, repr=False)
+class EntropyBound(Counted):
+    r"""Commit the largest set, the most confident first, with sum H(p_i) - max H(p_i) <= gamma; at least one.
+
+    H is the entropy, in nats, of each position's distribution under the scaled logits. The bound is on the total
+    correlation of the set, what is lost by taking its tokens as independent: sum H(p_i) - H(joint), and the joint
+    entropy is at least the largest H(p_i). Public copies of the rule take the least entropy first, or the most
+    confident. gamma: at least 0; with 0, more than one position goes only if all but one
+    are certain.
+
+    >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
+    >>> zero, scaled = torch.zeros(3, dtype=torch.int64), {"scale": torch.ones(3), "leeway": torch.zeros(3)}
+    >>> view = MaskedPositions(0, 1, 3, zero, torch.arange(3), z, zero, log_odds=z[:, 1], **scaled)
+    >>> [EntropyBound(gamma).count(view).tolist() for gamma in (0.0, 0.01, 1.0)]
+    [[1], [3], [3]]
+    """
+
+    gamma: float = number("nats of entropy that a step may leave open", metavar="NATS", usual=0.1)
+    name = "entropy-bound"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finite("gamma", self.gamma, least=0, example="0.1")
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row go, int64 [rows]."""
+        order, rank = ranks_in_rows(view.log_odds, view.row)
+        entropy = (entropies(view.logits, view.scale) - Entropy.sensitivity * view.leeway).clamp(min=0)
+        width = int(rank.max()) + 1 if len(rank) else 1
+        grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
+        grid = grid.index_put((view.row[order], rank), entropy[order])
+        bound = grid.cumsum(dim=1) - grid.cummax(dim=1).values
+        return (bound <= self.gamma).sum(dim=1)
+
+
+@dataclass(frozen=True, repr=False)
+class Klass(Counted):
+    r"""Commit all positions of probability tau or more whose distribution moved by less than eps in the last steps.
+
+    It moved by KL(p_t || p_{t-1}), p = softmax(c z) with the present factor c; `rest` steps in turn must stay below
+    `divergence`, eps in nats. Where no position is both, the most confident one goes. The first `rest` steps of a
+    decode commit one position each; a later block is compared with the steps before it, where the authors' code waits
+    in each block. threshold: tau. Their code's own values are 0.9, 0.01 and 2; their scripts for LLaDA have tau from
+    0.6 to 0.9 and eps from 0.01 to 0.015, with a step for each token.
+
+    >>> z = torch.tensor([[0.0, 5.0], [0.0, 5.0]], dtype=torch.float64)
+    >>> moved = torch.tensor([[0.0, 5.0], [0.0, 1.0]], dtype=torch.float64)
+    >>> zero, at = torch.zeros(2, dtype=torch.float64), torch.tensor([0, 1])
+    >>> view = MaskedPositions(2, 1, 2, at * 0, at, z, at * 0 + 1, log_odds=z[:, 1], scale=zero + 1, leeway=zero)
+    >>> Klass(0.9).choose(view._replace(before=(z, z))), Klass(0.9).choose(view._replace(before=(z, moved)))
+    (tensor([True, True]), tensor([ True, False]))
+    """
+
+    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
+    divergence: float = 0.01
+    rest: int = 2
+    name = "klass"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least_odds(self.threshold)
+        finite("divergence", self.divergence, above=0)
+        whole("rest", self.rest, example="2")
+
+    @property
+    def memory(self) -> int:
+        """How many steps back the logits are needed."""
+        return self.rest
+
+    def choose(self, view: MaskedPositions) -> Tensor:
+        """Return the positions that are confident and at rest, bool [N]; none before `rest` steps are done."""
+        chosen = view.log_odds >= least_odds(self.threshold)
+        if len(view.before) < self.rest:
+            return torch.zeros_like(chosen)
+        steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]
+        for now, before in pairwise(steps):
+            p = now.exp()
+            moved = torch.where(p > 0, p * (now - before), 0.0).sum(dim=-1)
+            chosen &= moved < self.divergence
+        return chosen
+
+
+def _log_p(logits: Tensor, scale: Tensor) -> Tensor:
+    return (logits.double() * scale[:, None]).log_softmax(dim=-1)

@@ -1,0 +1,192 @@
+"""Strategies of other papers that mask committed tokens again: ReMDM, P2 and WINO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.later import Tensor, np, torch
+from rws_decode.strategies.counted import Counted, in_rows, least_odds, ranks_in_rows
+from rws_decode.strategies.numbers import number
+from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
+from rws_theory.checks import finite, one_of
+
+__all__ = ["P2", "Form", "ReMDM", "Wino"]
+
+
+def first_in_rows(value: Tensor, count: Tensor, view: CommittedPositions) -> Tensor:
+    """Return the committed positions of least value, as many as `count` says, int64 [rows]; of equals the rightmost.
+
+    value: [M]; the answer is bool [M].
+
+    >>> from rws_decode.strategies.protocol import MaskedPositions
+    >>> at, one = torch.tensor([0, 1, 2]), torch.zeros(3, dtype=torch.float64)
+    >>> view = CommittedPositions(1, 1, 4, at * 0, at, at, one, at * 0, one, 1, MaskedPositions(1, 1, 4))
+    >>> first_in_rows(torch.tensor([0.5, 0.2, 0.5]), torch.tensor([2]), view).tolist()
+    [False, True, True]
+    """
+    row = view.row.flip(0)  # the rightmost first
+    order, rank = ranks_in_rows(-value.flip(0), row)
+    first = torch.zeros_like(row, dtype=torch.bool).index_put((order,), rank < count[row[order]])
+    return first.flip(0)
+
+
+Form = Literal["cap", "rescale", "confidence"]
+
+
+@dataclass(frozen=True, repr=False)
+class ReMDM(Counted):
+    r"""Each committed token of the block is masked again with probability sigma; as many more positions are committed.
+
+    With U committed and M masked positions and k to go, a = U / (U + M) before the step and b = (U + k) / (U + M) after
+    it, sigma is at most sigma_max = min(1, (1 - b) / a). form "cap": sigma = min(eta, sigma_max); "rescale":
+    eta sigma_max; "confidence": eta sigma_max exp(-p_i) / sum_j exp(-p_j), p_i the probability that token i had when it
+    was committed. The paper unmasks each position with probability (b - (1 - sigma) a) / (1 - a), which is k + sigma U
+    of them in the mean. Here k + R go, the most confident first, R the number that is masked again: the schedule
+    holds at each step, and not in the mean alone. Should R pass M - k, those of the largest draws stay.
+
+    eta: from 0 to 1; 0 masks nothing again, and 1 is what the authors' code has with "confidence". seed: one number for
+    all rows or a tuple of one per row; position p of step t goes by the p-th number of default_rng((seed, t)).random.
+    (A draw within rounding of sigma is not counted among near-ties.)
+
+    >>> from rws_decode import Shape, decode, load_predictor
+    >>> never, often = (decode(load_predictor("mini"), "the cat", ReMDM(eta), Shape(8, 8, 8))[0] for eta in (0.0, 0.9))
+    >>> never.revisions, often.revisions > 0, often.steps_run
+    (0, True, 8)
+    """
+
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5)
+    form: Form = "cap"
+    seed: int | tuple[int, ...] = 0
+    name = "remdm"
+    evidence: ClassVar[Evidence] = "none"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finite("eta", self.eta, least=0, most=1, example="0.1")
+        one_of("form", self.form, get_args(Form))
+        check_seeds("seed", self.seed)
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        """Return whether each token is masked again, bool [M]."""
+        sigma, left = self._sigma(view)
+        seeds = per_row("seed", self.seed, view.rows).tolist()
+        drawn = {seed: np.random.default_rng((seed, view.step)).random(view.length) for seed in set(seeds)}
+        table = torch.from_numpy(np.stack([drawn[seed] for seed in seeds]))
+        uniform = table.to(view.row.device)[view.row, view.position]
+        again = uniform < sigma
+        least = first_in_rows(uniform.masked_fill(~again, torch.inf), left, view)
+        return again & least
+
+    def _sigma(self, view: CommittedPositions) -> tuple[Tensor, Tensor]:
+        """Return sigma of each token, float64 [M], and how many tokens of a row may be masked again, int64 [rows]."""
+        everywhere = torch.ones_like(view.row, dtype=torch.bool)
+        committed = in_rows(everywhere, view.row, view.rows)
+        left = in_rows(torch.ones_like(view.masked.row, dtype=torch.bool), view.masked.row, view.rows) - view.commits
+        left = left.clamp(min=0)
+        most = (left.double() / committed.clamp(min=1)).clamp(max=1)[view.row]
+        if self.form == "cap":
+            return most.clamp(max=self.eta), left
+        if self.form == "rescale":
+            return self.eta * most, left
+        share = torch.exp(-view.log_p_committed.exp())
+        total = torch.zeros(view.rows, dtype=torch.float64, device=share.device).index_add(0, view.row, share)
+        return self.eta * most * share / total[view.row], left
+
+
+@dataclass(frozen=True, repr=False)
+class P2(Counted):
+    r"""Keep the positions of largest score in the block, committed ones and candidates alike; mask the others.
+
+    The score is log p of the candidate at a masked position, and eta log p of the token at a committed one, both under
+    the scaled logits: self-planning. Of U committed positions and k to go, U + k stand after the step. eta: at least 0;
+    at 0 no token is masked again, and the larger it is, the more are. Of equal scores a committed token stays.
+
+    evidence: what log p of a committed token is. "visible", the paper's: the logits at its position, which see it; an
+    exact world gives 0 nats there, so that nothing is masked again. (The authors' code takes the most likely token of
+    such a position, and not the one that stands there.) "left-out": the token masked and all others as they
+    are, at the cost of a forward of one more row for each committed token and step.
+
+    >>> from rws_decode import Shape, decode, load_predictor
+    >>> runs = [decode(load_predictor("mini"), "the cat", P2(eta), Shape(16, 16, 16))[0] for eta in (0.0, 4.0)]
+    >>> runs[0].revisions, runs[1].revisions > 0, runs[1].forwards
+    (0, True, 16)
+    """
+
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5)
+    evidence: Evidence = "visible"
+    name = "p2"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finite("eta", self.eta, least=0, example="1.0")
+        one_of("evidence", self.evidence, get_args(Evidence)[1:])
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        """Return the committed tokens that are not among the U + k of largest score of their row, bool [M]."""
+        held = self.eta * view.log_p if self.eta else torch.zeros_like(view.log_p)
+        waiting = torch.nn.functional.logsigmoid(view.masked.log_odds)
+        again = torch.zeros_like(view.row, dtype=torch.bool)
+        stay = in_rows(~again, view.row, view.rows) + view.commits
+        for row in view.row.unique().tolist():
+            ours, theirs = held[view.row == row], waiting[view.masked.row == row]
+            # A stable sort, committed tokens first: they are ahead of candidates of the same score.
+            order = torch.cat([ours, theirs]).argsort(descending=True, stable=True)
+            lost = int((order[int(stay[row]) :] < len(ours)).sum())
+            count = torch.zeros(view.rows, dtype=torch.int64, device=again.device)
+            count[row] = lost
+            again |= first_in_rows(held, count, view)
+        return again
+
+
+@dataclass(frozen=True, repr=False)
+class Wino(Counted):
+    r"""Commit all positions of probability tau_1 or more; mask committed tokens of the block again below tau_2.
+
+    A committed token is verified by its probability with the token left out and all others visible, before the step's
+    own commits, for one more row of a forward each. (The paper approximates it by shadow masks within one forward.)
+    Rules of the authors' code: at least one position goes, and at most 70 % of the masked ones, or 5, and never more
+    than 20; a step that commits one position masks none again; and no step masks as many again as the last one
+    committed, the least likely first. Where none can be masked again, none is verified. So a block ends within a step
+    for each of its tokens. The last commits are not verified, as the block is done then.
+
+    threshold: tau_1; verify: tau_2; both probabilities, under the scaled logits.
+
+    >>> from rws_decode import Shape, decode, load_predictor
+    >>> mini = load_predictor("mini")
+    >>> (run,) = decode(mini, mini.prompts[0], Wino(0.05), Shape(32, 32, 32))
+    >>> run.revisions > 0, run.forwards > run.steps_run
+    (True, True)
+    """
+
+    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
+    verify: float = 0.9
+    name = "wino"
+    evidence: ClassVar[Evidence] = "left-out"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least_odds(self.threshold)
+        least_odds(self.verify, "verify")
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        """Return how many positions of each row go, int64 [rows]."""
+        passed = in_rows(view.log_odds >= least_odds(self.threshold), view.row, view.rows)
+        masked = in_rows(torch.ones_like(view.row, dtype=torch.bool), view.row, view.rows)
+        most = (masked * 7 // 10).clamp(min=5, max=20)
+        return torch.minimum(passed.clamp(min=1), most)
+
+    def asks_evidence(self, view: CommittedPositions) -> Tensor:
+        """Return the tokens of rows of which some may be masked again, bool [M]."""
+        return ((self.count(view.masked) > 1) & (self._accepted(view) > 1))[view.row]
+
+    def revise(self, view: CommittedPositions) -> Tensor:
+        """Return the tokens that fail, bool [M], fewer in a row than the last step committed."""
+        odds = view.log_p - torch.log(-torch.expm1(view.log_p))
+        fails = (odds < least_odds(self.verify)) & self.asks_evidence(view)
+        return fails & first_in_rows(view.log_p, (self._accepted(view) - 1).clamp(min=0), view)
+
+    def _accepted(self, view: CommittedPositions) -> Tensor:
+        """Return how many positions the step before committed, int64 [rows]."""
+        return in_rows(view.committed == view.step - 1, view.row, view.rows)

@@ -1,1 +1,0 @@
-"""Strategies of other papers that mask committed tokens again."""
