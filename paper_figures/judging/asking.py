@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from paper_figures.judging.endpoint import Endpoint, endpoint_of
-from paper_figures.judging.inquiries import Inquiry, Pair, inquiries_of
 from paper_figures.judging.judge import LLMJudge
-from paper_figures.judging.verdicts import PairVerdict, ReplyCache, cache_in, same_text, verdict_of
+from paper_figures.judging.prompts import Question
+from paper_figures.judging.verdicts import PairVerdict, Reply, ReplyCache, cache_in, parse_choice, same_text, verdict_of
 from rws_theory.commands.progress import progress as shown_progress
 
 __all__ = ["compare"]
+
+Pair = tuple[Question, str, str]
+
+
+@dataclass
+class _Inquiry:
+    """One question to the judge, (question, answer 1, answer 2), what messages call it, and the replies to it."""
+
+    asked: Pair
+    where: str
+    replies: list[Reply] = field(default_factory=list)
+    cached: bool = True
+
+    def is_settled(self, judge: LLMJudge) -> bool:
+        """Return whether there is a verdict: the last reply is one, or no repeat is left."""
+        decided = bool(self.replies) and parse_choice(self.replies[-1].raw) is not None
+        return decided or len(self.replies) > judge.repeats
+
+    def next_request(self, judge: LLMJudge) -> tuple[dict[str, Any], str]:
+        """Return the request for the next reply, and what that is stored under."""
+        body = judge.body(*self.asked, attempt=len(self.replies))
+        return body, judge.key(body, len(self.replies))
+
+
+class RequestCount(NamedTuple):
+    """How many requests are to be made if every reply is a verdict, and how many verdicts are stored."""
+
+    requests: int
+    stored: int
+
+    def told(self, judge: LLMJudge) -> str:
+        """Return the count in a line.
+
+        >>> RequestCount(6, 2).told(LLMJudge("judge", "http://localhost/v1", repeats=2))
+        '6 requests (2 verdicts are stored), up to 3 times that if replies are no verdicts'
+        """
+        more = f", up to {judge.repeats + 1} times that if replies are no verdicts" if judge.repeats else ""
+        return f"{self.requests:,} requests ({self.stored:,} verdicts are stored){more}"
+
+
+def count_requests(
+    judge: LLMJudge, pairs: Iterable[Pair], cache: str | os.PathLike[str], *, ask_identical: bool = False
+) -> RequestCount:
+    """Count the requests that `compare` of the same arguments makes; nothing is asked. Its errors for bad input."""
+    inquiries, _ = _inquiries(judge, pairs, cache_in(cache), ask_identical)
+    stored = sum(inquiry.is_settled(judge) for inquiry in inquiries.values())
+    return RequestCount(len(inquiries) - stored, stored)
 
 
 def compare(
@@ -38,38 +88,74 @@ def compare(
     line says how many verdicts are stored. progress: show how many are settled on standard error.
     """
     store = cache_in(cache)
-    asked = inquiries_of(judge, pairs, store, ask_identical=ask_identical)
-    pending = asked.pending(judge)
-    settled = _settle_all(endpoint_of(judge), pending, store, len(asked.by_name), progress) if pending else {}
-    verdicts = {
-        name: verdict_of(settled.get(name, inquiry).replies, cached=name not in settled)
-        for name, inquiry in asked.by_name.items()
-    }
+    inquiries, orders = _inquiries(judge, pairs, store, ask_identical)
+    pending = [inquiry for inquiry in inquiries.values() if not inquiry.is_settled(judge)]
+    if pending:
+        _settle_all(endpoint_of(judge), pending, store, len(inquiries), progress)
+    verdicts = {name: verdict_of(inquiry.replies, cached=inquiry.cached) for name, inquiry in inquiries.items()}
     same = same_text(judge.model)
-    return [
-        PairVerdict(same, same) if names is None else PairVerdict(verdicts[names[0]], verdicts[names[1]])
-        for names in asked.orders
-    ]
+    return [PairVerdict(*(verdicts[name] for name in names)) if names else PairVerdict(same, same) for names in orders]
 
 
-def _settle_all(
-    endpoint: Endpoint, pending: list[Inquiry], store: ReplyCache, total: int, progress: bool
-) -> dict[str, Inquiry]:
-    """Settle every inquiry, `concurrency` at a time, and return them by name; total: with those that are stored."""
+def _inquiries(
+    judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache, ask_identical: bool
+) -> tuple[dict[str, _Inquiry], list[list[str]]]:
+    """Return what the pairs ask, by name, with the replies that the cache holds, and each pair's names in both orders.
+
+    What several pairs ask alike is one inquiry. A pair of the same text has no names unless ask_identical. ValueError,
+    naming the pair from 0, for pairs of another shape, or texts that UTF-8 cannot hold.
+    """
+    inquiries: dict[str, _Inquiry] = {}
+    orders: list[list[str]] = []
+    for number, pair in enumerate(pairs):
+        question, first, second = _checked(number, pair)
+        orders.append([])
+        for answer, asked in ((1, (question, first, second)), (2, (question, second, first))):
+            inquiry = _Inquiry(asked, f"pairs[{number}], its first text as answer {answer}")
+            try:
+                body, name = inquiry.next_request(judge)
+                json.dumps(body, ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                message = f"pairs[{number}] holds a lone surrogate, or the judge's settings do: UTF-8 has none"
+                raise ValueError(message) from None
+            except ValueError as error:
+                raise ValueError(f"pairs[{number}]: {error}") from None
+            if ask_identical or first != second:
+                inquiries.setdefault(name, inquiry)
+                orders[-1].append(name)
+    for inquiry in inquiries.values():
+        while not inquiry.is_settled(judge) and (reply := cache.read(inquiry.next_request(judge)[1])) is not None:
+            inquiry.replies.append(reply)
+    return inquiries, orders
+
+
+def _checked(number: int, pair: Sequence[Any]) -> Pair:
+    if isinstance(pair, str) or len(pair) != 3:
+        raise ValueError(f"pairs[{number}] is not (question, first, second)")
+    for name, text in zip(("first", "second"), pair[1:], strict=True):
+        if not isinstance(text, str):
+            raise ValueError(f"pairs[{number}]: {name} is of type {type(text).__name__}, a text is needed")
+    question = pair[0] if isinstance(pair[0], str) else tuple(pair[0])
+    return question, pair[1], pair[2]
+
+
+def _settle_all(endpoint: Endpoint, pending: list[_Inquiry], store: ReplyCache, total: int, progress: bool) -> None:
+    """Settle every inquiry, `concurrency` at a time; total: with those that are stored."""
     from anyio import create_task_group
     from anyio.from_thread import start_blocking_portal
 
-    settled: dict[str, Inquiry] = {}
     failures: list[Exception] = []
-    stored = total - len(pending)
+    settled = total - len(pending)
     queue = iter(pending)
 
     async def settle_in_turn() -> None:
+        nonlocal settled
         for inquiry in queue:
             if failures:
                 return
             try:
-                settled[inquiry.name] = await _settle(endpoint, inquiry, store)
+                await _settle(endpoint, inquiry, store)
+                settled += 1
                 bar.advance()
             except (ValueError, ConnectionError) as error:
                 failures.append(_same_kind(error, f"{error}, asked for {inquiry.where}"))
@@ -82,29 +168,25 @@ def _settle_all(
                 group.start_soon(settle_in_turn)
 
     # On an event loop in a thread of its own: notebooks can call this, and an interrupt cuts requests off.
-    shown = shown_progress("judge", total, "verdict", done=stored, shown=progress)
+    shown = shown_progress("judge", total, "verdict", done=settled, shown=progress)
     with shown as bar, start_blocking_portal("asyncio") as portal:
         portal.call(settle_all)
-    if not failures:
-        return settled
-    told = f"{stored + len(settled)} of {total} verdicts are stored in {store.folder}, another run asks only the rest"
-    if isinstance(failures[0], ValueError | ConnectionError):
+    if failures and isinstance(failures[0], ValueError | ConnectionError):
+        told = f"{settled} of {total} verdicts are stored in {store.folder}, another run asks only the rest"
         raise _same_kind(failures[0], f"{failures[0]}; {told}")
-    raise failures[0]
+    if failures:
+        raise failures[0]
 
 
-async def _settle(endpoint: Endpoint, inquiry: Inquiry, store: ReplyCache) -> Inquiry:
+async def _settle(endpoint: Endpoint, inquiry: _Inquiry, store: ReplyCache) -> None:
     """Ask until there is a verdict or no repeat remains; each reply is stored before the next is asked for."""
     judge = endpoint.judge
+    inquiry.cached = False
     while not inquiry.is_settled(judge):
-        body, attempt = inquiry.body(judge), len(inquiry.replies)
-        key = judge.key(body, attempt)
-        reply = store.read(key) if attempt else None
-        if reply is None:
-            reply = await endpoint.ask(body)
-            store.write(key, reply, endpoint=judge.endpoint, model=judge.model, attempt=attempt)
-        inquiry = inquiry.following(reply)
-    return inquiry
+        body, key = inquiry.next_request(judge)
+        reply = await endpoint.ask(body)
+        store.write(key, reply, endpoint=judge.endpoint, model=judge.model, attempt=len(inquiry.replies))
+        inquiry.replies.append(reply)
 
 
 def _same_kind(error: Exception, line: str) -> Exception:

@@ -75,14 +75,14 @@ class Endpoint:
 def endpoint_of(judge: LLMJudge) -> Endpoint:
     """Return a judge's endpoint; ValueError where the client is not installed or the key is missing."""
     openai, secret = required("openai", judge.label), judge.secret()
-    header = judge.header(secret)
+    key = secret or "no-key"
     client = openai.AsyncOpenAI(
-        api_key=header.removeprefix("Bearer "),
+        api_key=key,
         base_url=judge.endpoint,
         max_retries=judge.max_retries,
         timeout=judge.timeout,
         # Given here too, so that no header of the environment takes its place.
-        default_headers={"Authorization": header},
+        default_headers={"Authorization": f"Bearer {key}"},
         http_client=openai.DefaultAsyncHttpxClient(trust_env=judge.trust_env),
     )
     return Endpoint(judge, client, secret)

@@ -18,7 +18,6 @@ __all__ = ["KEY_VARIABLE", "LLMJudge"]
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"
-_NO_KEY = "no-key"
 _RESERVED = ("model", "messages", "stream", "n")
 
 
@@ -65,10 +64,9 @@ class LLMJudge:
         whole("max_retries", self.max_retries, 0)
         whole("repeats", self.repeats, 0)
         whole("concurrency", self.concurrency)
-        if self.max_tokens is not None:
-            whole("max_tokens", self.max_tokens)
-        if self.seed is not None:
-            whole("seed", self.seed, 0)
+        for name, least in (("max_tokens", 1), ("seed", 0)):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), least)
         finite("timeout", self.timeout, above=0)
         if self.temperature is not None:
             finite("temperature", self.temperature, least=0)
@@ -85,13 +83,9 @@ class LLMJudge:
     def body(self, question: Question, first: str, second: str, attempt: int = 0) -> dict[str, Any]:
         """Return the request that asks which answer is better, `first` shown as answer 1; attempt: repeats before."""
         body: dict[str, Any] = {"model": self.model, "messages": judge_messages(self.prompt, question, first, second)}
-        if self.temperature is not None:
-            body["temperature"] = self.temperature
-        if self.max_tokens is not None:
-            body["max_tokens"] = self.max_tokens
-        if self.seed is not None:
-            body["seed"] = self.seed + attempt
-        return body | dict(self.extra)
+        seed = None if self.seed is None else self.seed + attempt
+        sent = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed}
+        return body | {name: value for name, value in sent.items() if value is not None} | dict(self.extra)
 
     def key(self, body: Mapping[str, Any], attempt: int) -> str:
         """Return what the reply to a request is stored under."""
@@ -112,11 +106,6 @@ class LLMJudge:
         if not all("!" <= letter <= "~" for letter in key):
             raise ValueError(f"{KEY_VARIABLE} holds characters that no key has (it is not shown here)")
         return key
-
-    @staticmethod
-    def header(secret: str | None) -> str:
-        """Return the value of the Authorization header."""
-        return f"Bearer {_NO_KEY if secret is None else secret}"
 
 
 def _endpoint(url: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import warnings
@@ -170,10 +169,13 @@ class ReplyCache:
         """Return the stored reply, None where there is none; a broken file is none either, with a CacheWarning."""
         path = self.path(key)
         try:
-            return _reply(read_json(path), key)
+            record = read_json(path)
+            if record["key"] != key or not isinstance(record["reply"]["raw"], str):
+                raise ValueError("not the record of this reply")
+            return Reply(**record["reply"])
         except FileNotFoundError:
             return None
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             warnings.warn(f"{path}: {error}; its verdict is asked again", CacheWarning, stacklevel=2)
             return None
 
@@ -189,21 +191,3 @@ def cache_in(folder: str | os.PathLike[str]) -> ReplyCache:
     if path.exists() and not path.is_dir():
         raise ValueError(f"cache is {folder}: a file; a directory is needed")
     return ReplyCache(path)
-
-
-def _reply(record: Any, key: str) -> Reply:
-    if not isinstance(record, dict) or record.get("key") != key or not isinstance(record.get("reply"), dict):
-        raise ValueError("not the record of this reply")
-    reply = record["reply"]
-    counts = [reply.get("tokens_in"), reply.get("tokens_out")]
-    seconds = reply.get("seconds")
-    if (
-        not isinstance(reply.get("raw"), str)
-        or not isinstance(reply.get("model"), str)
-        or not isinstance(reply.get("finish"), str | None)
-        or any(count is not None and (type(count) is not int or count < 0) for count in counts)
-        or type(seconds) not in (int, float)
-        or not math.isfinite(seconds)
-    ):
-        raise ValueError("the record of a reply is incomplete")
-    return Reply(reply["raw"], reply["model"], reply.get("finish"), counts[0], counts[1], float(seconds))
