@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from paper_figures.runner.manifest import Manifest
+    from paper_figures.runner.parts import Manifest
     from paper_figures.table import Table
 
 
@@ -108,7 +108,7 @@ def _asked(manifests: Mapping[str, Manifest], experiment: str, unit: str) -> boo
 
 def _manifest_of(results: Path) -> Manifest | None:
     """Return the record of an experiment's last whole run if these are its results."""
-    from paper_figures.runner.manifest import read_manifest
+    from paper_figures.runner.parts import read_manifest
 
     manifest = read_manifest(results.parent)
     return manifest if manifest is not None and manifest.results == results.resolve().name else None

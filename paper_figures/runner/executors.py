@@ -1,4 +1,4 @@
-"""Where units run: in this process, in a pool of processes, on a Dask cluster, or over any executor given.
+"""Where units run: in this process, in a pool of processes, or on a Dask cluster.
 
 A Dask cluster is joined by the address of its scheduler or by its scheduler file; `dask` and `distributed` are an extra
 (`pip install "rws-toolkit[cluster]"`). Workers need the same code and libraries, which they check. They must see the
@@ -20,7 +20,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -136,13 +136,6 @@ def _tell_waiting(scheduler: str, workers: Callable[[], Any], over: threading.Ev
             over.wait(30)
     except Exception:  # the client is closed, or the scheduler gone, which the run says
         return
-
-
-def given(executor: Executor, slots: int = 1) -> Backend:
-    """Run units over an executor that the caller opened and will close; slots: batches that it works on at once."""
-    if slots < 1:
-        raise ValueError(f"slots is {slots}: at least 1 is needed")
-    return Backend(lambda: nullcontext(executor), slots, replaceable=False)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -41,6 +41,7 @@ from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.commands.progress import tell
 
 _STALE_SECONDS = 3600.0
+_MOST_CRASHES = 3  # of a unit, before it is recorded as failed
 
 
 class Report(NamedTuple):
@@ -81,16 +82,14 @@ def run_units(
     origin: Origin | None = None,
     backend: Backend | None = None,
     batch: int = 1,
-    key: Callable[[Unit], Hashable] = batch_key,
     retry_failed: bool = False,
-    max_crashes: int = 3,
     progress: bool = True,
 ) -> Report:
     """Compute what is missing of the units' results below out/EXPERIMENT, and return what was done.
 
     units: of one experiment; equal ones count once. work: called in the backend's processes with up to `batch` units of
-    one `key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: `origin_of(units, work)`.
-    backend: in this process if None. progress: how many units are done, on standard error.
+    one `batch_key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: if None,
+    `origin_of(units, work)`. backend: in this process if None. progress: how many units are done, on standard error.
 
     Guarantees. Whatever is killed at whatever moment, this process, a worker or the machine, parts on disk are whole,
     and the same call again computes only the units that are in none of them. The process that computed a batch writes
@@ -100,15 +99,11 @@ def run_units(
 
     A batch that raises is run again unit by unit; a unit that raises is recorded with its error (`read_failures`), does
     not stop the rest, and is run again only with `retry_failed`. A batch whose worker dies is run again, alone, so that
-    no other is blamed, then unit by unit, and a unit is recorded after `max_crashes` deaths.
+    no other is blamed, then unit by unit, and a unit is recorded after three deaths.
 
-    ValueError for units of several experiments, a number below 1, an `out` that is a file, workers of other code, or a
-    broken executor that was `given`; OSError where results cannot be written or the cluster is gone: what was written
-    before stays, and nothing is half written.
+    ValueError for units of several experiments, an `out` that is a file, or workers of other code; OSError where
+    results cannot be written or the cluster is gone: what was written before stays, and nothing is half written.
     """
-    for name, value in (("batch", batch), ("max_crashes", max_crashes)):
-        if value < 1:
-            raise ValueError(f"{name} is {value}: at least 1 is needed")
     if not units:
         raise ValueError("units is empty: at least one is needed")
     names = {unit.experiment for unit in units}
@@ -128,7 +123,7 @@ def run_units(
     done = {name for part in parts for name in part.units} & table.keys()
     failed = {path.name.removesuffix(".failed.json") for path in folder.glob("*.failed.json")} & table.keys() - done
     skipped = done if retry_failed else done | failed
-    run = _Run(folder, origin, work, backend, max_crashes, _batches(table, skipped, batch, key))
+    run = _Run(folder, origin, work, backend, _batches(table, skipped, batch))
     if run.queue:
         run.loop(len(table), len(skipped), progress, next(iter(table.values())).experiment)
         _check_seen(folder, run.written)
@@ -153,10 +148,10 @@ def _begin(folder: Path, origin: Origin) -> None:
             continue
 
 
-def _batches(table: dict[str, Unit], skipped: set[str], size: int, key: Callable[[Unit], Hashable]) -> deque[_Batch]:
-    groups: dict[Hashable, list[str]] = {}
+def _batches(table: dict[str, Unit], skipped: set[str], size: int) -> deque[_Batch]:
+    groups: dict[str, list[str]] = {}
     for name, unit in table.items():
-        groups.setdefault(key(unit), []).append(name)
+        groups.setdefault(batch_key(unit), []).append(name)
     # Units of the same models follow each other, so that a process loads each model as seldom as it can.
     ordered = sorted(groups.values(), key=lambda names: [str(model) for model in table[names[0]].models])
     cut = [names[start : start + size] for names in ordered for start in range(0, len(names), size)]
@@ -170,7 +165,6 @@ class _Run:
     origin: Origin
     work: Work
     backend: Backend
-    max_crashes: int
     queue: deque[_Batch]
     suspects: deque[_Batch] = field(default_factory=deque)
     computed: set[str] = field(default_factory=set)
@@ -238,7 +232,7 @@ class _Run:
             return True
         elif type(error).__name__ == "KilledWorker":
             # Dask has tried several workers already, but perhaps in company.
-            self._crashed(batch, error, max(1, self.max_crashes - 1))
+            self._crashed(batch, error, _MOST_CRASHES - 1)
         elif len(batch.units) > 1:
             self.queue.extendleft(reversed(batch.split(batch.crashes)))
         else:
@@ -249,8 +243,8 @@ class _Run:
         """Try a batch again alone, then its units alone, until one is known to end the process that it runs in."""
         crashes = batch.crashes + weight
         if len(batch.units) > 1 and crashes > 1:
-            self.suspects.extend(batch.split(min(crashes, self.max_crashes - 1)))
-        elif len(batch.units) > 1 or crashes < self.max_crashes:
+            self.suspects.extend(batch.split(min(crashes, _MOST_CRASHES - 1)))
+        elif len(batch.units) > 1 or crashes < _MOST_CRASHES:
             self.suspects.append(_Batch(batch.units, batch.hashes, crashes))
         else:
             self._record(_Batch(batch.units, batch.hashes, crashes), error)

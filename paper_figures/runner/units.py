@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from paper_figures.runner.digests import DECODER, digest, module_of
-from paper_figures.runner.sources import sources
+from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
-from rws_decode.checkpoints.files import shipped
+from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
+from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
+from rws_decode.rewards.registry import PublishedReward, known_reward
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 
+_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 # Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
 PER_ROW = {
     "temperature": ("scale",),
@@ -144,7 +149,7 @@ class Origin:
     """What results follow from besides their unit: digest of the code, library versions, digests of models' files.
 
     checked: whether processes that compute compare `code` and `libraries` with their own before they do; root: the
-    module that `code` is reached from (`code.code_digest`).
+    module that `code` is reached from (`digests.code_digest`).
     """
 
     code: str
@@ -159,20 +164,45 @@ class Origin:
         return digest([self.code, dict(self.libraries)])[:16]
 
 
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that numbers follow from."""
+    return {name: version(name) for name in _LIBRARIES}
+
+
+def _files_of(model: Model) -> Any:
+    """Return digests of a model's files; a hub id stands for its files, with its revision where it has one."""
+    role, name = model
+    if role in ("reward", "judge"):
+        if name == "exact":
+            return {"exact.json": _file(models_directory() / "exact.json")}
+        if name.partition(":")[0] in WORLD_REWARDS:
+            folder = models_directory() / "english"
+            return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
+    short, revision = split_revision(name)
+    if role in ("reward", "judge") and (entry := known_reward(short)) is not None:
+        commit = revision or (entry.revision if isinstance(entry, PublishedReward) else None)
+        return entry.hub_id if commit is None else f"{entry.hub_id}@{commit}"
+    predictors = {name: name for name in shipped("ForMaskedLM")}
+    directory = locate(role, short, {"predictor": predictors, "causal": CAUSAL}.get(role, REWARDS)).directory
+    if directory is None:
+        return name
+    return {path.name: _file(path) for path in sorted(directory.iterdir()) if path.is_file() and path.suffix != ".md"}
+
+
+def _file(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     """Return the origin of units: code, libraries, and the files of every model that they use, each digested once.
 
     work: what computes them, the decoder if None; only the code that it reaches counts. A hub id stands for its
     files. ValueError for a model that is not known.
     """
-    shipped_names = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
-    models: dict[Model, Any] = {}
-    for model in dict.fromkeys(model for unit in units for model in unit.models):
-        asked: dict[str, Any] = {model.role: (model.name, shipped_names.get(model.role, REWARDS))}
-        models[model] = sources(**asked)[model.role]
+    models = {model: _files_of(model) for model in dict.fromkeys(model for unit in units for model in unit.models)}
     root = DECODER if work is None else module_of(work)
-    here = sources(root)
-    return Origin(here["code"], here["libraries"], models, checked=True, root=root)
+    return Origin(code_digest(root), library_versions(), models, checked=True, root=root)
 
 
 def unit_hash(unit: Unit, origin: Origin) -> str:

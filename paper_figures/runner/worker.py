@@ -9,11 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paper_figures.runner.digests import digest
+from paper_figures.runner.digests import code_digest, digest
 from paper_figures.runner.loaded import expect
 from paper_figures.runner.parts import part_name, read_part, write_part
-from paper_figures.runner.sources import sources
-from paper_figures.runner.units import Model, Origin, Unit
+from paper_figures.runner.units import Model, Origin, Unit, library_versions
 
 Rows = list[dict[str, Any]]
 
@@ -114,8 +113,7 @@ def _with_traces(folder: Path, name: str, measured: Measured) -> Rows:
 @lru_cache(maxsize=1)
 def _prepare(identity: Identity) -> None:
     """Raise unless this process has the code and libraries named; drop models that were loaded from other files."""
-    here = sources(identity.root)
-    if (here["code"], tuple(sorted(here["libraries"].items()))) != identity[1:3]:
+    if (code_digest(identity.root), tuple(sorted(library_versions().items()))) != identity[1:3]:
         raise OtherCode(
             f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
             "restart the workers"

@@ -27,7 +27,7 @@ import pandas as pd
 
 from paper_figures.report.provenance import provenance
 from paper_figures.runner.executors import Backend, kept_open
-from paper_figures.runner.manifest import read_manifest, write_manifest
+from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit, origin_of

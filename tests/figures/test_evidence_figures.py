@@ -26,8 +26,7 @@ from paper_figures.figures.parts.evidence_frontier import BETAS, mean_frontier, 
 from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.figures.parts.table8_shares import share_of_change
 from paper_figures.recorded import Recorded
-from paper_figures.runner.manifest import write_manifest
-from paper_figures.runner.parts import write_part
+from paper_figures.runner.parts import write_manifest, write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, completed

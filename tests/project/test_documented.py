@@ -216,9 +216,7 @@ THERE: dict[str, str] = {
         "test_evidence_study.py::test_a_record_of_a_run_is_computed_again"
     ),
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
-    "python -m rws_decode bench --shape .*": (
-        "test_bench_device.py::test_the_command_prints_what_it_writes"
-    ),
+    "python -m rws_decode bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"python -m rws_decode train english --package FILE\.tgz": (
         "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),

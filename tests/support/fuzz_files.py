@@ -360,7 +360,7 @@ def _make_published(name: str, folder: Path) -> None:
 
 
 def _make_units(folder: Path) -> None:
-    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.parts import write_manifest
     from paper_figures.runner.runner import run_units
     from paper_figures.runner.units import Unit
     from paper_figures.runner.worker import Each
@@ -384,7 +384,7 @@ def _rows(unit: Any) -> list[dict[str, Any]]:
 
 
 def _read_units(folder: Path) -> None:
-    from paper_figures.runner.manifest import read_manifest
+    from paper_figures.runner.parts import read_manifest
     from paper_figures.runner.results import read_failures, read_results
 
     read_results(folder)

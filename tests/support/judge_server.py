@@ -139,7 +139,6 @@ class Arrival:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
-    at: float
 
 
 @dataclass
@@ -150,7 +149,6 @@ class JudgeServer:
     """
 
     rule: Rule
-    clock: Callable[[], float] = lambda: 0.0
     arrivals: list[Arrival] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
     active: int = 0
@@ -186,7 +184,7 @@ class JudgeServer:
         """Record a request and return those before it."""
         with self._lock:
             before = list(self.arrivals)
-            self.arrivals.append(Arrival(path, headers, body, self.clock()))
+            self.arrivals.append(Arrival(path, headers, body))
             self.active += 1
             self.most_active = max(self.most_active, self.active)
             return before

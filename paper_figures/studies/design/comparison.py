@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from paper_figures.runner.digests import digest
 from paper_figures.runner.executors import kept_open
-from paper_figures.runner.manifest import write_manifest
+from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.units import Model, Unit
 from paper_figures.studies.design.arms import Arms, run_arms
 from paper_figures.studies.design.asked import announce, asked_prompts, recorded

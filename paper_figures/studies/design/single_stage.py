@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from paper_figures.runner.manifest import write_manifest
+from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Origin, Unit, origin_of
 from paper_figures.runner.worker import Work

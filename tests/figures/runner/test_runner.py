@@ -20,7 +20,7 @@ import unit_work
 from unit_work import ORIGIN
 
 from paper_figures.runner import runner
-from paper_figures.runner.executors import Workers, given, kept_open, processes
+from paper_figures.runner.executors import Workers, kept_open, processes
 from paper_figures.runner.parts import read_part, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_unit_rows
 from paper_figures.runner.runner import run_units
@@ -130,11 +130,14 @@ def test_unit_that_ends_its_process_is_blamed_alone(tmp_path: Path) -> None:
     assert failure["fields"]["prompt"] == "prompt 2" and failure["crashes"] == 3
 
 
-def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(tmp_path: Path) -> None:
+def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_MOST_CRASHES", 1)
     with kept_open(processes(1)) as backend:
         processes_of = [unit_work.run(tmp_path / name, 2, unit_work.who, backend=backend).read() for name in "ab"]
         assert len(set(processes_of[0]["pid"]) | set(processes_of[1]["pid"])) == 1
-        assert len(unit_work.run(tmp_path / "c", 3, unit_work.exiting, backend=backend, max_crashes=1).failed) == 1
+        assert len(unit_work.run(tmp_path / "c", 3, unit_work.exiting, backend=backend).failed) == 1
         assert len(unit_work.run(tmp_path / "d", 2, unit_work.who, backend=backend).computed) == 2
 
 
@@ -145,12 +148,6 @@ def test_ctrl_c_does_not_reach_a_process_that_still_starts(capfd: pytest.Capture
     os.kill(process.pid, signal.SIGINT)
     process.join(60)
     assert process.exitcode == 0 and "Traceback" not in capfd.readouterr().err
-
-
-def test_broken_executor_that_was_given_is_one_line(tmp_path: Path) -> None:
-    with processes(1).open() as pool, pytest.raises(ValueError, match="executor broke"):
-        unit_work.run(tmp_path, 4, unit_work.exiting, backend=given(pool))
-    assert "prompt 0" in unit_work.prompts(tmp_path)
 
 
 @pytest.mark.parametrize("where", ["fsync", "replace"])
@@ -270,15 +267,13 @@ def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureF
 def test_misuse_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     two = [unit_work.units(1)[0], replace(unit_work.units(1)[0], experiment="other")]
-    for units, out, options, message in (
-        (two, tmp_path, {}, "one experiment is needed"),
-        ([], tmp_path, {}, "units is empty"),
-        (two[:1], tmp_path / "file", {}, "a directory is needed"),
-        (two[:1], tmp_path, {"batch": 0}, "batch is 0"),
-        (two[:1], tmp_path, {"max_crashes": 0}, "max_crashes is 0"),
+    for units, out, message in (
+        (two, tmp_path, "one experiment is needed"),
+        ([], tmp_path, "units is empty"),
+        (two[:1], tmp_path / "file", "a directory is needed"),
     ):
         with pytest.raises(ValueError, match=message):
-            run_units(units, Each(unit_work.rows), out, origin=ORIGIN, **options)
+            run_units(units, Each(unit_work.rows), out, origin=ORIGIN)
     with pytest.raises(ValueError, match="no results of experiments here"):
         read_unit_rows(tmp_path)
 

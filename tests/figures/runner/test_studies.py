@@ -12,7 +12,7 @@ import pytest
 from study_runs import save_models
 
 from paper_figures.__main__ import main
-from paper_figures.runner.manifest import read_manifest
+from paper_figures.runner.parts import read_manifest
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
 from paper_figures.studies.design.arms import Arms, run_arms
