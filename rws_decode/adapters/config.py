@@ -16,58 +16,36 @@ from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load
-from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 __all__ = ["CONFIG_NAME", "RWSGenerationConfig"]
 
 CONFIG_NAME = "rws_generation_config.json"
 
-# What other decoders, and `decode` itself, call an option that has another name here.
+# What other decoders call an option that has another name here.
 _ELSEWHERE = {
     "gen_length": "max_new_tokens",
-    "length": "max_new_tokens",
     "max_length": "max_new_tokens",
-    "block": "block_length",
     "canvas_length": "block_length",
     "max_denoising_steps": "steps",
     "num_inference_steps": "steps",
-    "sampling_temperature": "temperature",
-    "cfg": "cfg_scale",
     "guidance_scale": "cfg_scale",
-    "end_ids": "eos_token_id",
     "remasking": "strategy",
     "alg": "strategy",
 }
-_TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "int | None": (int, type(None)),
-    "float": (float, int),
-    "float | None": (float, int, type(None)),
-    "str | None": (str, type(None)),
-    "int | tuple[int, ...] | None": (int, tuple, type(None)),
-    "Savings": (Savings,),
+# The names here of what shape and options call otherwise.
+_HERE = {
+    "length": "max_new_tokens",
+    "block": "block_length",
+    "sampling_temperature": "temperature",
+    "cfg": "cfg_scale",
+    "end_ids": "eos_token_id",
 }
-
 # Numbers that strategies read.
 _NUMBERS = (
-    "scale",
-    "reward_scale",
-    "eps",
-    "every",
-    "threshold",
-    "parallel_factor",
-    "gamma",
-    "sigma",
-    "eta",
+    *("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma", "eta"),
     "hypotheses",
 )
-
-# Types of the parts of `Savings`, by name.
-_SAVINGS: dict[str, tuple[type, ...]] = {
-    **{part.name: (type(part.default),) for part in fields(Savings)},
-    "spread": (type(None), float, int),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,21 +112,16 @@ class RWSGenerationConfig:
 
     def validate(self) -> None:
         """Raise ValueError for a value that no decode could use. It is called when a config is made."""
-        for option in fields(self):
-            value, kinds = getattr(self, option.name), _TYPES.get(str(option.type), (str,))
-            if not isinstance(value, kinds) or isinstance(value, bool):
-                raise ValueError(f"{option.name} is {value!r}: {_names(kinds)} is needed")
-        for name in ("temperature", "cfg_scale"):
-            finite(name, getattr(self, name), least=0)
-        for token in self._end_ids() or ():
-            if isinstance(token, bool) or not isinstance(token, int) or token < 0:
-                raise ValueError(f"eos_token_id holds {token!r}: token ids, whole numbers from 0, are needed")
+        kinds = {"savings": Savings, "strategy": str, "run": str | None, "eos_token_id": int | tuple | None}
+        for name, kind in kinds.items():
+            if not isinstance(value := getattr(self, name), kind):
+                raise ValueError(f"{name} is {value!r}: {getattr(kind, '__name__', kind)} is needed")
         check_seeds("seed", self.seed)
         try:
-            Shape(self.max_new_tokens, self.steps, self.block_length)
+            self.decode_options()
         except ValueError as error:
-            raise ValueError(f"{error} (length is max_new_tokens, block is block_length)") from error
-        self.decode_options()
+            name, _, rest = str(error).partition(" ")
+            raise ValueError(f"{_HERE.get(name, name)} {rest}") from error
         if not self._reads_run():
             self.make_strategy()
         elif self.run is None:
@@ -173,6 +146,7 @@ class RWSGenerationConfig:
 
     def decode_options(self, seed: int | tuple[int, ...] | None = None) -> dict[str, Any]:
         """Return shape, options and savings, as `decode.decode` takes them; seed: in place of the config's."""
+        ends = self.eos_token_id
         return {
             "shape": Shape(self.max_new_tokens, self.steps, self.block_length),
             "options": Options(
@@ -183,7 +157,7 @@ class RWSGenerationConfig:
                 seed=self.seed if seed is None else seed,
                 cfg=self.cfg_scale,
                 end_of_text=self.end_of_text,
-                end_ids=self._end_ids(),
+                end_ids=(ends,) if isinstance(ends, int) else ends,
             ),
             "savings": self.savings,
         }
@@ -196,10 +170,6 @@ class RWSGenerationConfig:
         savings = overrides.get("savings")
         if isinstance(savings, Mapping):
             _refuse_unknown(savings, Savings)
-            for name, value in savings.items():
-                kinds = _SAVINGS[name]
-                if type(value) not in kinds:
-                    raise ValueError(f"savings has {name} {value!r}: {_names(kinds)} is needed")
             overrides["savings"] = replace(self.savings, **savings)
         if isinstance(overrides.get("eos_token_id"), list):
             overrides["eos_token_id"] = tuple(overrides["eos_token_id"])
@@ -247,19 +217,12 @@ class RWSGenerationConfig:
     def _reads_run(self) -> bool:
         return self.strategy in STRATEGIES and "run" in STRATEGIES[self.strategy].reads
 
-    def _end_ids(self) -> tuple[int, ...] | None:
-        ids = self.eos_token_id
-        return (ids,) if isinstance(ids, int) else ids
-
-
-def _names(kinds: tuple[type, ...]) -> str:
-    return " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-
 
 def _refuse_unknown(options: Mapping[str, Any], kind: type) -> None:
     """Raise ValueError, naming the nearest option, for one that the kind does not have."""
     names = [option.name for option in fields(kind)]
     for name in options:
         if name not in names:
-            near = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in names else get_close_matches(str(name), names, 1, 0.0)
+            known = (_ELSEWHERE | _HERE).get(name)
+            near = [known] if known in names else get_close_matches(str(name), names, 1, 0.0)
             raise ValueError(f"{name} is not an option of {kind.__name__}: the nearest is {near[0]}")

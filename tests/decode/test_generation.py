@@ -106,14 +106,10 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
         ({"max_denoising_steps": 8}, "the nearest is steps"),
         ({"rewardscale": 8}, "the nearest is reward_scale"),
         ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
-        ({"savings": {"memory": "8"}}, "savings has memory '8': int is needed"),
+        ({"savings": {"memory": "8"}}, "memory is '8': a whole number"),
         ({"savings": True}, "savings is True: Savings is needed"),
-        (
-            {"max_new_tokens": 7},
-            r"block is 4: it must divide length, which is 7, such as 1 or 7 \(length is max_new_tokens",
-        ),
-        ({"steps": "4"}, "steps is '4': int is needed"),
-        ({"steps": True}, "steps is True: int is needed"),
+        ({"max_new_tokens": 7}, "block_length is 4: it must divide length, which is 7, such as 1 or 7"),
+        ({"steps": "4"}, "steps is '4': a whole number"),
         ({"temperature": -1.0}, "temperature is -1.0:"),
         ({"cfg_scale": float("inf")}, "cfg_scale is inf"),
         ({"seed": -1}, "seed is -1"),
@@ -125,8 +121,7 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
         ({"padding": "both"}, "padding is 'both'"),
         ({"ranking": "logit"}, "ranking is 'logit'"),
         ({"precision": "float16"}, "precision is 'float16'"),
-        ({"eos_token_id": [1, "2"]}, "eos_token_id holds '2'"),
-        ({"eos_token_id": -2}, "eos_token_id holds -2"),
+        ({"eos_token_id": [1, "2"]}, r"eos_token_id is \(1, '2'\): token ids"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(options: dict[str, Any], said: str) -> None:

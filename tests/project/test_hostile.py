@@ -306,7 +306,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "path over nothing": (lambda: pathed(over="noise"), "^over "),
     "path of bytes": (lambda: pathed(prompt=SURROGATE), r"^turns\[0\] "),
     # Configs, metrics, data.
-    "config length": (lambda: RWSGenerationConfig(max_new_tokens=-1), "^length is -1: .*max_new_tokens"),
+    "config length": (lambda: RWSGenerationConfig(max_new_tokens=-1), "^max_new_tokens is -1: "),
     "config strategy": (lambda: RWSGenerationConfig(strategy="magic"), "^strategy "),
     "config scale": (lambda: RWSGenerationConfig(strategy="rws", reward_scale=NAN), "^reward_scale "),
     "config without prompts": (lambda: generate(tiny(), [], RWSGenerationConfig()), "^prompts "),
