@@ -7,7 +7,6 @@ from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas, forbidden_ids
 from rws_decode.gpu.savings import CompactSavings
-from rws_decode.gpu.transfer import sent
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 
@@ -54,3 +53,13 @@ class Network:
         if self.savings.places:
             return logits_at(self.predictor, ids, self.mask, row, column)
         return self.predictor.logits(ids, self.mask)[row, column]
+
+
+def sent(host: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor of the host on the device; nobody waits for what runs there.
+
+    >>> sent(torch.tensor([1, 2]), torch.device("cpu")).tolist()
+    [1, 2]
+    """
+    # From ordinary memory a copy waits until the device has come so far.
+    return host.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else host.to(device)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rws_decode.gpu.transfer import sent
+from rws_decode.gpu.forward import sent
 from rws_decode.rewards.base import check_scores, score_checked
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.step.cached_reward import Scorer

@@ -16,11 +16,10 @@ from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.decode import BatchRun
 from rws_decode.gpu.choice import choose
-from rws_decode.gpu.forward import Network
+from rws_decode.gpu.forward import Network, sent
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistics
 from rws_decode.gpu.savings import CompactSavings
-from rws_decode.gpu.transfer import sent
 from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_decode.step.certainty import certain_from
 from rws_decode.step.rounding import ROUNDING_UNITS

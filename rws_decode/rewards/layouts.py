@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from rws_decode.checkpoints.config import number, whole
 from rws_decode.checkpoints.files import Checkpoint
@@ -21,10 +22,27 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     shapes_of,
 )
-from rws_decode.rewards.internlm2 import load_internlm2, sentencepiece_tokenizer
 from rws_decode.rewards.quantile import QuantileHead
 from rws_decode.rewards.registry import Layout
 
+# Llama's names -> InternLM2's; its fused query, key and value weights are split in `_split`.
+_NAMES = {
+    "model.embed_tokens.": "model.tok_embeddings.",
+    ".input_layernorm.": ".attention_norm.",
+    ".post_attention_layernorm.": ".ffn_norm.",
+    ".self_attn.q_proj.": ".attention.wqkv.",
+    ".self_attn.o_proj.": ".attention.wo.",
+    ".mlp.gate_proj.": ".feed_forward.w1.",
+    ".mlp.up_proj.": ".feed_forward.w3.",
+    ".mlp.down_proj.": ".feed_forward.w2.",
+    "score.": "v_head.",
+}
+_QUERY, _KEY, _VALUE = (f".self_attn.{letter}_proj." for letter in "qkv")
+_SIZES = (
+    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
+    *("num_key_value_heads", "max_position_embeddings"),
+)
+_SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id")
 _SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 
 
@@ -117,7 +135,7 @@ def load_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
     """Return a reward model's tokenizer: transformers' own choice or, if its class is remote code, its files'.
 
     Its tokenizer.json is read first. A SentencePiece tokenizer.model needs the packages sentencepiece and protobuf:
-    Eurus's is read as Llama's, InternLM2's as `internlm2.sentencepiece_tokenizer`. ValueError without the packages, or
+    Eurus's is read as Llama's, InternLM2's as `sentencepiece_tokenizer`. ValueError without the packages, or
     without either file.
     """
     from transformers import AutoTokenizer, LlamaTokenizer, PreTrainedTokenizerFast
@@ -150,3 +168,110 @@ def _installed(module: str) -> bool:
 def _sizes(config: Mapping[str, Any]) -> dict[str, Any]:
     # Without what names classes: only the network's own description.
     return {key: value for key, value in config.items() if key not in ("architectures", "auto_map", "_name_or_path")}
+
+
+def load_internlm2(
+    checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return InternLM2's reward model as a LlamaForSequenceClassification, and transformers' report of its loading.
+
+    Query, key and value weights are fused per key-value head as [q_1 ... q_g, k, v], g = heads / kv heads. The score is
+    v_head at the `reward_token`, which ends every text. Rotary scaling "dynamic" is left out: it changes nothing up to
+    max_position_embeddings, and longer texts are refused. ValueError for a config.json or tensors of another layout.
+    """
+    from transformers import LlamaConfig, LlamaForSequenceClassification
+
+    model = f"reward {checkpoint.name}"
+    sizes = {key: whole(config, key, model) for key in _SIZES}
+    width, heads, groups = sizes["hidden_size"], sizes["num_attention_heads"], sizes["num_key_value_heads"]
+    if heads % groups or width % heads:
+        raise ValueError(
+            f"{model} cannot be loaded: its config.json has {heads} attention heads of {groups} groups for a hidden "
+            f"size of {width}: each must divide the one before, counted from the last"
+        )
+    settings: dict[str, Any] = {
+        **sizes,
+        **{key: config[key] for key in _SPECIAL if key in config},
+        "hidden_act": config.get("hidden_act", "silu"),
+        "rms_norm_eps": number(config, "rms_norm_eps", model),
+        "rope_parameters": _rotary(model, config),
+        "attention_bias": bool(config.get("bias", False)),
+        "tie_word_embeddings": False,
+        "num_labels": 1,
+    }
+    network = LlamaConfig(**settings)
+    shapes = {
+        name: shape
+        for name, shape in shapes_of(LlamaForSequenceClassification, network).items()
+        if _KEY not in name and _VALUE not in name
+    }
+    size = width // heads
+    fused = {name: ((heads + 2 * groups) * size, *shape[1:]) for name, shape in shapes.items() if _QUERY in name}
+    expected = {_published(name): shape for name, shape in (shapes | fused).items()}
+    refuse_other_layout("reward", checkpoint, stored, expected)
+    weights: dict[str, Tensor] = {}
+    for name in shapes:
+        tensor = read_tensor(checkpoint, stored, _published(name))
+        parts = _split(tensor, heads // groups, size) if name in fused else [tensor]
+        weights |= {name.replace(_QUERY, kind): part for kind, part in zip((_QUERY, _KEY, _VALUE), parts, strict=False)}
+    return model_of(LlamaForSequenceClassification, network, weights, **options)
+
+
+def reward_token(name: str, config: Mapping[str, Any]) -> int:
+    """Return the id of the token that ends every text; ValueError for none of its vocabulary.
+
+    >>> reward_token("intern", {"vocab_size": 92544, "reward_token_id": 92527})
+    92527
+    """
+    rows, token = (whole(config, key, f"reward {name}") for key in ("vocab_size", "reward_token_id"))
+    if token >= rows:
+        raise ValueError(
+            f"reward {name} cannot be loaded: reward_token_id in its config.json is {token}, below {rows} is needed"
+        )
+    return token
+
+
+def sentencepiece_tokenizer(checkpoint: Checkpoint) -> Any:
+    """Return the tokenizer of a tokenizer.model, with the names that tokenizer_config.json gives to unused pieces.
+
+    A space is put before a text only if the file says so.
+    """
+    from tokenizers import normalizers
+    from transformers import PreTrainedTokenizerFast
+    from transformers.convert_slow_tokenizer import SentencePieceExtractor
+
+    folder = Path(checkpoint.source)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
+    proto: Any = SentencePieceExtractor(str(folder / "tokenizer.model")).proto
+    if proto.normalizer_spec.add_dummy_prefix:
+        spaced = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+        tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(spaced)
+    return tokenizer
+
+
+def _published(name: str) -> str:
+    """Return InternLM2's name of one of Llama's tensors."""
+    for llama, published in _NAMES.items():
+        # A name without a leading dot stands at the start.
+        if llama in name and (llama.startswith(".") or name.startswith(llama)):
+            return name.replace(llama, published)
+    return name
+
+
+def _split(fused: Tensor, queries: int, size: int) -> list[Tensor]:
+    groups = fused.unflatten(0, (-1, queries + 2, size))  # [kv heads, g queries, key, value; size; hidden]
+    parts = groups[:, :queries], groups[:, queries : queries + 1], groups[:, queries + 1 :]
+    return [part.flatten(0, 2).contiguous() for part in parts]
+
+
+def _rotary(model: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    theta = number(config, "rope_theta", model)
+    scaling = config.get("rope_scaling") or {}
+    kind = scaling.get("type", scaling.get("rope_type", "default")) if isinstance(scaling, dict) else scaling
+    if kind == "linear":
+        return {"rope_type": "linear", "rope_theta": theta, "factor": number(scaling, "factor", model)}
+    if kind not in ("default", "dynamic"):
+        raise ValueError(
+            f"{model} cannot be loaded: rope_scaling in its config.json is {kind!r}, linear, dynamic or null is read"
+        )
+    return {"rope_type": "default", "rope_theta": theta}

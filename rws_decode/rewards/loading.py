@@ -27,8 +27,7 @@ from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
-from rws_decode.rewards.internlm2 import reward_token
-from rws_decode.rewards.layouts import load_network, load_tokenizer
+from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
 from rws_decode.rewards.registry import KnownReward, Layout, PublishedReward, is_of_world, layout_of, locate_reward
 from rws_decode.rewards.templates import Template, check_template
