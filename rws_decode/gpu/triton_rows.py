@@ -24,23 +24,6 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(f"{__name__}: {not_installed('triton')}", name="triton") from None
 
-# (block, warps) worth comparing on a device: 16 to 64 logits per thread. Fewer cost more operations per logit, for what
-# is done once per thread; more warps wait for each other; larger blocks waste more at the end of a row.
-CONFIGURATIONS = (
-    (1024, 1),
-    (1024, 2),
-    (2048, 1),
-    (2048, 2),
-    (2048, 4),
-    (4096, 2),
-    (4096, 4),
-    (4096, 8),
-    (8192, 4),
-    (8192, 8),
-    (16384, 8),
-    (16384, 16),
-)
-
 _TILE = 32  # chunks, and
 _FACTORS = 16  # factors that a merging program holds at a time
 _ROWS = 65535  # the largest second extent of a grid
@@ -51,24 +34,17 @@ _LN_2: tl.constexpr = tl.constexpr(0.6931471805599453)
 
 
 def triton_statistics(
-    logits: Tensor,
-    factors: Tensor,
-    *,
-    slopes: bool = False,
-    largest: bool = True,
-    block: int | None = None,
-    warps: int | None = None,
+    logits: Tensor, factors: Tensor, *, slopes: bool = False, block: int = 4096
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
     """Return the fields of `RowStatistics` of bfloat16, float16 or float32 logits on a CUDA device by two launches.
 
-    block: logits that a program holds, a power of two of at least 64, 4096 if None; warps: how many warps hold them, by
-    default as many as leaves 64 to a thread; `CONFIGURATIONS` has some to compare. largest: False leaves the largest
-    |logit| out, NaN in its place. Rows whose length and stride are multiples of 16 bytes are read fastest.
+    block: logits that a program holds at most, 64 to a thread, a power of two of at least 64. Rows whose length and
+    stride are multiples of 16 bytes are read fastest.
     Errors: ValueError for a block that is no power of two, or logits elsewhere than on a CUDA device.
     """
     if isinstance(_chunks, triton.JITFunction) and not logits.is_cuda:
         raise ValueError(f'logits are on {logits.device}, must be on a CUDA device for backend "triton"')
-    if block is not None and (block < 64 or block & (block - 1)):
+    if block < 64 or block & (block - 1):
         raise ValueError(f"block is {block}, must be a power of two of at least 64")
     logits = logits if logits.stride(1) == 1 or logits.shape[1] == 1 else logits.contiguous()
     n, vocabulary = logits.shape
@@ -79,10 +55,10 @@ def triton_statistics(
     host: Any = triton
     chunk_kernel: Any = _chunks
     row_kernel: Any = _rows
-    block = min(block or 4096, max(64, host.next_power_of_2(vocabulary)))
+    block = min(block, max(64, host.next_power_of_2(vocabulary)))
     chunks = host.cdiv(vocabulary, block)
     width = _width(logits)
-    fields = 2 + largest + groups * (1 + slopes)
+    fields = 3 + groups * (1 + slopes)
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=logits.device)
@@ -90,13 +66,13 @@ def triton_statistics(
     read = (
         empty(n, dtype=torch.int64),
         empty(n),
-        empty(n) if largest else empty(1).fill_(torch.nan).expand(n),
+        empty(n),
         empty(n, groups),
         empty(n, groups) if slopes else None,
     )
     if n:
         values, indices = empty(n, fields, chunks), empty(n, chunks, dtype=torch.int32)
-        options = {"G": groups, "LARGEST": largest, "SLOPES": slopes}
+        options = {"G": groups, "SLOPES": slopes}
         tile = min(_FACTORS, host.next_power_of_2(groups))
         statistics = (*read[:4], read[3] if read[4] is None else read[4])
         with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():
@@ -106,7 +82,7 @@ def triton_statistics(
                 **options,
                 BLOCK=block,
                 WIDTH=width,
-                num_warps=warps or max(1, block // 2048),
+                num_warps=max(1, block // 2048),
             )
             row_kernel[(n, host.cdiv(groups, tile))](
                 *(values, indices, chunks, factors, *factors.stride(), *statistics),
@@ -145,7 +121,6 @@ def _chunks(
     values,
     indices,
     G: tl.constexpr,
-    LARGEST: tl.constexpr,
     SLOPES: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
@@ -179,21 +154,20 @@ def _chunks(
     others = tl.max(tl.where(line == top, float("-inf"), tops), 0)
     second = tl.maximum(others, tl.max(tl.where(column == which, float("-inf"), near), 0))
 
-    FIELDS: tl.constexpr = 2 + LARGEST + G * (1 + SLOPES)
+    FIELDS: tl.constexpr = 3 + G * (1 + SLOPES)
     chunks = tl.num_programs(0)
     out = values + row * FIELDS * chunks + chunk
     tl.store(indices + row * chunks + chunk, chunk * BLOCK + top * WIDTH + which)
     tl.store(out, first)
     tl.store(out + chunks, second)
-    if LARGEST:
-        # 0 z is NaN where z is infinite, and the maximum passes over NaN unless there is nothing else.
-        size = tl.max(tl.max(tl.abs(tl.fma(z, 0.0, z)), 1), 0)
-        tl.store(out + 2 * chunks, tl.where(size == size, size, 0.0))
+    # 0 z is NaN where z is infinite, and the maximum passes over NaN unless there is nothing else.
+    size = tl.max(tl.max(tl.abs(tl.fma(z, 0.0, z)), 1), 0)
+    tl.store(out + 2 * chunks, tl.where(size == size, size, 0.0))
 
     # The largest counts as the runner-up does, exactly 1, which is taken off again. NaN must stay in the sum.
     alone = second == float("-inf")
     x = tl.minimum(z - tl.where(alone, 0.0, second), 0.0, propagate_nan=tl.PropagateNan.ALL)
-    out += (2 + LARGEST) * chunks
+    out += 3 * chunks
     for g in range(G):
         c = tl.load(factors + row * row_stride + g * factor_stride).to(tl.float32)
         weight = tl.exp2(x * (c * _LOG2_E))
@@ -221,13 +195,12 @@ def _rows(
     log_f_out,
     slope_out,
     G: tl.constexpr,
-    LARGEST: tl.constexpr,
     SLOPES: tl.constexpr,
     FACTORS: tl.constexpr,
     TILE: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
-    FIELDS: tl.constexpr = 2 + LARGEST + G * (1 + SLOPES)
+    FIELDS: tl.constexpr = 3 + G * (1 + SLOPES)
     values += row * FIELDS * chunks
     first, second, winner = float("-inf"), float("-inf"), 0
     largest = 0.0
@@ -241,9 +214,8 @@ def _rows(
         second = tl.maximum(tl.minimum(first, high), tl.maximum(second, low))
         winner = tl.where(high > first, start + where_, winner)
         first = tl.maximum(first, high)
-        if LARGEST:
-            sizes = tl.load(values + 2 * chunks + p, mask=p < chunks, other=0.0)
-            largest = tl.maximum(largest, tl.max(sizes, 0))
+        sizes = tl.load(values + 2 * chunks + p, mask=p < chunks, other=0.0)
+        largest = tl.maximum(largest, tl.max(sizes, 0))
 
     g = tl.program_id(1) * FACTORS + tl.arange(0, FACTORS)
     c = tl.load(factors + row * row_stride + g * factor_stride, mask=g < G, other=1.0).to(tl.float32)
@@ -259,7 +231,7 @@ def _rows(
         d2 = (tl.load(values + chunks + p, mask=p < chunks, other=float("-inf")) - anchor)[None, :]
         w1, w2 = tl.exp2(d1 * scale), tl.exp2(d2 * scale)
         inside = (g[:, None] < G) & (p[None, :] < chunks)
-        offset = (2 + LARGEST + g[:, None] * (1 + SLOPES)) * chunks + p[None, :]
+        offset = (3 + g[:, None] * (1 + SLOPES)) * chunks + p[None, :]
         s = tl.load(values + offset, mask=inside, other=0.0)
         total += tl.sum(w1 + w2 * s, 1)
         if SLOPES:
@@ -281,5 +253,4 @@ def _rows(
         token = tl.load(indices + row * chunks + winner).to(tl.int64)
         tl.store(token_out + row, tl.where(none, 0, token))
         tl.store(lead_out + row, tl.where(none, nan, first - second))
-        if LARGEST:
-            tl.store(largest_out + row, tl.where(none, nan, largest))
+        tl.store(largest_out + row, tl.where(none, nan, largest))

@@ -22,14 +22,7 @@ class Kernels(Protocol):
     """`triton_statistics`, wherever it runs."""
 
     def __call__(
-        self,
-        logits: Tensor,
-        factors: Tensor,
-        *,
-        slopes: bool = False,
-        largest: bool = True,
-        block: int | None = None,
-        warps: int | None = None,
+        self, logits: Tensor, factors: Tensor, *, slopes: bool = False, block: int = 4096
     ) -> RowStatistics: ...
 
 
