@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 
@@ -23,6 +24,15 @@ collect_ignore = ["support"]
 
 # Workers share the cores, and thread counts must not change a test's outcome.
 torch.set_num_threads(1)
+
+# What is imported to collect the tests is kept: to search it for garbage takes a third of the time.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Search for garbage from now on, and only in what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
