@@ -110,30 +110,31 @@ def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.Ca
 
 
 def test_other_settings_run_in_processes_of_their_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [folder / "model", "--reward", folder / "reward", *SMALL, "--settings", "cpu=default,batch=1"]
-    status, out = said(capsys, *words, "dtype=float64", "--json")
+    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
+    status, out = said(capsys, *words, "--settings", "cpu=default,batch=1,dtype=float64", "--json")
     data = json.loads(out)
-    assert [each["setting"] for each in data["settings"]] == ["cpu=default,batch=1", "dtype=float64"]
-    for each in data["settings"]:
-        assert each["decodes"] == 6 and not [d for d in each["differences"] if d["kind"] != "tokens"]
-    assert data["same"] == all(each["same"] for each in data["settings"]) and status == (not data["same"])
-    older, exact = ({change["name"]: change for change in each["context"]} for each in data["settings"])
+    (each,) = data["settings"]
+    assert each["setting"] == "cpu=default,batch=1,dtype=float64" and each["decodes"] == 6
+    assert not [change for change in each["differences"] if change["kind"] != "tokens"]
+    assert data["same"] == each["same"] and status == (not data["same"])
+    context = {change["name"]: change for change in each["context"]}
     plain = torch.backends.cpu.get_cpu_capability() == "DEFAULT"  # then the setting changes nothing
-    assert plain or older["CPU instructions"]["here"] == "DEFAULT"
-    assert older["batch"]["here"] == 1
-    assert exact["dtype"] == {"name": "dtype", "there": "float32", "here": "float64"}
-    assert data["settings"][1]["last_digits"]["logits"] < 1e-4
+    assert plain or context["CPU instructions"]["here"] == "DEFAULT"
+    assert context["batch"]["here"] == 1
+    assert context["dtype"] == {"name": "dtype", "there": "float32", "here": "float64"}
+    assert each["last_digits"]["logits"] < 1e-4
 
 
-def test_a_setting_is_compared_with_the_digest_of_a_file(
+def test_settings_are_compared_with_the_options_as_given_or_a_file(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rws_decode.commands.check.digests_in", map)  # in this process: the test above has real ones
-    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
-    status, out = said(capsys, *words, "--settings", "threads=1")
-    first, second = out.splitlines()
-    assert status == 0 and first == f"threads=1 (here) and {folder / 'd.json'} (there):"
-    assert second.startswith("  Nothing differs: ")
+    words = [folder / "model", "--reward", folder / "reward"]
+    for against, there in ((SMALL, "the options as given"), (["--against", folder / "d.json"], folder / "d.json")):
+        status, out = said(capsys, *words, *against, "--settings", "threads=1")
+        first, second = out.splitlines()
+        assert status == 0 and first == f"threads=1 (here) and {there} (there):"
+        assert second.startswith("  Nothing differs: ")
 
 
 def test_settings_are_read_from_their_names() -> None:

@@ -60,12 +60,12 @@ def test_a_given_value_that_is_the_presets_is_no_note(capsys: pytest.CaptureFixt
 
 
 def test_both_behaviours_of_the_flag_are_to_be_had(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--preset", "llada-gpqa", *EXAMPLE]
+    words = ["generate", "--preset", "llada-gpqa", "--length", "16", *EXAMPLE]
     published, _ = printed(capsys, *words)
     described, _ = printed(capsys, *words, "--end-of-text", "defer")
     predictor = load_predictor("mini")
     for result, policy in ((published, "defer-published"), (described, "defer")):
-        told = presets.load("llada-gpqa").arguments(predictor, end_of_text=policy)
+        told = presets.load("llada-gpqa").arguments(predictor, length=16, end_of_text=policy)
         assert decode(predictor, predictor.prompts[3], **told)[0].tokens.tolist() == result["tokens"]
 
 

@@ -18,23 +18,8 @@ from rws_decode.scales.path import scale_path
 from rws_decode.step.final_text import final_reward
 from rws_decode.testing import tiny_checkpoint
 
-KEYS = [
-    "over",
-    "scale_min",
-    "scale_max",
-    "threshold",
-    "pieces",
-    "unexplored",
-    "breakpoints",
-    "certified",
-    "outputs",
-    "states",
-    "forwards",
-    "batches",
-    "grid_forwards",
-    "reward_calls",
-    "near_tokens",
-]
+KEYS = "over scale_min scale_max threshold pieces unexplored breakpoints certified outputs states forwards".split()
+KEYS += "batches grid_forwards reward_calls near_tokens".split()
 SHAPE = {"length": 8, "steps": 4, "block": 8}
 SIZE = [word for name, value in SHAPE.items() for word in (f"--{name}", value)]
 RANGE = ["--scale-min", 0.05, "--scale-max", 20]
@@ -136,11 +121,9 @@ def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys:
     words = ["--model", models / "tiny", "--prompt", "a", *RANGE, *SIZE, "--reward", models / "reward"]
     result = json.loads(printed(capsys, *words, "--json")[0])
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
-    for piece in result["pieces"]:
-        again = final_reward(predictor, reward, "a", piece["tokens"])
-        assert piece["final_reward"] == pytest.approx(again._asdict())
-    shown = printed(capsys, *words)[0]
-    assert f"reward {result['pieces'][0]['final_reward']['raw']:.3f}" in shown
+    piece = result["pieces"][0]
+    assert piece["final_reward"] == pytest.approx(final_reward(predictor, reward, "a", piece["tokens"])._asdict())
+    assert f"reward {piece['final_reward']['raw']:.3f}" in printed(capsys, *words)[0]
 
 
 @pytest.mark.parametrize(
@@ -148,16 +131,11 @@ def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys:
     [
         (["--scale-min", "0"], "scale_min and scale_max are 0.0 and 20.0"),
         (["--scale-max", "0.01"], "scale_min and scale_max are 0.05 and 0.01"),
-        (["--scale-max", "nan"], "scale_max are 0.05 and nan"),
         (["--over", "reward-scale"], "--reward is missing"),
-        (["--over", "reward-scale", "--reward", "nobody"], "reward is 'nobody'"),
         (["--over", "length"], "--over"),
         (["--budget", "3"], "budget is 3: a whole number of forwards, at least steps, 4"),
         (["--batch", "0"], "batch is 0"),
-        (["--cfg", "-1"], "cfg is -1.0"),
         (["--steps", "9"], "steps is 9"),
-        (["--model", "nobody"], "model is 'nobody'"),
-        (["--device", "warp"], "device is 'warp'"),
         (["--input-ids", "[2]"], "not allowed with"),
     ],
     ids=" ".join,
@@ -165,17 +143,8 @@ def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys:
 def test_bad_input_is_one_line_and_exit_two(
     models: Path, extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words: list[Any] = [
-        "scale-path",
-        "--model",
-        models / "tiny",
-        "--prompt",
-        "the cat",
-        *RANGE,
-        *SIZE,
-        *extra,
-        "--json",
-    ]
+    words: list[Any] = ["scale-path", "--model", models / "tiny", "--prompt", "the cat"]
+    words += [*RANGE, *SIZE, *extra, "--json"]
     capsys.readouterr()
     try:
         status = main([str(word) for word in words])

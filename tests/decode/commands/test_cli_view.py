@@ -10,6 +10,7 @@ from table_models import table_predictor
 
 from rws_decode import Page, Shape, decode, decode_page, load_trace
 from rws_decode.__main__ import main
+from rws_decode.predictors import load_predictor
 from rws_decode.testing import tiny_checkpoint
 
 
@@ -49,8 +50,6 @@ def test_the_suffix_chooses_a_page_or_an_animated_picture(
 
 
 def test_a_model_proves_why_runs_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from rws_decode.predictors import load_predictor
-
     tiny_checkpoint("bert", tmp_path / "tiny")
     predictor, shape = load_predictor(str(tmp_path / "tiny")), Shape(length=12, steps=6, block=12)
     runs = [decode(predictor, "the cat sat", rule, shape)[0] for rule in ("default", "temperature:6")]
@@ -85,18 +84,7 @@ def test_scale_path_writes_its_page(tmp_path: Path, capsys: pytest.CaptureFixtur
     tiny_checkpoint("bert", tmp_path / "tiny")
     tiny_checkpoint("classifier", tmp_path / "reward")
     words = ["scale-path", "--model", str(tmp_path / "tiny"), "--prompt", "the cat", "--scale-min", "0.05"]
-    words += [
-        "--scale-max",
-        "20",
-        "--length",
-        "8",
-        "--steps",
-        "4",
-        "--block",
-        "8",
-        "--reward",
-        str(tmp_path / "reward"),
-    ]
+    words += ["--reward", str(tmp_path / "reward"), *"--scale-max 20 --length 8 --steps 4 --block 8".split()]
     out = tmp_path / "path.html"
     assert main([*words, "--view", str(out), "--grid", "1", "3"]) == 0
     captured = capsys.readouterr()
