@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paper_figures.data.examples import refuse_no_world
 from rws_decode.commands.options import PromptOptions, ShapeOptions, shape_help
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import each, loading, tell
-
-if TYPE_CHECKING:
-    from rws_theory.worlds import Frontier
 
 _USUAL = Shape(32, 16, 32)
 _METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8"
@@ -39,7 +35,6 @@ class FrontierOptions:
     beta: float = option(4.0, "largest weight of the reward on the frontier")
     searches: int = option(64, "searches of the frontier at most", least=2)
     seed: int = option(0, "of the draws", least=0)
-    plot: Path | None = option(None, "draw the frontier and the texts to this PNG", metavar="FILE", writes="file")
     json: bool = json_option()
 
 
@@ -91,8 +86,6 @@ def run(args: argparse.Namespace) -> int:
         {"beta": point.beta, "log_prob": point.log_prob, "reward": point.reward, "tokens": point.tokens.tolist()}
         for point in curve.points
     ]
-    if options.plot is not None:
-        _draw(options.plot, curve, points, options.reward)
     slopes = None
     if not any(word >= 0 for word in canvas):
         slopes = asdict(reward_slopes(predictor.world, reward.world_reward, shape.length, context))
@@ -128,15 +121,3 @@ def _tables(result: dict[str, Any], text: Any) -> str:
         f"{slopes['scaling']:+.2f} per unit of c where log p is scaled (what a factor of all logits does), at c = 1",
     ]
     return "\n".join(lines)
-
-
-def _draw(path: Path, curve: Frontier, points: list[Any], reward: str) -> None:
-    import io
-
-    from rws_decode import plots
-    from rws_decode.common.files import write_bytes
-
-    texts = {point.strategy: (point.log_prob, point.reward) for point in points}
-    picture = io.BytesIO()
-    plots.frontier(curve, texts, reward).savefig(picture, format="png", dpi=150, metadata={"Software": None})
-    write_bytes(path, picture.getvalue())

@@ -6,7 +6,6 @@ import argparse
 import json
 import textwrap
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rws_decode.commands.shown import table
@@ -33,9 +32,6 @@ class SteeringOptions:
     worlds: int = option(4, "worlds of 81 texts, drawn by their number", least=2)
     draws: int = option(1000, "answers that each method writes in a world", least=1)
     seed: int = option(0, "of the draws", least=0)
-    out: Path | None = option(
-        None, "write a row for each world, method and budget to this CSV", metavar="FILE", writes="file"
-    )
     json: bool = json_option()
 
     def __post_init__(self) -> None:
@@ -59,7 +55,6 @@ def run(args: argparse.Namespace) -> int:
     import pandas as pd
 
     from paper_figures.statistics.tilt_divergence import divergences
-    from rws_decode.common.files import write_text
 
     steered = sum(name in METHODS for name in options.methods)
     total = options.worlds * (1 + len(options.methods) - steered + steered * len(options.budgets))
@@ -73,8 +68,6 @@ def run(args: argparse.Namespace) -> int:
     )
     rows = [asdict(row) for row in each(made, "steering", total, "law")]
     frame = pd.DataFrame(rows)
-    if options.out is not None:
-        write_text(options.out, frame.to_csv(index=False))
     print(json.dumps(rows, allow_nan=False) if options.json else _text(frame, options))
     return 0
 

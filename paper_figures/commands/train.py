@@ -51,18 +51,14 @@ def run(args: argparse.Namespace) -> int:
     loading("train")
     if options.package is not None:
         from paper_figures.training.english import build_english
-        from paper_figures.training.evaluate import forward_milliseconds
         from rws_decode.checkpoints.files import models_directory
         from rws_decode.predictors import WorldPredictor, load_predictor
 
         models = models_directory() if options.models is None else options.models
         tell("train: counting words ...")
         measured = build_english(options.package, models / options.name)
-        tell("train: measuring the world ...")
         predictor = load_predictor(str(models / options.name))
         assert isinstance(predictor, WorldPredictor)
-        openings = [predictor.encode_prompt(each["prompt"]) for each in predictor.examples if each["kind"] == "opening"]
-        measured["milliseconds of a forward of 64, one row and a row of 16"] = forward_milliseconds(predictor, openings)
         measured["MiB of the chain and its operators"] = round(predictor.world.nbytes / 2**20, 1)
         print(json.dumps(measured, indent=1))
         return 0

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
-from paper_figures.training.tokenizer import special_id, story_tokenizer
+from paper_figures.training.objective import special_id, story_tokenizer
 from rws_decode.mini.stories.tasks import Task, sample_split
 
 # Not among the parameters that the config declares.

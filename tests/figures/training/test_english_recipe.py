@@ -7,8 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper_figures.training.addresses import Address, read_addresses
-from paper_figures.training.english import EnglishRecipe, build_english, openings_of, sequences_of
+from paper_figures.training.english import (
+    Address,
+    EnglishRecipe,
+    build_english,
+    openings_of,
+    read_addresses,
+    sequences_of,
+)
 from rws_decode import load_predictor
 from rws_decode.__main__ import main
 from rws_decode.predictors.world import WorldPredictor

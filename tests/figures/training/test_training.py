@@ -23,9 +23,15 @@ from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
 from paper_figures.training.loop import Muon, Run, fit, learning_rate, orthogonalise, warm_flat_decay
 from paper_figures.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
-from paper_figures.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
+from paper_figures.training.objective import (
+    decoding_loss,
+    decoding_masks,
+    encode_tasks,
+    mask_rates,
+    masked_loss,
+    story_tokenizer,
+)
 from paper_figures.training.reward import bradley_terry, build_reward, graded_answers
-from paper_figures.training.tokenizer import story_tokenizer
 from rws_decode.__main__ import main
 from rws_decode.mini.stories.tasks import Task, sample_split, split_of
 
