@@ -32,8 +32,7 @@ class GapStatistics:
     smallest: Any
     multiplicity: Any
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]:
@@ -130,8 +129,7 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
 
 
 def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
-    """Return the confidence P(r) = max softmax(r x) = 1 / (1 + F(r)), a probability in [1/d, 1] (Section 4.1 of the
-    paper).
+    """Return the confidence P(r) = max softmax(r x) = 1 / (1 + F(r)), in [1/d, 1] (Section 4.1 of the paper).
 
     `logits` has shape (..., d) and `r` broadcasts with its leading axes. Domain and errors are those of
     :func:`log_odds`. P(r) is non-decreasing in r and 1 where only one token is allowed. In float64 it is exactly 1.0
@@ -158,8 +156,7 @@ def gaps(logits: ArrayLike) -> NDArray[np.float64]:
 
 
 def gap_statistics(logits: ArrayLike) -> GapStatistics:
-    """Return the total gap Sigma, the smallest gap delta and delta's multiplicity of each position (eq. 2 of the
-    paper).
+    """Return the total gap Sigma, the smallest gap delta and delta's multiplicity of each position (the paper's eq. 2).
 
     `logits` has shape (..., d); each field of the result has shape (...). For equally many allowed tokens Sigma decides
     the order of two positions as r -> 0; delta, then its multiplicity, decides it as r -> inf (docs/theory.md, eq.

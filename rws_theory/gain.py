@@ -41,8 +41,7 @@ def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
 
 
 def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
-    """Return the factor s_R sqrt(sigmoid(r) + eps) of the logits at normalised reward r (Step 3), in the shape of
-    `reward`.
+    """Return the factor s_R sqrt(sigmoid(r) + eps) at normalised reward r (Step 3), in the shape of `reward`.
 
     It does not decrease with r and stays within :func:`factor_range`. Its relative error is at most 2^-51 at any r
     (unless eps itself is subnormal): no overflow however large |r|, and r = -inf and inf give the ends. It exceeds 1

@@ -167,9 +167,7 @@ def _changes(signs: Float) -> NDArray[np.int64]:
 
 
 def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, Float]:
-    """Return Laguerre's bound, where it is proved, the sign of g near 0, and the smallest gap that is not common (or
-    inf).
-    """
+    """Return Laguerre's bound, where it is proved, the sign of g near 0, and the smallest gap not common, or inf."""
     if not times.shape[1]:
         none = np.zeros(len(times))
         return none.astype(np.int64), none == 0, none, none
@@ -220,9 +218,7 @@ class _Sums:
         return np.where(np.abs(total) > error, np.sign(total), 0.0)
 
     def free_below(self, scale: Float) -> Bool:
-        """Say whether (0, `scale`] is proved to hold no zero, for scale >= 2^-10 / (mean gap); docs/theory.md, eq.
-        (T30).
-        """
+        """Say whether (0, `scale`] is proved to hold no zero, from 2^-10 / (mean gap) on (docs/theory.md, eq. (T30))."""
         a, b = np.where(self.weights > 0, self.times, 0.0), np.where(self.weights < 0, self.times, 0.0)
         size, sigma_a, sigma_b = np.abs(self.weights.sum(axis=1)), a.sum(axis=1), b.sum(axis=1)
         linear = scale * np.maximum(sigma_a, sigma_b) <= 0.9 * size

@@ -19,7 +19,7 @@ from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap
 from rws_theory.crossings import exact_logits
 from rws_theory.show import Exact
 
-__all__ = ["GapPair", "Logits", "Parity", "no_flip_certificate", "parity", "sign_parity", "supermajorises"]
+__all__ = ["GapPair", "Logits", "Parity", "parity", "sign_parity", "supermajorises"]
 
 Logits = ArrayLike | Sequence[int | Fraction]
 _AHEAD = {-1: "b", 0: "neither", 1: "a"}
@@ -85,22 +85,6 @@ def parity(a: Logits, b: Logits) -> Parity:
     return sign_parity(GapPair.of(a, b).difference)
 
 
-def no_flip_certificate(a: Logits, b: Logits) -> bool:
-    """Say whether the gaps of a weakly supermajorise those of b, which proves P^a(r) >= P^b(r) at every r > 0.
-
-    The condition, with gaps ascending: sum_{k <= m} u_k >= sum_{k <= m} v_k for every m. It replaces (c) of Theorem 1
-    ("otherwise no reversal occurs"), which is false from d = 4 on. Proof: docs/theory.md, eq. (T16). If a has fewer
-    gaps than b, the missing ones count as infinite; if it has more, the answer is False.
-
-    Exact arithmetic. The condition is sufficient and not necessary: gaps (2, 2, 9) are ahead of (1, 4, 4) at every r >
-    0, and yet 2 + 2 < 1 + 4. Parameters and errors are those of :func:`parity`.
-
-    >>> no_flip_certificate([0, -2, -2], [0, -1, -3]), no_flip_certificate([0, -1, -3], [0, -2, -2])
-    (True, False)
-    """
-    return supermajorises(*GapPair.of(a, b).gaps)
-
-
 @dataclass(frozen=True)
 class GapPair:
     """Two checked logit vectors of one length and their gaps, ascending, in units of 1 / denominator."""
@@ -151,7 +135,5 @@ def sign_parity(g: ExponentialSum) -> Parity:
 
 
 def supermajorises(u: list[int], v: list[int]) -> bool:
-    """Say whether every sum of the m smallest gaps u is at least that of v, as in docs/theory.md, eq. (T16); both
-    ascending.
-    """
+    """Say whether every sum of the m smallest gaps u is at least that of v (docs/theory.md, eq. (T16)); both ascend."""
     return len(u) <= len(v) and all(x >= y for x, y in zip(accumulate(u), accumulate(v), strict=False))

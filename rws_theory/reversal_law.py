@@ -183,8 +183,7 @@ def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[Rever
 
 
 def freezing_scale(tokens: int, deviation: float = 1.0) -> float:
-    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (docs/theory.md, eq.
-    (T74)).
+    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (eq. (T74)).
 
     For any share rho < 1, the probability that a pair of positions crosses below rho times this scale falls to 0 as
     a power of d = tokens. For rho > 1 it does not fall to 0 (eq. (T75)). ValueError for tokens < 2 and a deviation that

@@ -104,10 +104,11 @@ def quoted(text: str, most: int = 40) -> str:
     return repr(text if len(text) <= most else f"{text[: most - 3]}...")
 
 
-def one_line(value: Any, most: int = 120) -> str:
-    """Return a dataclass, or a named tuple, in one line: whole where it fits into `most` characters, or else its gist.
+def one_line(self: Any) -> str:
+    """Return a dataclass, or a named tuple, in one line: whole where it fits into 120 characters, or else its gist.
 
     Then fields at their defaults are left out, sequences shortened, arrays told by their shapes, and the line is cut.
+    It serves a class as its `__repr__`.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -117,13 +118,13 @@ def one_line(value: Any, most: int = 120) -> str:
     >>> one_line(Job((1.0,))), one_line(Job(tuple(range(100))))
     ("Job(factors=(1.0,), note='')", 'Job(factors=(0, 1, 2, 3, ... (100 in all)))')
     """
-    defaults = _defaults(value)
-    whole = _call(value, {name: repr(getattr(value, name)) for name in defaults})
-    if len(whole) <= most and "\n" not in whole:
+    defaults = _defaults(self)
+    whole = _call(self, {name: repr(getattr(self, name)) for name in defaults})
+    if len(whole) <= 120 and "\n" not in whole:
         return whole
-    given = {name: getattr(value, name) for name in defaults}
-    line = _call(value, {name: _gist(part) for name, part in given.items() if not _same(part, defaults[name])})
-    return clipped(line, most)
+    given = {name: getattr(self, name) for name in defaults}
+    line = _call(self, {name: _gist(part) for name, part in given.items() if not _same(part, defaults[name])})
+    return clipped(line)
 
 
 def _defaults(value: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rws_theory.crossings import Crossings, crossings
-from rws_theory.parity import GapPair, Logits, Parity, no_flip_certificate, parity, sign_parity, supermajorises
+from rws_theory.parity import GapPair, Logits, Parity, sign_parity, supermajorises
 from rws_theory.show import table_html
 
-__all__ = ["Clause", "Parity", "Theorem1Verdict", "no_flip_certificate", "parity", "theorem1"]
+__all__ = ["Clause", "Parity", "Theorem1Verdict", "theorem1"]
 
 _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 
@@ -109,12 +109,13 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     ``printed`` judges each, and "exclusive": the premises of (a) and (b) are not both met, and no pair has crossings on
     both sides of 1 (the proof's Step 4: "the two scenarios are mutually exclusive"). ``mended`` is the same with
     delta_a < delta_b in (b), which the proof's Step 3 derives; it holds for d <= 3 and fails for every d >= 4
-    (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities of :func:`parity` ("low", "high") and
-    the absence of crossings of :func:`no_flip_certificate` ("none"). Where P^a(1) > P^b(1) fails, no premise of the
-    printed and mended clauses is met: exchange a and b.
+    (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities of :func:`rws_theory.parity.parity`
+    ("low", "high"), and that no curves cross where one position's gaps majorise the other's, as in
+    :func:`rws_theory.majorises` ("none"). Where P^a(1) > P^b(1) fails, no premise of the printed and mended clauses is
+    met: exchange a and b.
 
-    Parameters, domain and errors are those of :func:`parity`. Sigma, delta, parities and ``no_flip`` are exact. The
-    counts are those of :func:`rws_theory.crossings`, and None where it does not prove them.
+    Parameters, domain and errors are those of :func:`rws_theory.parity.parity`. Sigma, delta, parities and ``no_flip``
+    are exact. The counts are those of :func:`rws_theory.crossings`, and None where it does not prove them.
 
     Examples
     --------
@@ -197,9 +198,7 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
 @dataclass(frozen=True)
 class _Side:
-    """Crossings on one side of r = 1: at least so many distinct scales, their multiplicities, whether these are proved
-    all.
-    """
+    """Crossings on one side of r = 1: at least how many scales, all multiplicities, and whether they are proved all."""
 
     least: int
     multiplicity: int

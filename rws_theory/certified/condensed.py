@@ -51,8 +51,7 @@ def within(weight: int, bits: int) -> arb:
 
 
 def bucket_bits(r: Fraction, denominator: int) -> int:
-    """Return the largest b with r 2^b / denominator <= 1/8; negative if buckets would be narrower than the exponents'
-    unit.
+    """Return the largest b with r 2^b / denominator <= 1/8; negative for buckets below the exponents' unit.
 
     >>> bucket_bits(Fraction(3), 1 << 20), bucket_bits(Fraction(1, 4), 2)
     (15, 0)
@@ -63,9 +62,7 @@ def bucket_bits(r: Fraction, denominator: int) -> int:
 
 
 def condense(shifted: Sequence[int], coefficients: Sequence[int], denominator: int, bits: int) -> Condensed:
-    """Condense into buckets of 2^bits, for scales r with 1/16 < r 2^bits / denominator <= 1/8; the caller sets the
-    precision.
-    """
+    """Condense into buckets of 2^bits, for 1/16 < r 2^bits / denominator <= 1/8; the caller sets the precision."""
     keep = bisect_right(shifted, (16 * _CUT) << bits)  # beyond, r w > 128
     buckets, start = [], 0
     while start < keep:

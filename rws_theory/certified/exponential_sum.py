@@ -127,9 +127,7 @@ class ExponentialSum:
         return {}
 
     def _condensed_ball(self, r: Fraction) -> arb:
-        """Return a ball that holds exp(r u_1) g(r), good to about 65 bits; the moments serve all scales of the same
-        octave.
-        """
+        """Return a ball around exp(r u_1) g(r), good to about 65 bits; moments serve all scales of one octave."""
         width = bucket_bits(r, self.denominator)
         if width < 1:
             return self.ball(r, 64)

@@ -64,8 +64,7 @@ def resolve(g: ExponentialSum, parts: Iterable[Interval], used: set[str], precis
 
 
 def _parts(g: ExponentialSum) -> list[Interval]:
-    """Return [0, 2^k] with 2^k times the largest offset at most 4, then octaves up to where c_1 outweighs its
-    opponents.
+    """Return [0, 2^k] with 2^k times the largest offset at most 4, and octaves up to where c_1 leads.
 
     That is R = 0.7 b / w: docs/theory.md, eq. (T24).
     """
@@ -85,9 +84,7 @@ def _log2_floor(x: Fraction) -> int:
 
 
 def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[Interval], list[Interval]]:
-    """Return intervals with exactly one zero, and those that the model cannot resolve; elsewhere there is none (eq.
-    (T23)).
-    """
+    """Return intervals with exactly one zero, and those that the model cannot resolve (eq. (T23)); elsewhere none."""
     simple: list[Interval] = []
     unresolved: list[Interval] = []
     stack = [(Fraction(model.least), Fraction(1), 0)]

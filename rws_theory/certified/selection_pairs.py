@@ -25,9 +25,7 @@ class ExactPair:
 
     @classmethod
     def of(cls, a: Row, b: Row, difference: ExponentialSum) -> ExactPair:
-        """Find the changes by :func:`rws_theory.crossings`; tangencies are left out, as the sign is the same on both
-        sides.
-        """
+        """Find the changes by :func:`rws_theory.crossings`; tangencies, with one sign on both sides, are left out."""
         size = max(a.logits.size, b.logits.size)
         padded = [np.pad(x.logits, (0, size - x.logits.size), constant_values=-np.inf) for x in (a, b)]
         pair_crossings = crossings(*padded, rtol=_TARGET).crossings

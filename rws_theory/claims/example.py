@@ -107,8 +107,7 @@ def at_two() -> Claim:
 
 
 def crossing() -> Claim:
-    """Solve the example exactly: its one crossing is 10 log phi, phi the golden ratio (docs/theory.md, end of section
-    2).
+    """Solve the example exactly: its one crossing is 10 log phi, the golden ratio (docs/theory.md, end of section 2).
 
     SymPy factors and solves the polynomial in x = exp(r / 10); the certified enclosure must hold the number.
     """

@@ -31,9 +31,7 @@ def _largest(values: tuple[Fraction | int, ...]) -> list[int]:
 
 
 def argmax_unchanged() -> Claim:
-    """Check that a positive factor keeps which logit is the largest, exactly, on a grid (proof: docs/theory.md, section
-    7).
-    """
+    """Check exactly, on a grid, that a positive factor keeps which logit is the largest (docs/theory.md, section 7)."""
     tried = [logits for d in (1, 2, 3) for logits in product(range(-2, 3), repeat=d)]
     kept = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
     return Claim(
@@ -48,9 +46,7 @@ def argmax_unchanged() -> Claim:
 
 
 def probability_gaps() -> Claim:
-    """Find two tokens whose gap in probability falls with r; only the top's lead never does (docs/theory.md, section
-    7).
-    """
+    """Find two tokens whose gap in probability falls with r; the top's lead never does (docs/theory.md, section 7)."""
 
     def lead(r: int) -> arb:
         """Return p_2 - p_3 of logits (0, -1, -2), enclosed."""
@@ -196,9 +192,7 @@ def factor_bounds() -> Claim:
 
 
 def footrule() -> Claim:
-    """Check that GOD is Spearman's footrule over n, with its mean and maximum, on all short orders (docs/theory.md,
-    (T47)).
-    """
+    """Check on all short orders that GOD is Spearman's footrule over n, with its mean and maximum (eq. (T47))."""
     ok = []
     for n in SIZES:
         orders = np.array(list(permutations(range(n))))

@@ -78,9 +78,7 @@ class Pair:
 
     @cached_property
     def order_at_infinity(self) -> int:
-        """The sign of P^a - P^b at all large enough scales, by the smallest gap left after cancelling; exact (eq.
-        (T7)).
-        """
+        """The sign of P^a - P^b at all large enough scales, by the smallest gap that is left; exact (eq. (T7))."""
         coefficients = self.g.coefficients
         return 0 if not coefficients else (-1 if coefficients[0] > 0 else 1)
 

@@ -210,9 +210,7 @@ def step_two() -> Claim:
 
 
 def step_three() -> Claim:
-    """Confirm the leading term at large r, and find a pair of equal leading terms, about which it says nothing (eq.
-    (T7)).
-    """
+    """Confirm the leading term at large r, and find a pair of equal leading terms, where it says nothing (eq. (T7))."""
 
     def holds(p: Pair) -> bool:
         return p.order(64.0) == p.order_at_infinity and (

@@ -91,9 +91,7 @@ def _largest(steps: NDArray[np.int64], reading: str) -> int:
 
 
 def moments(steps: NDArray[np.int64], reading: str) -> tuple[float, float]:
-    """Return the mean and variance of n GOD over the arrangements of one block's steps (docs/theory.md, eq. (T48),
-    (T49)).
-    """
+    """Return mean and variance of n GOD over the arrangements of a block's steps (docs/theory.md, eq. (T48), (T49))."""
     labels, counts = _counts(steps)
     if reading == "tokens":
         mean, variance = token_moments(tuple(counts.tolist()))

@@ -57,8 +57,7 @@ def logit_arrays(draw: st.DrawFn, max_positions: int = 4, max_size: int = 6) -> 
 
 @st.composite
 def wide_logits(draw: st.DrawFn, min_size: int = 1, max_size: int = 8) -> NDArray[np.float64]:
-    """One position's logits of any size up to 1e306, float64 [d]; copies, neighbours of other entries and -inf among
-    them.
+    """One position's logits of any size up to 1e306, float64 [d]: with copies, neighbouring floats and -inf.
 
     >>> from hypothesis import given, settings
     >>> from rws_theory import log_odds

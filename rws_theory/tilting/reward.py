@@ -19,8 +19,7 @@ MAX_ORDER = 8
 
 
 def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
-    """Return the log-probabilities of p_r(x) = p(x) e^{rR(x)} / Z (Theorem 2's distribution): nats, shape (...,
-    states).
+    """Return the log-probabilities of p_r(x) = p(x) e^{rR(x)} / Z (Theorem 2): nats, shape (..., states).
 
     No weight is formed before the largest is divided out, so the error of each is at most eps (n + 2 m(x) + 2
     E_{p_r}[m]). A log-probability beyond float64 is -inf. ValueError for NaN, infinite rewards of possible states, r R
@@ -34,8 +33,7 @@ def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
 
 
 def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    """Return A(r) = log sum_x p(x) e^{rR(x)} in nats, with p normalised so that A(0) = 0 (Appendix E, up to its
-    constant).
+    """Return A(r) = log sum_x p(x) e^{rR(x)} in nats, p normalised so that A(0) = 0 (Appendix E, up to a constant).
 
     Error at most 3 eps (n + E_p[m] + E_{p_r}[m] + max |r R|). Where all |r (R - E_p[R])| <= 1 it is also at most 3 eps
     (n + M) max |r R|, M that of p: a small r loses no digits. Domain and errors as in :func:`tilt`.
@@ -187,8 +185,7 @@ class VarianceIdentity:
     scale: float
     corrected: float
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> VarianceIdentity:

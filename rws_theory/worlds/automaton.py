@@ -30,8 +30,7 @@ class Automaton:
     following: Ints
     reward: Floats
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         following, reward = np.asarray(self.following), np.asarray(self.reward, dtype=np.float64)

@@ -55,8 +55,7 @@ class TableDecodes:
     after_first: Floats
     final: Floats
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,7 @@ class CorollaryCell:
     final: tuple[RewardTally, ...]
     first_step: tuple[RewardTally, ...]
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ class CorollaryStudy:
     eps: float
     cells: tuple[CorollaryCell, ...]
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 def corollary_study(

@@ -128,8 +128,7 @@ class JointTable:
 
 
 def reward_statistics(table: JointTable, rewards: ArrayLike) -> tuple[float, float]:
-    """Return the exact mean and standard deviation of a reward under p: (mu_R, sigma_R) of the paper's Step 2, in R's
-    unit.
+    """Return the exact mean and standard deviation of a reward under p, the paper's mu_R and sigma_R, in R's unit.
 
     rewards: the reward of each sequence, in the shape of the table. It is ignored where the sequence is impossible, so
     R = log p may be given as it is. Errors are those of :func:`rws_theory.tilting.tilted_cumulants` at r = 0: relative

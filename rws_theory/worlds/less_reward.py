@@ -48,8 +48,7 @@ class LessReward:
     confidence_expected: Fraction
     rws_expected: Fraction
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     @property
     def proved(self) -> bool:
@@ -64,8 +63,7 @@ class LessReward:
 
 
 def rws_less_reward_example() -> LessReward:
-    """Return the smallest model on which RWS provably earns less reward than confidence decoding, computed from its
-    table.
+    """Return the smallest model on which RWS provably earns less reward than confidence decoding, from its table.
 
     Two positions, three words, seven equally likely draws; the reward is 1 if the first word is 0. Confidence decoding
     secures the reward. RWS at s_R = 8 commits the other position first, and ends with reward 0; its first commit alone
@@ -84,8 +82,7 @@ def rws_less_reward_example() -> LessReward:
 
 
 def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps: Fraction) -> LessReward:
-    """Decode a two-position model by confidence and by RWS in rational arithmetic; `proved` says whether RWS earns
-    less.
+    """Decode a two-position model by confidence and by RWS in rational arithmetic; `proved`: RWS earns less.
 
     RWS's factor c = s_R sqrt(sigmoid(r) + eps) and the confidences at c are irrational; they are bounded by rationals
     (docs/theory.md, eq. (T45) and (T46)).

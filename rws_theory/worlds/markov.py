@@ -100,34 +100,6 @@ class MarkovChain:
             log_p = log_p[..., None] + self.log_transitions
         return JointTable(log_p)
 
-    def log_probability_statistics(self, length: int) -> tuple[float, float]:
-        """Return mean and standard deviation of the reward R = log p(x) over sequences of this length, in nats.
-
-        Exact at any length, by recursion over the positions (docs/theory.md, eq. (T54)). Nothing cancels: both are
-        within 2^-51 length (1 + |mean|). ValueError unless length >= 1.
-
-        >>> MarkovChain(np.log([0.5, 0.5]), np.log([[0.5, 0.5], [0.5, 0.5]])).log_probability_statistics(3)
-        (-2.0794415416798357, 0.0)
-        """
-        whole("length", length)
-        weight = np.exp(self.log_initial)
-        first = np.where(weight > 0, self.log_initial, 0.0)
-        step = np.exp(self.log_transitions)
-        gain = np.where(step > 0, self.log_transitions, 0.0)
-        mean, centre = float(weight @ first), first - weight @ first
-        within = np.zeros_like(centre)
-        for _ in range(length - 1):
-            joint = weight[:, None] * step
-            joint /= joint.sum()
-            weight = joint.sum(axis=0)
-            safe = np.where(weight > 0, weight, 1.0)
-            shift = float((joint * (centre[:, None] + gain)).sum())
-            change = centre[:, None] + gain - shift
-            centre = (joint * change).sum(axis=0) / safe
-            within = (joint * (within[:, None] + (change - centre) ** 2)).sum(axis=0) / safe
-            mean += shift
-        return mean, float(np.sqrt(weight @ (within + centre**2)))
-
 
 def _normalised(log_p: NDArray[np.float64], name: str) -> Floats:
     if log_p.dtype.kind not in "fiu" or np.isnan(log_p).any() or np.isposinf(log_p).any():

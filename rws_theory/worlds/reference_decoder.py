@@ -35,8 +35,7 @@ FactorRule = Callable[[int, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class MaskedDecode:
-    """One decoded sequence: `tokens` and `commit_step` (length,), from 0; per step its `factors` and normalised
-    `rewards`.
+    """One decoded sequence: `tokens` and `commit_step` (length,), and per step its `factors` and normalised `rewards`.
 
     `rewards` holds NaN at every step if no reward was given.
     """
@@ -46,8 +45,7 @@ class MaskedDecode:
     factors: Floats
     rewards: Floats
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 def decode_masked(
@@ -123,8 +121,7 @@ def flipped_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
 
 
 def replay_rule(rewards: ArrayLike, reward_scale: float, eps: float = 1e-5) -> FactorRule:
-    """Return RWS factors of given normalised rewards, (..., steps), whatever the completion scores: the shuffled
-    control.
+    """Return RWS factors of given normalised rewards, (..., steps), whatever a completion scores: the shuffled control.
 
     Give it the rewards of an RWS run, permuted among its steps or taken from another run.
 
@@ -136,8 +133,7 @@ def replay_rule(rewards: ArrayLike, reward_scale: float, eps: float = 1e-5) -> F
 
 
 def table_reward(table: JointTable, rewards: ArrayLike) -> Callable[[Sequence[int]], float]:
-    """Return the normalised reward (R - mu_R) / sigma_R of a sequence, from a table of rewards and its exact
-    statistics.
+    """Return the normalised reward (R - mu_R) / sigma_R of a sequence, by a table of rewards and its exact statistics.
 
     ValueError for a reward that is constant on the table's support, and as in :func:`reward_statistics`.
 

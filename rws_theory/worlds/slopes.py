@@ -32,8 +32,7 @@ class RewardSlopes:
     tilting: float
     scaling: float
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequence[int] | Ints = ()) -> RewardSlopes:

@@ -21,8 +21,7 @@ class RewardTally:
     equal: int
     less: int
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     @property
     def models(self) -> int:

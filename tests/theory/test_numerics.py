@@ -420,35 +420,6 @@ def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None
             within(chain.log_prob(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
 
 
-@given(testing.wide_chains(), st.sampled_from([1, 2, 3, 10, 40]))
-@example((np.zeros(3), np.zeros((3, 3)), [0]), 40)
-def test_log_probability_statistics_of_a_chain(case: tuple[Floats, Floats, list[int]], length: int) -> None:
-    initial, steps, _ = case
-    mean, deviation = MarkovChain(initial, steps).log_probability_statistics(length)
-    with fifty():
-        first, step = exact_chain(initial, steps)
-        words = range(initial.size)
-        weight = list(first)
-        # Moments about 0 of log p, token by token: E[S | x] and E[S^2 | x] times p(x).
-        first_moment = [p * mpmath.log(p) if p else mpf(0) for p in first]
-        second_moment = [p * mpmath.log(p) ** 2 if p else mpf(0) for p in first]
-        for _ in range(length - 1):
-            gain = [[mpmath.log(p) if p else mpf(0) for p in row] for row in step]
-            pairs = list(itertools.product(words, words))
-            nxt = [[mpf(0)] * initial.size for _ in range(3)]
-            for u, v in pairs:
-                p, g = step[u][v], gain[u][v]
-                nxt[0][v] += weight[u] * p
-                nxt[1][v] += (first_moment[u] + weight[u] * g) * p
-                nxt[2][v] += (second_moment[u] + 2 * first_moment[u] * g + weight[u] * g * g) * p
-            weight, first_moment, second_moment = nxt
-        exact = mpmath.fsum(first_moment)
-        spread = mpmath.sqrt(abs(mpmath.fsum(second_moment) - exact**2))
-        size = length * (1 + abs(exact))
-        within(mean, exact, 2 * EPS * size)
-        within(deviation, spread, 2 * EPS * size)
-
-
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 

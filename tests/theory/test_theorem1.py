@@ -9,13 +9,14 @@ import mpmath
 import numpy as np
 import pytest
 from examples import examples
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from references import polynomial_crossings
 
 import rws_theory.theorem1
 from rws_theory import Crossing, Crossings, crossings, testing
+from rws_theory.parity import parity
 from rws_theory.testing import from_gaps
-from rws_theory.theorem1 import Clause, Theorem1Verdict, no_flip_certificate, parity, theorem1
+from rws_theory.theorem1 import Clause, Theorem1Verdict, theorem1
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -86,17 +87,6 @@ def test_exchanging_the_pair_turns_the_signs_and_keeps_the_parities(pair: tuple[
         backward.power,
         backward.gap,
     )
-
-
-@settings(deadline=None, max_examples=150)
-@given(testing.integer_gap_pairs())
-def test_no_flip_certificate_means_no_crossing_and_never_behind(pair: tuple[list[int], list[int]]) -> None:
-    u, v = pair
-    partial = [sum(u[:m]) >= sum(v[:m]) for m in range(1, len(u) + 1)]
-    assert no_flip_certificate(exact(u), exact(v)) == all(partial)
-    assume(all(partial))
-    assert not polynomial_crossings(u, v)
-    assert parity(exact(u), exact(v)).at_one == (0 if u == v else 1)
 
 
 @settings(deadline=None, max_examples=examples(80))
@@ -296,7 +286,6 @@ def test_forbidden_tokens_and_lengths() -> None:
     assert parity([0, -1, -np.inf], [0, -1]) == parity([5, 4], [0, -1])
     more = parity([0, -3, -3], [0, -1])  # two gaps against one: behind near 0, ahead far out
     assert (more.power, more.near_zero, more.near_infinity, more.gap) == (0, -1, 1, 1)
-    assert no_flip_certificate([0, -2], [0, -1, -9]) and not no_flip_certificate([0, -2, -50], [0, -1])
     alone = theorem1([2.0], [0.0, -1.0])
     assert alone.delta == (math.inf, 1) and alone.hypothesis and alone.no_flip and alone.dimension == 2
 
@@ -322,7 +311,7 @@ def test_floats_are_the_rationals_they_are() -> None:
     ],
 )
 def test_misuse_names_the_argument(a: object, message: str) -> None:
-    for function in (parity, no_flip_certificate, theorem1):
+    for function in (parity, theorem1):
         with pytest.raises(ValueError, match=message):
             function(a, [0.0, 1.0])  # type: ignore[operator]
     with pytest.raises(ValueError, match=message.replace("a must", "b must")):

@@ -95,9 +95,7 @@ def _default_perplexity() -> tuple[Fraction, Fraction]:
 
 
 def temperature_one() -> Claim:
-    """Compare the row for scale 1 with the default, which it is: a factor of 1 changes no logit (docs/theory.md,
-    section 12).
-    """
+    """Compare the row for scale 1 with the default: a factor of 1 changes no logit (docs/theory.md, section 12)."""
     row = next(r for r in printed_in("table8_temperature", exact=True)["rows"] if r["scale"] == 1)
     low, high = _default_perplexity()
     god = printed_in("table12_frequency", exact=True)["default"]["god"]

@@ -69,7 +69,6 @@ def test_a_chain_is_its_table(seed: int, length: int, words: int, holes: float) 
     chain_values, table_values = ([model.log_prob(x) for x in everything] for model in (chain, table))
     assert chain_values == pytest.approx(table_values, abs=1e-12)
     assert np.exp(chain_values).sum() == pytest.approx(1.0, rel=1e-12)
-    assert chain.log_probability_statistics(length) == pytest.approx(reward_statistics(table, table.log_p), abs=1e-7)
 
 
 def test_a_long_chain_does_not_underflow() -> None:
@@ -82,10 +81,6 @@ def test_a_long_chain_does_not_underflow() -> None:
     # A two-state symmetric chain stays i steps away with probability (1 + 0.8^i) / 2.
     agree, back = (1 + 0.8) / 2, (1 + 0.8**1498) / 2
     assert computed[1, 0] == pytest.approx(agree * back / ((1 + 0.8**1499) / 2), rel=1e-9)
-    mean, deviation = chain.log_probability_statistics(1500)
-    entropy = -0.9 * math.log(0.9) - 0.1 * math.log(0.1)
-    assert mean == pytest.approx(math.log(0.5) - 1499 * entropy, rel=1e-10)
-    assert deviation == pytest.approx(math.sqrt(1499 * 0.09) * math.log(9), rel=1e-9)
 
 
 def test_what_is_beyond_a_float_below_the_likeliest_is_impossible() -> None:
@@ -94,7 +89,7 @@ def test_what_is_beyond_a_float_below_the_likeliest_is_impossible() -> None:
     chain = MarkovChain(far, np.stack([far, far[::-1]]))
     assert chain.log_initial.tolist() == [-np.inf, 0.0]
     assert chain.log_transitions.tolist() == [[-np.inf, 0.0], [0.0, -np.inf]]
-    assert chain.log_prob([1, 0, 1]) == 0.0 and chain.log_probability_statistics(5) == (0.0, 0.0)
+    assert chain.log_prob([1, 0, 1]) == 0.0
 
 
 def test_constants_of_the_input_do_not_matter() -> None:
@@ -211,7 +206,6 @@ def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
         (lambda: random_chain(0, 2).log_prob([0, 2]), "canvas holds 2: tokens are 0 to 1, -1 a mask"),
         (lambda: random_chain(0, 2).conditionals([]), "canvas must ... got shape (0,) and dtype float64"),
         (lambda: random_chain(0, 2).table(0), "length is 0:"),
-        (lambda: random_chain(0, 2).log_probability_statistics(0), "length is 0:"),
         (
             lambda: MarkovChain(np.zeros(2), np.zeros((2, 3))),
             "log_initial and log_transitions must ... got (2,) and (2, 3)",
