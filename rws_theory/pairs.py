@@ -218,7 +218,7 @@ class _Sums:
         return np.where(np.abs(total) > error, np.sign(total), 0.0)
 
     def free_below(self, scale: Float) -> Bool:
-        """Say whether (0, `scale`] is proved to hold no zero, from 2^-10 / (mean gap) on (docs/theory.md, eq. (T30))."""
+        """Say whether (0, `scale`] is proved to hold no zero; it is >= 2^-10 / (mean gap) (docs/theory.md, (T30))."""
         a, b = np.where(self.weights > 0, self.times, 0.0), np.where(self.weights < 0, self.times, 0.0)
         size, sigma_a, sigma_b = np.abs(self.weights.sum(axis=1)), a.sum(axis=1), b.sum(axis=1)
         linear = scale * np.maximum(sigma_a, sigma_b) <= 0.9 * size
