@@ -9,11 +9,11 @@ import pytest
 import torch
 from grouped import grouped
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from torch import Tensor
 from transformers import (
     AutoModelForMaskedLM,
     BertConfig,
     BertForSequenceClassification,
-    BertModel,
     DistilBertConfig,
     ElectraConfig,
     PreTrainedConfig,
@@ -22,11 +22,12 @@ from transformers import (
 
 from rws_decode.checkpoints import files as checkpoints
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, word_tokenizer
+from rws_decode.text.dialogue import Dialogue
 
 PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada": llada_predictor}
 
@@ -51,11 +52,6 @@ def test_they_say_what_they_are_and_offer_their_prompts(saved: Path, bare: Path)
     world = load_predictor("english")
     assert repr(world).startswith("WorldPredictor('english', NGram(order=4, ") and len(repr(world)) <= 120
     assert world.prompts == [example["prompt"] for example in world.examples]
-
-
-@pytest.mark.parametrize("model", PREDICTORS)
-def test_they_keep_the_protocol(model: str) -> None:
-    assert isinstance(PREDICTORS[model](), MaskPredictor)
 
 
 @pytest.mark.parametrize("model", PREDICTORS)
@@ -108,20 +104,10 @@ def test_prompts_are_encoded_by_the_tokenizers_own_layout() -> None:
     assert bert_predictor().decode_prompt([CLS, 6, 8, SEP]) == "the cat"
 
 
-def test_a_mask_in_the_users_text_is_text() -> None:
-    predictor = bert_predictor()
-    ids = predictor.encode_prompt("the [MASK] cat")
-    assert MASK not in ids
-    assert ids == [CLS, 6, UNK, UNK, UNK, 8, SEP]
-    (trace,) = decode(predictor, ["the [MASK] cat"], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.prompt.tolist() == ids
-
-
 @pytest.mark.parametrize("special", SPECIAL)
 def test_no_special_token_can_be_spelled(special: str) -> None:
     for predictor in (bert_predictor(), modernbert_predictor()):
-        ids = predictor.encode_prompt(f"the {special} cat")
-        assert ids == [CLS, 6, UNK, UNK, UNK, 8, SEP]
+        assert predictor.encode_prompt(f"the {special} cat") == [CLS, 6, UNK, UNK, UNK, 8, SEP]
 
 
 CONFIGS: dict[str, PreTrainedConfig] = {
@@ -220,27 +206,6 @@ def test_library_defaults_beyond_a_small_vocabulary_are_no_special_tokens() -> N
     assert (predictor.pad_id, predictor.end_id) == (None, EOS)
 
 
-def test_missing_weights_are_refused_not_drawn_at_random(tmp_path: Path) -> None:
-    BertModel(bert().config).save_pretrained(tmp_path / "headless")
-    with pytest.raises(ValueError, match=r"model headless lacks weights: cls.predictions"):
-        load_predictor(str(tmp_path / "headless"))
-
-
-def test_pickled_weights_are_refused(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("bert", tmp_path / "pickled")
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(ValueError, match=r"holds only pickled weights \(pytorch_model.bin\), which are never opened"):
-        load_predictor(str(folder))
-
-
-def test_truncated_weights_are_refused(tmp_path: Path) -> None:
-    weights = tiny_checkpoint("bert", tmp_path / "cut") / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-10])
-    with pytest.raises(ValueError, match=r"model cut cannot be loaded: model.safetensors is truncated"):
-        load_predictor(str(weights.parent))
-
-
 def test_remote_code_is_never_run(tmp_path: Path) -> None:
     folder = tiny_checkpoint("bert", tmp_path / "remote")
     config = json.loads((folder / "config.json").read_text())
@@ -281,3 +246,32 @@ def test_examples_that_are_no_list_of_prompts_are_refused(tmp_path: Path) -> Non
 def test_devices_that_are_not_here_are_named(saved: Path, device: str) -> None:
     with pytest.raises(ValueError, match=rf"^device is '{device}'"):
         load_predictor(str(saved), device)
+
+
+class Able(CallablePredictor):
+    """A predictor with every ability."""
+
+    end_ids = (4, 5)
+    logits_dtype = torch.float16
+    tokenizer = "its tokenizer"
+
+    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        return torch.full((len(row), 6), 7.0)
+
+    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
+        return [len(dialogue.turns)]
+
+
+def test_a_predictor_with_abilities_is_asked_for_them_and_one_without_has_the_defaults() -> None:
+    able, plain = (
+        kind(lambda canvas: torch.eye(6)[canvas], mask_id=0, end_id=5, encode=lambda text: [len(text)])
+        for kind in (Able, CallablePredictor)
+    )
+    turns, place = Dialogue(("a", "b", "c")), (torch.tensor([0]), torch.tensor([1]))
+    assert base.computes_at(able) and base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
+    assert base.tokenizer_of(able) == "its tokenizer" and base.prompt_ids(able, turns) == [3]
+    assert base.prompt_ids(able, "abc") == [3] and base.prompt_ids(able, Dialogue(("abcd",))) == [4]
+    assert base.logits_at(able, torch.tensor([[1, 2]]), None, *place).tolist() == [[7.0] * 6]
+    assert not base.computes_at(plain) and base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
+    for predictor, size in ((plain, 4), (bert_predictor(), 4)):
+        assert isinstance(predictor, MaskPredictor) and base.logit_bytes_of(predictor) == size
