@@ -178,18 +178,6 @@ def test_in_float64_dream_orders_positions_as_log_odds_do() -> None:
     assert len(checked) > 6
 
 
-def test_bfloat16_probabilities_tie_where_float64_ones_do_not() -> None:
-    x = torch.nn.functional.pad(IDS[:1], (0, LENGTH), value=MASK)
-    with torch.no_grad():
-        logits = MODEL(input_ids=x).logits.to(torch.bfloat16)
-    levels = {}
-    for dtype in (None, torch.float64):
-        scaled = DreamHooks(Temperature(4.0), mask_id=MASK, dtype=dtype).logits(0, x, logits)
-        confidence = scaled[x == MASK].softmax(dim=-1).max(dim=-1).values
-        levels[scaled.dtype] = len(confidence.unique())
-    assert levels[torch.bfloat16] < levels[torch.float64] == LENGTH
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [

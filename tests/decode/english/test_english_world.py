@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from rws_decode import load_predictor, load_reward
 from rws_decode.__main__ import main
+from rws_decode.decode import decode
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, NamesUnknownWords
 from rws_decode.predictors.world import WorldPredictor
-from rws_decode.text.words import END, Words, split_words
+from rws_decode.scales.path import scale_path
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.text.words import END, Words
 from rws_theory.worlds.ngram import NGram
 
 
@@ -44,12 +48,6 @@ def load_words() -> list[str]:
     return json.loads((models_directory() / "english" / "words.json").read_text(encoding="utf-8"))
 
 
-def test_words_are_read_whatever_their_case_and_apostrophes() -> None:
-    assert split_words("AMERICA\u2019S 30th year: $1,000.50 - (cheers)!") == [
-        *("america's", "30th", "year", ":", "1,000.50", "cheers", "!"),
-    ]
-
-
 @pytest.mark.parametrize("wrong", [["a", "a"], ["A"], ["a b"], ["-"]])
 def test_words_that_would_not_come_back_are_refused(wrong: list[str]) -> None:
     with pytest.raises(ValueError, match=r"^words hold '"):
@@ -62,16 +60,6 @@ def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: W
     ids = canvas[0].tolist()
     joint = np.array([english.world.log_prob([*ids[:4], word, *ids[5:]]) for word in range(3000)])
     assert np.abs(found - (joint - np.logaddexp.reduce(joint))).max() < 1e-9
-
-
-def test_conditionals_filled_in_any_order_multiply_to_the_probability(english: WorldPredictor) -> None:
-    text = english.words.ids("the peace of the world, and the freedom of its people, depend on us.")
-    for seed in range(2):
-        canvas, total = torch.full((1, len(text)), english.mask_id), 0.0
-        for place in np.random.default_rng(seed).permutation(len(text)).tolist():
-            total += log_probabilities(english, canvas)[place, text[place]]
-            canvas[0, place] = text[place]
-        assert abs(total - english.world.log_prob(text)) < 1e-9
 
 
 def test_a_gap_between_two_anchors_is_read_on_both_sides(english: WorldPredictor) -> None:
@@ -185,3 +173,19 @@ def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: Wor
     ]
     then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
     assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
+
+
+SHAPE = Shape(8, 4, 8)
+
+
+@pytest.mark.parametrize("over", ["temperature", "reward-scale"])
+def test_every_answer_on_the_axis_is_what_decoding_there_gives(english: WorldPredictor, over: str) -> None:
+    prompt = english.examples[3]["prompt"]
+    reward = load_reward("era") if over == "reward-scale" else None
+    path = scale_path(english, prompt, 0.5, 8.0, SHAPE, over=over, reward=reward)  # type: ignore[arg-type]
+    assert path.certified and len({tuple(piece.tokens) for piece in path.pieces}) > 1
+    for piece in path.pieces:
+        scale = float(np.sqrt(piece.lower * piece.upper))
+        strategy = Temperature(scale) if reward is None else RWS(scale)
+        (trace,) = decode(english, [prompt], strategy, SHAPE, reward=reward)
+        assert trace.tokens.tolist() == list(piece.tokens)

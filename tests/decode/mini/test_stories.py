@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paper_figures.data.story_sets import story_puzzle_set
 from rws_decode.mini.stories import check
 from rws_decode.mini.stories.answers import judge, keyword_inclusion
 from rws_decode.mini.stories.check import VIOLATIONS, read_story
 from rws_decode.mini.stories.grammar import (
     BANDS,
     CANVAS,
-    SHARES,
     START,
     TEMPLATES,
     WEIGHTS,
@@ -158,12 +158,6 @@ def _share(beat: str, state: PlotState, left: int) -> float:
     return WEIGHTS.get(beat, 1) / sum(weights)
 
 
-def test_shares_and_weights_are_those_of_distributions() -> None:
-    assert sum(SHARES) == pytest.approx(1.0) and min(SHARES) > 0
-    assert set(WEIGHTS) <= set(TEMPLATES) and min(WEIGHTS.values()) > 0
-    assert {len(wordings) for wordings in TEMPLATES.values()} == {len(SHARES)}
-
-
 def test_probabilities_of_the_plots_sum_to_one() -> None:
     def total(state: PlotState, left: int) -> float:
         if left == 0:
@@ -273,3 +267,37 @@ def test_exact_reward_counts_violations() -> None:
     prompt = "write a short science story with meteor , lenses , crater and brave ."
     broken = STORY.replace("honoured", "alone").replace("she owned", "he owned")
     assert reward.score([prompt, prompt], [STORY, broken]) == [0.0, -2.0]
+
+
+# Puzzle sets: held out, without repetition, and judged by their one right answer.
+
+
+@pytest.mark.parametrize("split", ["test", "validation"])
+def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
+    rows = story_puzzle_set(400, seed=3, split=split)  # type: ignore[arg-type]
+    assert len(rows) == len({row.prompt for row in rows}) == len({row.id for row in rows}) == 400
+    assert {row.kind for row in rows} == {"add", "subtract", "reverse", "sort", "largest"}
+    for row in rows:
+        assert split_of(row.prompt, row.answer) == split
+        assert judge(row.prompt, row.answer).kind == "puzzle"
+        assert judge(row.prompt, row.answer).coherent
+        wrong = row.answer.split()
+        for other in (wrong[:-1], [*wrong[:-1], wrong[0], "."], ["zebra", "."], []):
+            assert not judge(row.prompt, " ".join(other)).coherent
+
+
+@given(st.integers(0, 1000), st.integers(1, 12))
+def test_set_is_repeated_by_its_seed(seed: int, count: int) -> None:
+    rows = story_puzzle_set(count, seed)
+    assert rows == story_puzzle_set(count, seed)
+    # A smaller set is the beginning of a larger one.
+    assert rows == story_puzzle_set(count + 3, seed)[:count]
+    assert rows != story_puzzle_set(count, seed + 1)
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    for count in (0, -1, 5001):
+        with pytest.raises(ValueError, match=f"count is {count}: .*1 to 5000"):
+            story_puzzle_set(count)
+    with pytest.raises(ValueError, match="split is 'mini': one of test, validation"):
+        story_puzzle_set(1, split="mini")  # type: ignore[arg-type]
