@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
     from paper_figures.statistics.calibration import read_pairs, sampled, score_pairs, statistics
     from rws_decode.common.files import write_json
-    from rws_decode.rewards import load_reward, published_reward
+    from rws_decode.rewards import known_reward, load_reward
     from rws_decode.rewards.base import ReadsTokens, reads_whole
 
     rows, data = _data(options)
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
             f"{len(chosen) - len(fitting)} of {len(chosen)} pairs are longer than {model.name} reads: "
             "--skip-long leaves them out"
         )
-    entry = published_reward(options.reward)
+    entry = known_reward(options.reward)
     about: dict[str, Any] = {
         "reward": model.name,
         "revision": options.revision if entry is None or options.revision is not None else entry.revision,

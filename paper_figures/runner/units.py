@@ -16,7 +16,7 @@ from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
-from rws_decode.rewards.registry import PublishedReward, known_reward
+from rws_decode.rewards.registry import known_reward
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 
@@ -180,7 +180,7 @@ def _files_of(model: Model) -> Any:
             return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
     short, revision = split_revision(name)
     if role in ("reward", "judge") and (entry := known_reward(short)) is not None:
-        commit = revision or (entry.revision if isinstance(entry, PublishedReward) else None)
+        commit = revision or entry.revision
         return entry.hub_id if commit is None else f"{entry.hub_id}@{commit}"
     predictors = {name: name for name in shipped("ForMaskedLM")}
     directory = locate(role, short, {"predictor": predictors, "causal": CAUSAL}.get(role, REWARDS)).directory

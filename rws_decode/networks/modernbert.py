@@ -166,7 +166,7 @@ class ModernBertForMaskedLM(ModernBertNetwork):
 
 
 class ModernBertForSequenceClassification(ModernBertNetwork):
-    """A classifier of one output: logits [B, 1] from the mean, or the first, of the final states."""
+    """A classifier of one output: logits [B, 1] from the mean of the final states."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__(config)
@@ -177,8 +177,6 @@ class ModernBertForSequenceClassification(ModernBertNetwork):
     ) -> Logits:
         """Return logits [B, 1] of ids int64 [B, L], as `ModernBertForMaskedLM.forward` takes them."""
         hidden = self.model(input_ids, attention_mask, position_ids)
-        if self.config.classifier_pooling == "cls":
-            return Logits(self.classifier(self.head(hidden[:, 0])))
         if attention_mask is None:
             attention_mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
         mean = (hidden * attention_mask[..., None]).sum(dim=1) / attention_mask.sum(dim=1, keepdim=True)

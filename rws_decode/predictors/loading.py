@@ -151,8 +151,14 @@ def _load_masked(
     progress: bool,
 ) -> HFMaskPredictor:
     name, kind = checkpoint.name, raw.get("model_type")
-    if kind != "modernbert":  # else it is known without waiting for transformers
-        _refuse_unknown(name, kind)
+    if kind != "modernbert":  # which is known without waiting for transformers
+        from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+        if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+            raise ValueError(
+                f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
+                f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
+            )
     stored = read_headers("model", checkpoint)
     refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, device, options)
@@ -169,17 +175,6 @@ def _load_masked(
     if chat is None:
         chat = getattr(tokenizer, "chat_template", None) is not None
     return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))
-
-
-def _refuse_unknown(name: str, kind: object) -> None:
-    """Raise ValueError for a model_type of config.json that is no masked language model of transformers."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
-
-    if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        raise ValueError(
-            f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
-            f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
-        )
 
 
 def _from_pretrained(

@@ -4,4 +4,4 @@ from .causal import CausalReward as CausalReward
 from .classifier import SequenceClassifierReward as SequenceClassifierReward
 from .loading import load_reward as load_reward
 from .quantile import QuantileReward as QuantileReward
-from .registry import PUBLISHED as PUBLISHED, PublishedReward as PublishedReward, published_reward as published_reward
+from .registry import PUBLISHED as PUBLISHED, KnownReward as KnownReward, known_reward as known_reward

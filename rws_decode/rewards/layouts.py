@@ -57,49 +57,44 @@ def load_network(
     head = None
     if layout == "internlm2":
         model, report = load_internlm2(checkpoint, config, stored, **options)
-    elif layout == "eurus":
-        model, report = _load_eurus(checkpoint, config, stored, **options)
     elif layout == "quantile":
         model, report, head = _load_quantile(checkpoint, config, stored, **options)
     else:
-        model, report = _load_plain(checkpoint, config, stored, **options)
+        model, report = _load_plain(checkpoint, layout, config, stored, **options)
     refuse_incomplete("reward", checkpoint, report)
     refuse_unasked("reward", checkpoint, map(str, report.get("unexpected_keys", ())))
     return model, head
 
 
 def _load_plain(
-    checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
+    checkpoint: Checkpoint, layout: Layout, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a sequence classifier of one output, of a class that transformers has, and the report of its loading."""
-    from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaForSequenceClassification
+    """Return a sequence classifier of one output, of a class that transformers has, and the report of its loading.
 
+    Eurus-RM is a MistralForSequenceClassification: its bias-free regression_head is the score.
+    """
+    import transformers
+
+    loader, head = transformers.AutoModelForSequenceClassification, "score."
+    if layout == "eurus":
+        loader, head = transformers.MistralForSequenceClassification, "regression_head."
+        network = transformers.MistralConfig.from_dict(_sizes(config), num_labels=1)
+        options |= {"config": network, "key_mapping": {"^regression_head": "score"}}
+    elif config.get("architectures") == ["LlamaForSequenceClassification"]:
+        loader = transformers.LlamaForSequenceClassification
+        network = transformers.LlamaConfig.from_dict(_sizes(config), num_labels=1)
     # Other classes may be stored under names that transformers changes on loading; its report tells what is amiss.
-    if config.get("architectures") == ["LlamaForSequenceClassification"]:
-        network = LlamaConfig.from_dict(_sizes(config), num_labels=1)
-        refuse_other_layout("reward", checkpoint, stored, shapes_of(LlamaForSequenceClassification, network))
-    return AutoModelForSequenceClassification.from_pretrained(
+    if loader is not transformers.AutoModelForSequenceClassification:
+        shapes = {name.replace("score.", head): shape for name, shape in shapes_of(loader, network).items()}
+        refuse_other_layout("reward", checkpoint, stored, shapes)
+    return loader.from_pretrained(
         checkpoint.source,
-        num_labels=1,
+        **({} if "config" in options else {"num_labels": 1}),
         use_safetensors=True,
         output_loading_info=True,
         **options,
         **checkpoint.options,
     )
-
-
-def _load_eurus(
-    checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
-) -> tuple[Any, dict[str, Any]]:
-    """Return Eurus-RM as a MistralForSequenceClassification: its bias-free regression_head is the score."""
-    from transformers import MistralConfig, MistralForSequenceClassification
-
-    network = MistralConfig.from_dict(_sizes(config), num_labels=1)
-    shapes = shapes_of(MistralForSequenceClassification, network)
-    published = {name: name.replace("score.", "regression_head.") for name in shapes}
-    refuse_other_layout("reward", checkpoint, stored, {published[name]: shape for name, shape in shapes.items()})
-    weights = {name: read_tensor(checkpoint, stored, published[name]) for name in shapes}
-    return model_of(MistralForSequenceClassification, network, weights, **options)
 
 
 def _load_quantile(

@@ -25,11 +25,11 @@ from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, r
 from rws_decode.networks.standalone import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
+from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import KnownReward, Layout, PublishedReward, is_of_world, layout_of, locate_reward
+from rws_decode.rewards.registry import KnownReward, Layout, is_of_world, layout_of, locate_reward
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
 
@@ -45,7 +45,6 @@ def load_reward(
     *,
     mean: float | None = None,
     std: float | None = None,
-    cache_bytes: int = CACHE_BYTES,
     dtype: str | torch.dtype = torch.float32,
     device_map: Any = None,
     revision: str | None = None,
@@ -69,7 +68,7 @@ def load_reward(
     one's text, "template": "pair", "chat" (the default where the tokenizer brings a chat template) or "instruct"
     (`templates.text_encoder`). statistics: such a file elsewhere, for a model whose directory is the hub's. published:
     the registry's name for a directory that holds it.
-    cache_bytes: of keys and values per decode (`CausalReward`). dtype: of the network (float32); device_map:
+    dtype: of the network (float32); device_map:
     transformers' placement, in place of `device`; revision: of a hub id. progress: bars on standard error.
 
     ValueError in one line for an unknown name (the known ones are listed), template or device, and for a revision that
@@ -91,12 +90,12 @@ def load_reward(
     config = config_of("reward", checkpoint)
     layout = layout_of(config)
     # The paper's plain ones are told apart by their tensors alone.
-    other = entry is not None and type(entry) is KnownReward and config.get("architectures") != [entry.architecture]
+    other = entry is not None and entry.paper is None and config.get("architectures") != [entry.architecture]
     if entry is not None and (other or layout != entry.layout):
         raise ValueError(f"config.json of reward {name} is not that of a {entry.architecture}, which {entry.name} is")
     stored = _stored(checkpoint, statistics)
     paper: dict[str, Any] = {} if entry is None else {"template": entry.template}
-    if isinstance(entry, PublishedReward):
+    if entry is not None and entry.paper is not None:
         paper |= {"mean": entry.mean, "std": entry.std}
     template = check_template(name, {"template": _TEMPLATES[layout]} | paper | stored)
     settings = {
@@ -134,9 +133,9 @@ def load_reward(
             template = "chat"
         # Qwen3's tokenizers have no beginning-of-text token.
         named = getattr(tokenizer, "bos_token_id", None) is not None
-        begin = layout != "plain" or isinstance(entry, PublishedReward) or (entry is not None and named)
+        begin = layout != "plain" or (entry is not None and (named or entry.paper is not None))
         options: dict[str, Any] = {"template": template, "always_begin": begin, "closing": closing}
-        reward = CausalReward(model, tokenizer, **settings, **options, cache_bytes=cache_bytes)
+        reward = CausalReward(model, tokenizer, **settings, **options)
     ids = reward.encode("a", "b")
     if ids.count(tokenizer.bos_token_id) > 1:
         raise ValueError(
@@ -171,7 +170,7 @@ def _by_transformers(
 
 def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, KnownReward | None]:
     checkpoint, entry = locate_reward(name, published)
-    if isinstance(entry, PublishedReward) and checkpoint.directory is None:
+    if entry is not None and entry.paper is not None and checkpoint.directory is None:
         revision = entry.revision if revision is None else revision
         if revision is None or not _COMMIT.fullmatch(revision):
             raise ValueError(

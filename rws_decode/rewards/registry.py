@@ -28,10 +28,8 @@ __all__ = [
     "STATISTICS",
     "KnownReward",
     "Layout",
-    "PublishedReward",
     "known_reward",
     "layout_of",
-    "published_reward",
 ]
 
 Layout = Literal["plain", "internlm2", "eurus", "quantile"]
@@ -39,37 +37,28 @@ Layout = Literal["plain", "internlm2", "eurus", "quantile"]
 
 @dataclass(frozen=True)
 class KnownReward:
-    """A reward model that can be asked for by a short name.
+    """A reward model that can be asked for by a short name: one of the paper's, or of Skywork-Reward-V2.
 
     name, hub_id; architecture: its class in config.json; layout: how its weights are named and its score is read
-    (`layouts`); template: how its text is laid out (`templates.text_encoder`).
+    (`layouts`); template: how its text is laid out (`templates.text_encoder`). Of the paper's: paper, its row in the
+    paper's tables; licence: of the weights, as their page names it; mean, std: mu_R and sigma_R of the raw score, as
+    printed in `STATISTICS`; revision: a full commit, None if it is not known and the user must give it.
+
+    Rules of the paper's six: a text has exactly one beginning-of-text token. A text that is longer than the model reads
+    is refused, so what the score is read from is never cut off. The score is read at the last token of the text, found
+    by its length; padding comes after it.
     """
 
     name: str
     hub_id: str
-    architecture: str
-    layout: Layout
-    template: Template
-
-
-@dataclass(frozen=True)
-class PublishedReward(KnownReward):
-    """One of the paper's reward models.
-
-    paper: its row in the paper's tables; revision: a full commit, None if it is not known and the user must give it;
-    licence: of the weights, as their page names it; mean, std: mu_R and sigma_R of the raw score, as printed in
-    `STATISTICS`.
-
-    Rules of all six: a text has exactly one beginning-of-text token. A text that is longer than the model reads is
-    refused, so what the score is read from is never cut off. The score is read at the last token of the text, found by
-    its length; padding comes after it.
-    """
-
-    paper: str
-    revision: str | None
-    licence: str
-    mean: float
-    std: float
+    architecture: str = "LlamaForSequenceClassification"
+    layout: Layout = "plain"
+    template: Template = "chat"
+    paper: str | None = None
+    licence: str | None = None
+    revision: str | None = None
+    mean: float | None = None
+    std: float | None = None
 
 
 _TABLE = printed_in("table7_reward_statistics")
@@ -77,21 +66,12 @@ _PRINTED = {row["model"]: row for row in _TABLE["rows"]}
 STATISTICS: str = _TABLE["where"]
 
 
-def _entry(
-    paper: str,
-    name: str,
-    hub_id: str,
-    revision: str | None,
-    licence: str,
-    architecture: str = "LlamaForSequenceClassification",
-    layout: Layout = "plain",
-    template: Template = "chat",
-) -> PublishedReward:
+def _entry(paper: str, name: str, hub_id: str, revision: str | None, licence: str, **more: Any) -> KnownReward:
     mean, std = _PRINTED[paper]["mean"], _PRINTED[paper]["std"]
-    return PublishedReward(name, hub_id, architecture, layout, template, paper, revision, licence, mean, std)
+    return KnownReward(name, hub_id, paper=paper, licence=licence, revision=revision, mean=mean, std=std, **more)
 
 
-PUBLISHED: dict[str, PublishedReward] = {
+PUBLISHED: dict[str, KnownReward] = {
     entry.name: entry
     for entry in (
         _entry("Skywork", "skywork", "Skywork/Skywork-Reward-Llama-3.1-8B", None, "Skywork Community License"),
@@ -136,31 +116,18 @@ SKYWORK_V2: dict[str, KnownReward] = {
     entry.name: entry
     for architecture, sizes in _V2.items()
     for size in sizes
-    for entry in [
-        KnownReward(f"skywork-v2-{size.lower()}", f"Skywork/Skywork-Reward-V2-{size}", architecture, "plain", "chat")
-    ]
+    for entry in [KnownReward(f"skywork-v2-{size.lower()}", f"Skywork/Skywork-Reward-V2-{size}", architecture)]
 }
-
-
-def published_reward(name: str) -> PublishedReward | None:
-    """Return the paper's reward model of that short name or hub id; None for any other name.
-
-    >>> published_reward("openbmb/Eurus-RM-7b") is published_reward("eurus")
-    True
-    >>> published_reward("mini") is None
-    True
-    """
-    return next((entry for entry in PUBLISHED.values() if name in (entry.name, entry.hub_id)), None)
 
 
 def known_reward(name: str) -> KnownReward | None:
     """Return the reward model of that short name or hub id, the paper's or Skywork-Reward-V2's; None for another name.
 
-    >>> known_reward("skywork-v2-qwen3-0.6b").hub_id
-    'Skywork/Skywork-Reward-V2-Qwen3-0.6B'
+    >>> known_reward("skywork-v2-qwen3-0.6b").hub_id, known_reward("openbmb/Eurus-RM-7b").name, known_reward("mini")
+    ('Skywork/Skywork-Reward-V2-Qwen3-0.6B', 'eurus', None)
     """
-    second = next((entry for entry in SKYWORK_V2.values() if name in (entry.name, entry.hub_id)), None)
-    return published_reward(name) or second
+    entries = (*PUBLISHED.values(), *SKYWORK_V2.values())
+    return next((entry for entry in entries if name in (entry.name, entry.hub_id)), None)
 
 
 def layout_of(config: Any) -> Layout:

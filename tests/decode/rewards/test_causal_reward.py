@@ -254,10 +254,10 @@ def save(folder: Path, model: PreTrainedModel, known: dict[str, object], chat: s
 
 
 def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
-    reward_model = load_reward(str(save(tmp_path / "causal", llama(), {})), cache_bytes=1000)
+    reward_model = load_reward(str(save(tmp_path / "causal", llama(), {})))
     assert isinstance(reward_model, CausalReward)
     assert isinstance(reward_model, SessionReward) and isinstance(reward_model, RewardModel)
-    assert reward_model.keeps_cache and reward_model.cache_bytes == 1000
+    assert reward_model.keeps_cache
     expected = by_definition(llama(), word_tokenizer()("the cat", "sat .")["input_ids"])
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
     other = load_reward(str(save(tmp_path / "both ways", bert_classifier(), {})))

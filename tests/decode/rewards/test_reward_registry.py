@@ -18,7 +18,7 @@ from torch import Tensor
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CausalReward, QuantileReward, layouts, load_reward, loading
-from rws_decode.rewards.registry import PUBLISHED, STATISTICS, layout_of, published_reward
+from rws_decode.rewards.registry import PUBLISHED, STATISTICS, known_reward, layout_of
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.published_rewards import published_config, published_tokenizer, published_vocabulary
 from rws_decode.testing.weights import write_weights
@@ -159,7 +159,7 @@ def test_the_statistics_are_those_the_paper_prints() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_entries_are_found_by_short_name_and_by_hub_id(name: str) -> None:
     entry = PUBLISHED[name]
-    assert published_reward(name) is entry and published_reward(entry.hub_id) is entry
+    assert known_reward(name) is entry and known_reward(entry.hub_id) is entry
     assert layout_of(published_config(name)) == entry.layout
     assert entry.revision is None or re.fullmatch("[0-9a-f]{40}", entry.revision)
 
