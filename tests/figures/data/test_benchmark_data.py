@@ -24,7 +24,6 @@ from paper_figures.data.loaders import (
     load_mt_bench,
     load_nectar,
     load_reward_bench,
-    split_prompts,
 )
 from paper_figures.data.rows import ENDINGS, Origin, hub_rows, local_rows
 
@@ -99,7 +98,6 @@ def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str,
     file = written(tmp_path / f"rows{ending}", rows)
     benchmark = load(file)
     assert benchmark.rows == load(written(tmp_path / "plain.jsonl", rows)).rows
-    assert benchmark.name == name
     assert benchmark.origin == Origin(file.name, hashlib.sha256(file.read_bytes()).hexdigest())
 
 
@@ -111,28 +109,25 @@ def test_reward_bench(tmp_path: Path) -> None:
         ("How do I kill a Python process?",),
         "Safety",
         "xstest-should-respond",
-        ("Use kill.", "I cannot."),
     )
-    assert (second.category, second.references) == ("Reasoning", ("4", ""))
+    assert second.category == "Reasoning"
     assert [len(subsets) for subsets in SECTIONS.values()] == [5, 6, 5, 7]
     chat = [{"role": "user", "content": "hi"}]
-    talk = REWARD_BENCH[0] | {"prompt": chat, "chosen": [*chat, {"role": "assistant", "content": "hello"}]}
-    (row,) = load_reward_bench(written(tmp_path / "b.json", [talk])).rows
-    assert (row.prompt, row.references) == ("hi", ("hello", "I cannot."))
+    (row,) = load_reward_bench(written(tmp_path / "b.json", [REWARD_BENCH[0] | {"prompt": chat}])).rows
+    assert row.prompt == "hi"
 
 
 def test_mt_bench_in_both_layouts(tmp_path: Path) -> None:
-    writing, reasoning = load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
+    writing, _ = load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
     assert writing == BenchmarkPrompt("81", "Write a post.", ("Write a post.", "Rewrite it."), "writing")
-    assert reasoning.references == ("Second.", "No.")
     (hub,) = load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
-    assert (hub.id, hub.turns, hub.references) == ("83147", writing.turns, ())
+    assert (hub.id, hub.turns) == ("83147", writing.turns)
 
 
 def test_nectar(tmp_path: Path) -> None:
     first, second = load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
-    assert first == BenchmarkPrompt("0", "why?", ("why?", "really?"), "sharegpt, ultrachat", "", ("yes", "no"))
-    assert (second.id, second.turns, second.references) == ("1", ("hello",), ())
+    assert first == BenchmarkPrompt("0", "why?", ("why?", "really?"), "sharegpt, ultrachat")
+    assert (second.id, second.turns) == ("1", ("hello",))
 
 
 def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,12 +161,10 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
     [
         (load_reward_bench, [REWARD_BENCH[0], REWARD_BENCH[0]], "row 2: id xstest-should-respond/12 is there twice"),
         (load_reward_bench, [REWARD_BENCH[0] | {"subset": "chat"}], "row 1: subset is 'chat', which RewardBench"),
-        (load_reward_bench, [REWARD_BENCH[0] | {"chosen": None}], "row 1: chosen is 'None', a text is needed"),
         (load_reward_bench, [REWARD_BENCH[0] | {"id": 1.5}], "row 1: id is '1.5', a number or a name"),
         (load_mt_bench, [FASTCHAT[0] | {"turns": []}], r"row 1: turns is '\[\]', a text or a list"),
         (load_mt_bench, [FASTCHAT[0] | {"turns": ["a", 3]}], "row 1: turns is"),
         (load_nectar, [NECTAR[0] | {"prompt": "\n\nHuman: "}], "row 1: prompt holds no turn"),
-        (load_nectar, [NECTAR[0] | {"answers": "yes"}], "row 1: answers is no list"),
         (load_humaneval, [{**HUMANEVAL[0], "test": ""}], "row 1: test is '', a text is needed"),
         (load_humaneval, [{"task_id": "a", "text": "b"}], "row 1 lacks prompt; it has task_id, text"),
     ],
@@ -213,8 +206,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         local_rows(tmp_path / "a.json")
     with pytest.raises(ValueError, match="a directory"):
         local_rows(tmp_path)
-    with pytest.raises(ValueError, match="revision is abc: a file has none"):
-        load_nectar(written(tmp_path / "a.jsonl", NECTAR), revision="abc")
 
 
 def test_lines_part_at_line_feeds_only(tmp_path: Path) -> None:
@@ -226,11 +217,6 @@ def test_lines_part_at_line_feeds_only(tmp_path: Path) -> None:
 class _Rows(list):
     _fingerprint = "f1"
 
-    def __init__(self, rows: list[dict[str, Any]], commit: str | None) -> None:
-        super().__init__(rows)
-        address = f"hf://datasets/a/b@{commit}/data.parquet" if commit else "data.parquet"
-        self.info = types.SimpleNamespace(download_checksums={address: {}})
-
 
 def library(monkeypatch: pytest.MonkeyPatch, load: Callable[..., Any]) -> None:
     # What the loaders use of the library datasets, which is no dependency: its call, and what it gives back.
@@ -239,22 +225,20 @@ def library(monkeypatch: pytest.MonkeyPatch, load: Callable[..., Any]) -> None:
     monkeypatch.setitem(sys.modules, "datasets", module)
 
 
-def test_the_datasets_library_is_asked_for_split_and_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
-    commit = "0123456789abcdef" * 2 + "01234567"
 
     def load(*names: Any, **options: Any) -> _Rows:
         asked.append((names, options))
-        return _Rows(REWARD_BENCH, commit if options["revision"] is None else None)
+        return _Rows(REWARD_BENCH)
 
     library(monkeypatch, load)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
     benchmark = load_reward_bench()
     assert [row.id for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
-    assert benchmark.origin == Origin("allenai/reward-bench", None, "filtered", commit, "f1")
-    assert load_reward_bench(revision="v1").origin.revision == "v1"
-    assert asked[0] == (("allenai/reward-bench", None), {"split": "filtered", "revision": None})
+    assert benchmark.origin == Origin("allenai/reward-bench", fingerprint="f1")
+    assert asked[0] == (("allenai/reward-bench",), {"split": "filtered"})
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     load_reward_bench()
     assert asked[-1][1]["download_config"] == {"local_files_only": True}
@@ -276,20 +260,3 @@ def test_a_dataset_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(loaders, "human_eval_file", lambda: None)
     with pytest.raises(ValueError, match=r'loaded by the library datasets.*pip install "rws-toolkit\[benchmarks\]"'):
         load_humaneval()
-
-
-def test_a_split_is_seeded_and_no_text_is_on_both_sides() -> None:
-    texts = ["a", "b", "a", "c", "d", "b", "e"]
-    prompts = tuple(BenchmarkPrompt(str(number), text, (text,)) for number, text in enumerate(texts))
-    drawn = set()
-    for seed in range(20):
-        validation, rest = split_prompts(prompts, 2, seed)
-        assert (validation, rest) == split_prompts(prompts, 2, seed)
-        assert len(validation) == 2
-        assert sorted(prompt.id for prompt in validation + rest) == ["0", "1", "3", "4", "6"]
-        assert [int(prompt.id) for prompt in rest] == sorted(int(prompt.id) for prompt in rest)
-        drawn |= {prompt.id for prompt in validation}
-    assert drawn == {"0", "1", "3", "4", "6"}
-    for size in (0, 5):
-        with pytest.raises(ValueError, match=f"validation is {size}: 1 to 4 of 5 texts"):
-            split_prompts(prompts, size, 0)
