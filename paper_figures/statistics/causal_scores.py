@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -40,8 +39,7 @@ __all__ = [
     "answer_scores",
     "exp_or_inf",
     "load_causal",
-    "mean_perplexity",
-    "pooled_perplexity",
+    "nll_of",
 ]
 
 DEFAULT_VARIABLE = "RWS_CAUSAL"
@@ -165,7 +163,9 @@ def answer_scores(
     pairs = [_encode(causal, as_dialogue(prompt).text, answer) for prompt, answer in zip(prompts, answers, strict=True)]
     scores: list[AnswerScore] = []
     for start in range(0, len(pairs), batch_size):
-        scores += _score_batch(causal, pairs[start : start + batch_size])
+        batch = pairs[start : start + batch_size]
+        totals = nll_of(causal, [(context + scored, len(context)) for context, scored in batch])
+        scores += [AnswerScore(total, len(scored)) for total, (_, scored) in zip(totals, batch, strict=True)]
     return scores
 
 
@@ -183,44 +183,30 @@ def _encode(causal: CausalScorer, prompt: str, answer: str) -> tuple[list[int], 
     return context, scored
 
 
-def _score_batch(causal: CausalScorer, pairs: list[tuple[list[int], list[int]]]) -> list[AnswerScore]:
-    rows = [context + scored for context, scored in pairs]
-    ids = torch.full((len(rows), max(map(len, rows))), causal.tokenizer.eos_token_id)
+def nll_of(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[float]:
+    """Return the negative log-likelihood, in nats, of each row's tokens from an index on, given those before it.
+
+    `rows` holds pairs (ids, index), index >= 1; all are read as one batch. ValueError for a likelihood that is not
+    finite.
+    """
+    ids = torch.zeros(len(rows), max(len(row) for row, _ in rows), dtype=torch.int64)
     scored_mask = torch.zeros_like(ids, dtype=torch.bool)
-    for row, (line, (context, _)) in enumerate(zip(rows, pairs, strict=True)):
-        ids[row, : len(line)] = torch.tensor(line)
-        scored_mask[row, len(context) : len(line)] = True
-    ids, scored_mask = ids.to(causal.model.device), scored_mask[:, 1:].to(causal.model.device)
+    for number, (row, begin) in enumerate(rows):
+        ids[number, : len(row)] = torch.tensor(row)
+        scored_mask[number, begin : len(row)] = True
+    device = causal.model.device
+    ids, kept = ids.to(device), scored_mask[:, 1:].to(device)
     with torch_threads(), torch.inference_mode():
-        # No attention mask: padding is on the right only, and a mask would turn off the causal fast path.
-        logits = causal.model(input_ids=ids[:, :-1]).logits[scored_mask].float()  # [N, V]
-        nll = F.cross_entropy(logits, ids[:, 1:][scored_mask], reduction="none").double().cpu()  # [N]
-    scores = []
-    for (_, scored), part in zip(pairs, nll.split([len(scored) for _, scored in pairs]), strict=True):
-        total = float(part.sum())
+        # No attention mask: padding is on the right only, where a causal model does not look, and a mask would turn off
+        # the causal fast path. Logits become float32 256 tokens at a time: a copy of all at once can take much memory.
+        logits = causal.model(input_ids=ids[:, :-1]).logits[kept]  # [N, V]
+        parts = zip(logits.split(256), ids[:, 1:][kept].split(256), strict=True)
+        nll = torch.cat([F.cross_entropy(z.float(), y, reduction="none") for z, y in parts])
+    totals = [float(part.sum()) for part in nll.double().cpu().split(scored_mask.sum(dim=1).tolist())]
+    for total in totals:
         if not math.isfinite(total):
-            raise ValueError(f"causal model {causal.name} gives an answer a log-likelihood of {-total}: not finite")
-        scores.append(AnswerScore(total, len(scored)))
-    return scores
-
-
-def mean_perplexity(scores: Sequence[AnswerScore]) -> float:
-    """Return the perplexity per text, averaged over texts: each text counts the same, however long.
-
-    >>> round(mean_perplexity([AnswerScore(math.log(8), 3), AnswerScore(math.log(8), 1)]), 3)
-    5.0
-    """
-    return float(np.mean([score.perplexity for score in _some("scores", scores)]))
-
-
-def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
-    """Return exp(total nll / total tokens): each token counts the same, so long texts count more.
-
-    >>> round(pooled_perplexity([AnswerScore(math.log(8), 3), AnswerScore(math.log(8), 1)]), 3)
-    2.828
-    """
-    total = math.fsum(score.nll for score in _some("scores", scores))
-    return exp_or_inf(total / sum(score.tokens for score in scores))
+            raise ValueError(f"causal model {causal.name} gives a text a log-likelihood of {-total}: not finite")
+    return totals
 
 
 def exp_or_inf(value: float) -> float:
@@ -233,9 +219,3 @@ def exp_or_inf(value: float) -> float:
         return math.exp(value)
     except OverflowError:
         return math.inf
-
-
-def _some(name: str, values: Sequence[AnswerScore]) -> Sequence[AnswerScore]:
-    if not len(values):
-        raise ValueError(f"{name} is empty: at least one is needed")
-    return values

@@ -10,10 +10,8 @@ be far below the measured one.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +19,27 @@ from scipy import stats
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import check_resampling, exchange_test
-from rws_theory.checks import one_of, whole
+from rws_theory.checks import whole
 
 __all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference", "distinct_n"]
 
 _Texts = list[tuple[str, ...]]
 
 
-def distinct_n(
-    texts: Sequence[str],
-    n: int,
-    *,
-    per: Literal["tokens", "ngrams"] = "tokens",
-    split: Callable[[str], Sequence[str]] = str.split,
-) -> float:
-    """Return distinct-n over all texts together: different n-grams / all tokens (Li et al. 2016, Section 5.3).
+def distinct_n(texts: Sequence[str], n: int) -> float:
+    """Return distinct-n over all texts together: different n-grams / all words (Li et al. 2016, Section 5.3).
 
-    `per` says what is divided by. "tokens" is the original's definition; "ngrams" divides by the number of n-grams, as
-    many later papers do. n-grams do not cross texts. Distinct-n is not the mean over texts, and it is lower for longer
-    texts either way. `split` takes a text and returns its tokens. The result is 0.0 if there is nothing to count.
-    ValueError is raised for n < 1 or another `per`.
+    Words are what white space parts, and n-grams do not cross texts. Distinct-n is not the mean over texts, and it is
+    lower for longer texts. The result is 0.0 if there is nothing to count. ValueError is raised for n < 1.
 
-    >>> distinct_n(["a b a b", "a b"], 2), distinct_n(["a b a b", "a b"], 2, per="ngrams")
-    (0.3333333333333333, 0.5)
+    >>> distinct_n(["a b a b", "a b"], 2)
+    0.3333333333333333
     """
     whole("n", n)
-    one_of("per", per, ("tokens", "ngrams"))
-    lines = [tuple(split(text)) for text in texts]
-    grams = [line[start : start + n] for line in lines for start in range(len(line) - n + 1)]
-    total = sum(map(len, lines)) if per == "tokens" else len(grams)
-    return len(set(grams)) / total if total else 0.0
+    lines = [tuple(text.split()) for text in texts]
+    total = sum(map(len, lines))
+    grams = {line[start : start + n] for line in lines for start in range(len(line) - n + 1)}
+    return len(grams) / total if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -82,8 +71,6 @@ def distinct_difference(
     n: int,
     rng: np.random.Generator,
     *,
-    per: Literal["tokens", "ngrams"] = "tokens",
-    split: Callable[[str], Sequence[str]] = str.split,
     level: float = 0.95,
     resamples: int = 9999,
 ) -> DistinctComparison:
@@ -99,8 +86,7 @@ def distinct_difference(
     is exact if the two texts of a prompt are exchangeable, whatever the number of prompts. At equal length, where the
     end of the longer text is left out, it is about the words. For whole texts it is about the lengths too.
 
-    `texts_a` and `texts_b` are of the same prompts in the same order, at least one. `per` and `split` are those of
-    `distinct_n`. ValueError is raised otherwise.
+    `texts_a` and `texts_b` are of the same prompts in the same order, at least one. ValueError is raised otherwise.
 
     >>> result = distinct_difference(["a b c d", "e f"], ["a a", "a a"], 1, np.random.default_rng(0))
     >>> result.whole.first, result.whole.second, result.whole.p, result.equal_length.first
@@ -108,15 +94,14 @@ def distinct_difference(
     """
     check_resampling(level, resamples)
     whole("n", n)
-    one_of("per", per, ("tokens", "ngrams"))
     if len(texts_a) != len(texts_b) or not len(texts_a):
         raise ValueError(f"texts_b has {len(texts_b)} texts: texts_a has {len(texts_a)}, at least one pair is needed")
     # Pairs are sorted, so that what is drawn depends neither on the order of the prompts nor on that of the methods.
-    lines = sorted(((tuple(split(a)), tuple(split(b))) for a, b in zip(texts_a, texts_b, strict=True)), key=sorted)
+    lines = sorted(((tuple(a.split()), tuple(b.split())) for a, b in zip(texts_a, texts_b, strict=True)), key=sorted)
     shortest = [min(map(len, pair)) for pair in lines]
     cut = [(a[:length], b[:length]) for (a, b), length in zip(lines, shortest, strict=True)]
     whole_texts, equal = (
-        _compare([a for a, _ in pairs], [b for _, b in pairs], n, rng, per, level, resamples) for pairs in (lines, cut)
+        _compare([a for a, _ in pairs], [b for _, b in pairs], n, rng, level, resamples) for pairs in (lines, cut)
     )
     return DistinctComparison(n, len(lines), whole_texts, equal)
 
@@ -135,13 +120,13 @@ class _Grams:
     totals: NDArray[np.int64]  # [2, pairs]
 
 
-def _grams(first: _Texts, second: _Texts, n: int, per: str) -> _Grams:
+def _grams(first: _Texts, second: _Texts, n: int) -> _Grams:
     number: dict[tuple[str, ...], int] = {}
     rows, totals = [], np.zeros((2, len(first)), dtype=np.int64)
     for side, lines in enumerate((first, second)):
         for pair, line in enumerate(lines):
             ngrams = [line[start : start + n] for start in range(len(line) - n + 1)]
-            totals[side, pair] = len(line) if per == "tokens" else len(ngrams)
+            totals[side, pair] = len(line)
             rows += [(number.setdefault(gram, len(number)), pair, side) for gram in dict.fromkeys(ngrams)]
     table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
     return _Grams(table[:, 0], table[:, 1], table[:, 2], totals)
@@ -152,11 +137,10 @@ def _compare(
     second: _Texts,
     n: int,
     rng: np.random.Generator,
-    per: Literal["tokens", "ngrams"],
     level: float,
     resamples: int,
 ) -> DistinctDifference:
-    grams = _grams(first, second, n, per)
+    grams = _grams(first, second, n)
     shares = [_left_out(grams, side) for side in (0, 1)]
     estimates = (shares[0][-1], shares[1][-1])
     estimate = estimates[0] - estimates[1]
@@ -197,31 +181,16 @@ def _swap_test(
     def as_far(exchanged: NDArray[np.bool_]) -> int:
         return int((np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum())
 
-    return exchange_test(turned.size, as_far, rng, resamples, batch=8192)
+    return exchange_test(turned.size, as_far, rng, resamples, batch=max(1, 2**24 // max(1, grams.types.size)))
 
 
 def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the difference under each pattern of exchanged pairs, [B, pairs] -> [B].
-
-    Each pattern is a bit. A side has a type if any of the type's occurrences is on that side.
-    """
-    count, width = len(swapped), -(-len(swapped) // 8)
+    """Return the difference under each pattern of exchanged pairs, [B, pairs] -> [B]."""
     tokens = [grams.totals[side] @ ~swapped.T + grams.totals[1 - side] @ swapped.T for side in (0, 1)]
-    bits = np.packbits(swapped.T, axis=1)  # [pairs, bytes]
-    counts = np.zeros((2, count), dtype=np.int64)
     starts = np.flatnonzero(np.diff(grams.types, prepend=-1))
-    ends = np.flatnonzero(np.diff(grams.types, append=-1)) + 1
-    for low, high in _chunks(ends, max(1, 2**22 // width)):
-        rows = slice(starts[low], ends[high - 1])
-        on_second = bits[grams.pairs[rows]] ^ np.where(grams.sides[rows], 255, 0).astype(np.uint8)[:, None]
-        for side, on_side in enumerate((~on_second, on_second)):
-            present = np.bitwise_or.reduceat(on_side, starts[low:high] - starts[low], axis=0)  # [types, bytes]
-            counts[side] += np.unpackbits(present, axis=1, count=count).sum(axis=0, dtype=np.int64)
+    if not starts.size:
+        return np.zeros(len(swapped))
+    on_second = swapped[:, grams.pairs] ^ (grams.sides == 1)  # [B, rows]
+    # A side has a type if any of the type's occurrences is on that side.
+    counts = [np.logical_or.reduceat(on, starts, axis=1).sum(axis=1) for on in (~on_second, on_second)]
     return _share(counts[0], tokens[0]) - _share(counts[1], tokens[1])
-
-
-def _chunks(ends: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """Cut types, whose occurrences end at `ends`, into runs of about `most` occurrences, never within a type."""
-    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends.max(initial=0), most), side="right"))
-    bounds = np.unique(np.concatenate([[0], cuts, [ends.size]])).tolist()
-    return list(itertools.pairwise(bounds))

@@ -5,92 +5,68 @@ A large p-value is no proof of "no difference". Equivalence within a margin is a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import brentq
 
-from paper_figures.statistics.intervals import Interval
-from paper_figures.statistics.means import equal_values_interval, nearly_equal
-from paper_figures.statistics.paired_proportions import net_score, net_share_of_counts
+from paper_figures.statistics.intervals import nearly_equal
+from paper_figures.statistics.paired_proportions import net_score
 from paper_figures.statistics.resampling import finite_arrays
 from paper_figures.statistics.sample_size import sign_test_power
 from rws_theory.checks import finite
 
 __all__ = ["Equivalence", "least_difference", "least_net_rate", "prompts_for", "t_test_power", "tost", "tost_net"]
 
-Verdict = Literal["equivalent", "different", "both", "undecided"]
 
-
-@dataclass(frozen=True)
-class Equivalence:
+class Equivalence(NamedTuple):
     """What two one-sided tests of a difference within +-margin say (TOST; Schuirmann 1987).
 
-    - `mean` is the difference, and `low` to `high` its interval of level 1 - 2 alpha.
-    - `p` is the greater p of the two tests. At most alpha means that the difference lies within the margin.
-    - `p_different` is the two-sided p of a difference of 0.
-    - `verdict` is "equivalent" if p <= alpha and "different" if p_different <= alpha. It is "both" for a difference
-      that is real and too small to matter, and "undecided" if neither holds: more prompts are needed.
+    `p` is the greater p of the two tests: at most alpha means that the difference lies within the margin. `p_different`
+    is the two-sided p of a difference of 0. Both can be small: a difference can be real and too small to matter.
     """
 
-    mean: float
-    low: float
-    high: float
-    margin: float
     p: float
     p_different: float
-    verdict: Verdict
 
 
-def tost(
-    differences: ArrayLike, margin: float, alpha: float = 0.05, *, bounds: tuple[float, float] | None = None
-) -> Equivalence:
-    """Return whether the mean of paired differences lies within +-margin, by two one-sided t tests.
+def tost(differences: ArrayLike, margin: float) -> Equivalence:
+    """Test whether the mean of paired differences lies within +-margin, by two one-sided t tests.
 
     `differences` are finite, shape (n,), n >= 1, and `margin` > 0 is in their unit. The tests are
-    `scipy.stats.ttest_1samp`. If all differences are equal but for rounding, there is no t. Then the interval is
-    `equal_values_interval`'s, with `bounds` on a difference, such as (-1, 1) for scores in [0, 1]. Without bounds the
-    verdict is never "equivalent". ValueError is raised for other values, a margin that is not positive and finite, or
-    alpha outside (0, 1 / 2).
+    `scipy.stats.ttest_1samp`. If all differences are equal but for rounding, there is no t, and p is 1. ValueError is
+    raised for other values, or a margin that is not positive and finite.
 
-    >>> even = tost([0.1, -0.1, 0.2, -0.2, 0.0, 0.1, -0.1, 0.0], margin=0.2)
-    >>> even.verdict, round(even.high, 3), round(even.p, 4)
-    ('equivalent', 0.088, 0.0017)
+    >>> round(tost([0.1, -0.1, 0.2, -0.2, 0.0, 0.1, -0.1, 0.0], margin=0.2).p, 4)
+    0.0017
     """
     (array,) = finite_arrays(differences=differences)
-    _check_margin(margin, inf, alpha)
-    mean = float(array.mean())
+    finite("margin", margin, above=0)
     if nearly_equal(array):
-        return _of_equal_values(mean, array.size, margin, alpha, bounds)
+        return Equivalence(1.0, 1.0 if array.mean() == 0 else 2.0 ** (1 - array.size))
     above: Any = stats.ttest_1samp(array, -margin, alternative="greater")
     below: Any = stats.ttest_1samp(array, margin, alternative="less")
     zero: Any = stats.ttest_1samp(array, 0.0)
-    ends = zero.confidence_interval(1 - 2 * alpha)
-    interval = Interval(mean, float(ends.low), float(ends.high))
-    return _equivalence(interval, margin, max(float(above.pvalue), float(below.pvalue)), float(zero.pvalue), alpha)
+    return Equivalence(max(float(above.pvalue), float(below.pvalue)), float(zero.pvalue))
 
 
-def tost_net(wins: int, losses: int, n: int, margin: float, alpha: float = 0.05) -> Equivalence:
-    """Return whether a net win rate (wins - losses) / n lies within +-margin, by two one-sided score tests.
+def tost_net(wins: int, losses: int, n: int, margin: float) -> Equivalence:
+    """Test whether a net win rate (wins - losses) / n lies within +-margin, by two one-sided score tests.
 
-    The interval is `net_share_of_counts` at level 1 - 2 alpha, 90 % as set, and the tests are its own, by `net_score`.
-    `p_different` is the exact sign test, as elsewhere, and 1.0 without wins and losses. ValueError is raised for counts
-    that do not fit, a margin outside (0, 1), or alpha outside (0, 1 / 2).
+    The tests are those of `net_share_of_counts`, by `net_score`. `p_different` is the exact sign test, as elsewhere,
+    and 1.0 without wins and losses. ValueError is raised for counts that do not fit, or a margin outside (0, 1).
 
-    >>> tost_net(20, 18, 400, margin=0.05).verdict, tost_net(2, 1, 16, margin=0.05).verdict
-    ('equivalent', 'undecided')
+    >>> round(tost_net(20, 18, 400, margin=0.05).p, 4)
+    0.0034
     """
-    _check_margin(margin, 1.0, alpha)
-    interval = net_share_of_counts(wins, losses, n, 1 - 2 * alpha)
+    finite("margin", margin, above=0, below=1)
     below, above = net_score(wins, losses, n, margin), net_score(wins, losses, n, -margin)
-    p = float(max(stats.norm.cdf(below), stats.norm.sf(above)))
     decided = wins + losses
     p_different = float(stats.binomtest(wins, decided).pvalue) if decided else 1.0
-    return _equivalence(interval, margin, p, p_different, alpha)
+    return Equivalence(float(max(stats.norm.cdf(below), stats.norm.sf(above))), p_different)
 
 
 def t_test_power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
@@ -192,37 +168,6 @@ def _power_at(center: float, n: int, alpha: float) -> float:
     """
     cut = stats.t.isf(alpha / 2, n - 1)
     return float(stats.nct.sf(cut, n - 1, center) + stats.nct.sf(cut, n - 1, -center))
-
-
-def _of_equal_values(
-    value: float, n: int, margin: float, alpha: float, bounds: tuple[float, float] | None
-) -> Equivalence:
-    interval = equal_values_interval(value, n, 1 - 2 * alpha, bounds)
-    p = 1.0
-    if bounds is not None and abs(value) < margin:
-        # The least share of other values that could bring the mean to a margin: p is how likely none was drawn then.
-        least = min(
-            (margin - end * value) / (end * (bound - value)) if end * (bound - value) > 0 else inf
-            for end, bound in ((-1, bounds[0]), (1, bounds[1]))
-        )
-        p = (1 - least) ** n if least < 1 else 0.0
-    return _equivalence(interval, margin, p, 1.0 if value == 0 else 2.0 ** (1 - n), alpha)
-
-
-def _equivalence(interval: Interval, margin: float, p: float, p_different: float, alpha: float) -> Equivalence:
-    verdicts: dict[tuple[bool, bool], Verdict] = {
-        (True, False): "equivalent",
-        (False, True): "different",
-        (True, True): "both",
-        (False, False): "undecided",
-    }
-    verdict = verdicts[p <= alpha, p_different <= alpha]
-    return Equivalence(interval.mean, interval.low, interval.high, margin, p, p_different, verdict)
-
-
-def _check_margin(margin: float, most: float, alpha: float) -> None:
-    finite("margin", margin, above=0, below=most)
-    finite("alpha", alpha, above=0, below=0.5, example="0.05")
 
 
 def _check_power(power: float, alpha: float) -> None:

@@ -12,17 +12,19 @@ itself an outcome of decoding. What moves both g and d of a prompt biases beta, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, percentile_interval
-from paper_figures.statistics.resampling import batch_sizes, check_resampling, exchange_test, finite_arrays
+from paper_figures.statistics.resampling import batch_sizes, exchange_test, finite_arrays
 from paper_figures.statistics.significance import paired_test
-from rws_theory.checks import finite
+from rws_theory.checks import finite, whole
 
 __all__ = ["CaliperEffect", "PartialEffect", "caliper_effect", "partial_effect"]
+
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,8 @@ class PartialEffect:
         few       fewer than 3 pairs, or all but one of the same g: None, None, None
 
     Each interval is the percentile bootstrap over pairs, which is narrow if there are few. In simulations the interval
-    of alpha at 95 % covers 89 to 93 % of the time with 12 to 20 pairs, and 93 to 96 % with 50 or 150. `undetermined`
-    counts the resamples left out of the intervals of alpha and beta because their g is constant. If it is more than a
-    few, beta rests on a few pairs.
+    of alpha at 95 % covers 89 to 93 % of the time with 12 to 20 pairs, and 93 to 96 % with 50 or 150. Resamples whose g
+    is constant are left out of the intervals of alpha and beta.
     """
 
     n: int
@@ -51,18 +52,11 @@ class PartialEffect:
     alpha: Interval | None
     beta: Interval | None
     p: float | None
-    undetermined: int
 
 
-@dataclass(frozen=True)
-class CaliperEffect:
-    """The mean of d over the n of `pairs` pairs with |g| <= width, and its sign-flip p.
+class CaliperEffect(NamedTuple):
+    """The mean of d over the n pairs with |g| <= width, and its sign-flip p; both are None if n is 0."""
 
-    Both are None if n is 0.
-    """
-
-    width: float
-    pairs: int
     n: int
     difference: Interval | None
     p: float | None
@@ -75,7 +69,6 @@ def partial_effect(
     control_god: ArrayLike,
     rng: np.random.Generator,
     *,
-    level: float = 0.95,
     resamples: int = 9999,
 ) -> PartialEffect:
     """Return alpha and beta of the module's equation by least squares over pairs, with intervals and a test of alpha.
@@ -100,18 +93,17 @@ def partial_effect(
     >>> effect.status, round(effect.alpha.mean, 2), round(effect.beta.mean, 2), effect.p
     ('ok', 0.27, 0.47, 0.03125)
     """
-    check_resampling(level, resamples)
+    whole("resamples", resamples)
     d, g, slack = _pairs(outcome, control_outcome, god, control_god)
-    difference, god_difference = (bootstrap_interval(part, rng, level, resamples) for part in (d, g))
+    difference, god_difference = (bootstrap_interval(part, rng, _LEVEL, resamples) for part in (d, g))
 
     def result(
         status: Literal["ok", "equal", "constant", "few"],
         alpha: Interval | None = None,
         beta: Interval | None = None,
         p: float | None = None,
-        undetermined: int = 0,
     ) -> PartialEffect:
-        return PartialEffect(d.size, status, difference, god_difference, alpha, beta, p, undetermined)
+        return PartialEffect(d.size, status, difference, god_difference, alpha, beta, p)
 
     ranked = np.sort(g)
     if d.size < 3:
@@ -129,11 +121,11 @@ def partial_effect(
     fitted = np.concatenate([part[:2, part[3] > 0] for part in fits], axis=1)  # [2, resamples whose g varies]
     alpha, beta, statistic, _ = _fit(d[None], g[None], slack)[:, 0]
     intervals = [
-        percentile_interval(value, draws if draws.size else np.array([value]), level)
+        percentile_interval(value, draws if draws.size else np.array([value]), _LEVEL)
         for value, draws in zip((alpha, beta), fitted, strict=True)
     ]
     p = _flip_test(d, g, abs(statistic), slack, rng, resamples)
-    return result("ok", intervals[0], intervals[1], p, resamples - fitted.shape[1])
+    return result("ok", intervals[0], intervals[1], p)
 
 
 def caliper_effect(
@@ -144,7 +136,6 @@ def caliper_effect(
     width: float,
     rng: np.random.Generator,
     *,
-    level: float = 0.95,
     resamples: int = 9999,
 ) -> CaliperEffect:
     """Return the mean outcome difference over the pairs whose GOD differs by at most `width`; no line is assumed.
@@ -157,14 +148,14 @@ def caliper_effect(
     >>> effect.n, effect.difference.mean, effect.p
     (2, 1.0, 0.5)
     """
-    check_resampling(level, resamples)
+    whole("resamples", resamples)
     finite("width", width, least=0)
     d, g, slack = _pairs(outcome, control_outcome, god, control_god)
     kept = d[np.abs(g) <= width + slack]
     if not kept.size:
-        return CaliperEffect(width, d.size, 0, None, None)
-    interval = bootstrap_interval(kept, rng, level, resamples)
-    return CaliperEffect(width, d.size, kept.size, interval, paired_test(kept, 0 * kept, rng, resamples))
+        return CaliperEffect(0, None, None)
+    interval = bootstrap_interval(kept, rng, _LEVEL, resamples)
+    return CaliperEffect(kept.size, interval, paired_test(kept, 0 * kept, rng, resamples))
 
 
 def _pairs(

@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import torch
-from torch.nn import functional as F
-
-from paper_figures.statistics.causal_scores import CausalScorer, exp_or_inf
-from rws_decode.common.threads import torch_threads
+from paper_figures.statistics.causal_scores import CausalScorer, exp_or_inf, nll_of
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 from rws_theory.checks import whole
 
@@ -161,7 +157,7 @@ def perplexity(
     for start in range(0, len(work), batch_size):
         batch = work[start : start + batch_size]
         rows = [(ids[number][part.begin : part.stop], part.first - part.begin) for number, part in batch]
-        for (number, _), nll in zip(batch, _score(causal, rows), strict=True):
+        for (number, _), nll in zip(batch, nll_of(causal, rows), strict=True):
             totals[number].append(nll)
     scores = [TextScore(math.fsum(parts), n, status) for parts, n, status in zip(totals, tokens, statuses, strict=True)]
     return Perplexity(tuple(scores), causal.name, wide, step)
@@ -171,31 +167,3 @@ def _encode(causal: CausalScorer, text: str, specials: bool) -> list[int]:
     # The tokenizer's warning of a long text would mislead, as windows cut it.
     options = {"add_special_tokens": False, "split_special_tokens": not specials, "verbose": False}
     return list(causal.tokenizer(text, **options)["input_ids"]) if text else []
-
-
-def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[float]:
-    """Return the nll of each row's tokens from an index on, given those before it.
-
-    `rows` holds pairs (ids, index), index >= 1.
-    """
-    ids = torch.zeros(len(rows), max(len(row) for row, _ in rows), dtype=torch.int64)
-    scored_mask = torch.zeros_like(ids, dtype=torch.bool)
-    for number, (row, begin) in enumerate(rows):
-        ids[number, : len(row)] = torch.tensor(row)
-        scored_mask[number, begin : len(row)] = True
-    device = causal.model.device
-    ids, kept = ids.to(device), scored_mask[:, 1:].to(device)
-    with torch_threads(), torch.inference_mode():
-        # No attention mask: padding is on the right only, where a causal model does not look.
-        logits = causal.model(input_ids=ids[:, :-1]).logits[kept]  # [N, V]
-        nll = torch.cat([F.cross_entropy(z.float(), y, reduction="none") for z, y in _chunks(logits, ids[:, 1:][kept])])
-    totals = [float(part.sum()) for part in nll.double().cpu().split(scored_mask.sum(dim=1).tolist())]
-    for total in totals:
-        if not math.isfinite(total):
-            raise ValueError(f"causal model {causal.name} gives a text a log-likelihood of {-total}: not finite")
-    return totals
-
-
-def _chunks(logits: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield 256 tokens at a time: a float32 copy of all logits at once can take much memory."""
-    yield from zip(logits.split(256), target.split(256), strict=True)

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.statistics.intervals import Interval, percentile_interval
-from paper_figures.statistics.resampling import batch_sizes, check_resampling, exchange_test, finite_arrays
+from paper_figures.statistics.resampling import batch_sizes, exchange_test, finite_arrays
 
 __all__ = ["TotalsComparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
 
+_LEVEL, _RESAMPLES = 0.95, 9999
 Floats = NDArray[np.float64]
 # A statistic takes totals of some columns, [B] each, and returns its values, [B].
 Statistic = Callable[..., Floats]
@@ -28,7 +29,7 @@ def mean_of(total: Floats, count: Floats) -> Floats:
 
 
 def pooled_perplexity_of(nll: Floats, tokens: Floats) -> Floats:
-    """Return exp(nll / tokens), in which each token counts the same (`causal_scores.pooled_perplexity`)."""
+    """Return exp(nll / tokens), in which each token counts the same."""
     return np.exp(nll / tokens)
 
 
@@ -48,13 +49,7 @@ class TotalsComparison:
     pairs: int
 
 
-def interval_of_totals(
-    statistic: Statistic,
-    columns: Sequence[ArrayLike],
-    rng: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = 9999,
-) -> Interval:
+def interval_of_totals(statistic: Statistic, columns: Sequence[ArrayLike], rng: np.random.Generator) -> Interval:
     """Return the statistic of the columns' totals with its percentile bootstrap interval over prompts.
 
     `columns` are finite, (n,) each, with one value per prompt, n >= 1. ValueError is raised otherwise.
@@ -62,10 +57,9 @@ def interval_of_totals(
     >>> interval_of_totals(mean_of, [[4.0, 4.0], [1, 1]], np.random.default_rng(0))
     Interval(mean=4.0, low=4.0, high=4.0)
     """
-    check_resampling(level, resamples)
     table = _table(columns)
-    draws = np.concatenate([statistic(*part) for part in _resampled(table, rng, resamples)])
-    return percentile_interval(float(statistic(*table.sum(axis=1))), draws, level)
+    draws = np.concatenate([statistic(*part) for part in _resampled(table, rng)])
+    return percentile_interval(float(statistic(*table.sum(axis=1))), draws, _LEVEL)
 
 
 def compare_totals(
@@ -73,14 +67,12 @@ def compare_totals(
     first: Sequence[ArrayLike],
     second: Sequence[ArrayLike],
     rng: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = 9999,
 ) -> TotalsComparison:
     """Compare the statistic of two methods' totals on the same prompts: paired bootstrap intervals and a swap test.
 
     The intervals are of the percentile bootstrap, which draws a prompt's columns of both methods together. p is that of
     the difference, two-sided, from exchanging the two methods on random prompts. If the patterns are no more than
-    `resamples`, all are tried, and p is exact if the two of a prompt are exchangeable. Otherwise drawn ones give (b +
+    9999, all are tried, and p is exact if the two of a prompt are exchangeable. Otherwise drawn ones give (b +
     1) / (m + 1) (Phipson and Smyth 2010). For means it is `significance.paired_test`. `first` and `second` are columns
     as in `interval_of_totals`, of the same prompts in the same order. ValueError is raised otherwise.
 
@@ -88,20 +80,21 @@ def compare_totals(
     >>> comparison.ratio, comparison.difference.mean, comparison.p
     (Interval(mean=2.0, low=2.0, high=2.0), 1.5, 0.5)
     """
-    check_resampling(level, resamples)
     if len(first) != len(second):
         raise ValueError(f"second has {len(second)} columns: first has {len(first)}, the same are needed")
     width = len(first)
     table = _table([*first, *second])
     first_value, second_value = (float(statistic(*part)) for part in np.split(table.sum(axis=1), [width]))
-    draws = [[statistic(*part[:width]), statistic(*part[width:])] for part in _resampled(table, rng, resamples)]
+    draws = [[statistic(*part[:width]), statistic(*part[width:])] for part in _resampled(table, rng)]
     first_draws, second_draws = np.concatenate(draws, axis=1)
     divisible = second_value != 0 and bool((second_draws != 0).all())
     return TotalsComparison(
         first=first_value,
         second=second_value,
-        difference=percentile_interval(first_value - second_value, first_draws - second_draws, level),
-        ratio=percentile_interval(first_value / second_value, first_draws / second_draws, level) if divisible else None,
+        difference=percentile_interval(first_value - second_value, first_draws - second_draws, _LEVEL),
+        ratio=percentile_interval(first_value / second_value, first_draws / second_draws, _LEVEL)
+        if divisible
+        else None,
         p=_swap_test(
             statistic,
             table[:width],
@@ -109,7 +102,6 @@ def compare_totals(
             first_value - second_value,
             abs(first_value) + abs(second_value),
             rng,
-            resamples,
         ),
         pairs=table.shape[1],
     )
@@ -120,11 +112,11 @@ def _table(columns: Sequence[ArrayLike]) -> Floats:
     return np.stack(finite_arrays(**{f"column {number}": column for number, column in enumerate(columns)}))
 
 
-def _resampled(table: Floats, rng: np.random.Generator, resamples: int) -> list[Floats]:
+def _resampled(table: Floats, rng: np.random.Generator) -> list[Floats]:
     """Return the totals of resampled prompts in batches, [columns, B] each."""
     count = table.shape[1]
     totals = []
-    for size in batch_sizes(resamples, count):
+    for size in batch_sizes(_RESAMPLES, count):
         totals.append(table[:, rng.integers(count, size=(size, count))].sum(axis=2))
     return totals
 
@@ -136,7 +128,6 @@ def _swap_test(
     observed: float,
     size: float,
     rng: np.random.Generator,
-    resamples: int,
 ) -> float:
     """Return the share of exchanges whose difference is at least as far from 0 as `observed`.
 
@@ -157,4 +148,4 @@ def _swap_test(
         second_totals = unchanged + first @ swapped + second @ (1 - swapped)
         return int((np.abs(statistic(*first_totals) - statistic(*second_totals)) >= bound).sum())
 
-    return exchange_test(pairs, as_far, rng, resamples)
+    return exchange_test(pairs, as_far, rng, _RESAMPLES)

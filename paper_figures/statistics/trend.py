@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paper_figures.statistics.god_quintiles import FIFTHS, group_of_ties
 from paper_figures.statistics.intervals import Interval, percentile_interval
-from paper_figures.statistics.quantile_groups import group_of_ties
-from paper_figures.statistics.resampling import batch_sizes, check_resampling, checked_outcomes, finite_arrays
+from paper_figures.statistics.resampling import batch_sizes, checked_outcomes, finite_arrays
 from rws_theory.checks import whole
 
 __all__ = ["Trend", "trend_test"]
@@ -40,15 +40,7 @@ class Trend:
     slope: Interval | None
 
 
-def trend_test(
-    god: ArrayLike,
-    outcome: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    groups: int = 5,
-    level: float = 0.95,
-    resamples: int = 9999,
-) -> Trend:
+def trend_test(god: ArrayLike, outcome: ArrayLike, rng: np.random.Generator, *, resamples: int = 9999) -> Trend:
     """Test whether the outcome is monotone in GOD, over prompts: Kendall's tau-b with its permutation p-value.
 
     tau is tau-b (Kendall 1945) rather than Spearman's rho. It counts pairs of prompts, so the three values of an
@@ -57,7 +49,7 @@ def trend_test(
     p is two-sided: the share of arrangements of the outcomes over the prompts with |tau| no less. All arrangements are
     tried if they are no more than `resamples` (`exact`); otherwise drawn ones give (b + 1) / (m + 1), which is never 0.
 
-    The slope says by how much the share of wins rises per group. It is the least-squares slope over the prompts on the
+    The slope says by how much the share of wins rises per fifth. It is the least-squares slope over the prompts on the
     number of the group, as in the Cochran-Armitage test, with the percentile bootstrap interval over prompts. The
     groups are cut anew in each resample. Resamples that fall in one group have no slope and are left out. The module
     says what the slope cannot tell.
@@ -68,11 +60,10 @@ def trend_test(
     >>> trend_test([1, 2, 3, 4], [-1, -1, 1, 1], np.random.default_rng(0)).p
     0.3333333333333333
     """
-    check_resampling(level, resamples)
-    whole("groups", groups)
+    whole("resamples", resamples)
     values, _ = finite_arrays(god=god, outcome=outcome)
     results = checked_outcomes(outcome).astype(np.int8)
-    slope = _slope(values, results == 1, rng, groups, level, resamples)
+    slope = _slope(values, results == 1, rng, resamples)
     if np.ptp(values) == 0:
         return Trend(values.size, "constant god", None, 1.0, True, slope)
     if np.ptp(results) == 0:
@@ -111,8 +102,8 @@ def _concordance(outcomes: NDArray[np.int8], ties: NDArray[np.int64]) -> NDArray
     return np.einsum("ij,ij->i", outcomes, across, dtype=np.int64) // 2
 
 
-def _arrangements(results: NDArray[np.int8], rows: int = 1024) -> Iterator[NDArray[np.int8]]:
-    """Yield every distinct arrangement of the outcomes, in batches [<= rows, n]."""
+def _arrangements(results: NDArray[np.int8]) -> Iterator[NDArray[np.int8]]:
+    """Yield every distinct arrangement of the outcomes, in batches [<= 1024, n]."""
     n, wins, losses = results.size, int((results == 1).sum()), int((results == -1).sum())
 
     def each() -> Iterator[NDArray[np.int8]]:
@@ -123,7 +114,7 @@ def _arrangements(results: NDArray[np.int8], rows: int = 1024) -> Iterator[NDArr
                 yield row
 
     arranged = each()
-    while batch := list(itertools.islice(arranged, rows)):
+    while batch := list(itertools.islice(arranged, 1024)):
         yield np.stack(batch)
 
 
@@ -133,12 +124,7 @@ def _untied_pairs(values: NDArray[np.generic]) -> int:
 
 
 def _slope(
-    god: NDArray[np.float64],
-    won: NDArray[np.bool_],
-    rng: np.random.Generator,
-    groups: int,
-    level: float,
-    resamples: int,
+    god: NDArray[np.float64], won: NDArray[np.bool_], rng: np.random.Generator, resamples: int
 ) -> Interval | None:
     # Prompts of equal GOD and result are alike, so a resample is a multinomial draw of how many there are of each.
     cells, counts = np.unique(np.stack([god, won]), axis=1, return_counts=True)
@@ -147,7 +133,7 @@ def _slope(
     def slopes(counts: NDArray[np.int64]) -> NDArray[np.float64]:  # [B, cells] -> [B]
         members = np.add.reduceat(counts, starts, axis=1)  # [B, distinct]
         wins = np.add.reduceat(counts * (cells[1] == 1), starts, axis=1)
-        label = group_of_ties(members, groups)
+        label = group_of_ties(members, FIFTHS)
         spread = god.size * (members * label**2).sum(axis=1) - (members * label).sum(axis=1) ** 2
         covariance = god.size * (label * wins).sum(axis=1) - (members * label).sum(axis=1) * wins.sum(axis=1)
         return covariance[spread > 0] / spread[spread > 0]
@@ -159,4 +145,4 @@ def _slope(
         slopes(rng.multinomial(god.size, counts / god.size, size=size)) for size in batch_sizes(resamples, counts.size)
     ]
     draws = np.concatenate(batches)
-    return percentile_interval(estimate[0], draws if draws.size else estimate, level)
+    return percentile_interval(estimate[0], draws if draws.size else estimate, 0.95)

@@ -17,7 +17,7 @@ from paper_figures.statistics.paired_proportions import net_share_of_counts
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
 from rws_theory.checks import finite
 
-__all__ = ["WinRate", "paired_outcomes", "rate_of_counts", "rate_of_outcomes", "win_rate"]
+__all__ = ["WinRate", "paired_outcomes", "rate_of_counts", "rate_of_outcomes"]
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,6 @@ def paired_outcomes(method: ArrayLike, default: ArrayLike, *, tolerance: float =
     with np.errstate(over="ignore"):  # a difference that overflows is decided too
         decided = np.abs(method_scores - default_scores) > tolerance
     return np.where(decided, (method_scores > default_scores).astype(np.int64) - (method_scores < default_scores), 0)
-
-
-def win_rate(method: ArrayLike, default: ArrayLike, *, tolerance: float = 0.0, level: float = 0.95) -> WinRate:
-    """Return the win rate of paired scores: `rate_of_counts` of their `paired_outcomes`.
-
-    >>> rate = win_rate([1.0, 2.0, 3.0], [0.0, 2.0, 2.5])
-    >>> rate.wins, rate.draws, rate.losses, rate.p
-    (2, 1, 0, 0.5)
-    """
-    return rate_of_outcomes(paired_outcomes(method, default, tolerance=tolerance), level=level)
 
 
 def rate_of_outcomes(outcome: ArrayLike, *, level: float = 0.95) -> WinRate:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from scipy import stats
 
 from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
 
-PER = st.sampled_from(["tokens", "ngrams"])
 LINE = st.lists(st.sampled_from("abc"), max_size=5).map(" ".join)
 PAIRS = st.lists(st.tuples(LINE, LINE), min_size=1, max_size=5)
 
@@ -32,16 +30,14 @@ def zipf_texts(source: np.random.Generator, pairs: int, words: int = 300, expone
 
 
 @settings(max_examples=60)
-@given(PAIRS, st.integers(1, 2), PER)
-def test_difference_interval_and_p_are_those_of_the_definition(
-    pairs: list[tuple[str, str]], n: int, per: Literal["tokens", "ngrams"]
-) -> None:
+@given(PAIRS, st.integers(1, 2))
+def test_difference_interval_and_p_are_those_of_the_definition(pairs: list[tuple[str, str]], n: int) -> None:
     def difference(chosen: list[tuple[str, str]]) -> float:
-        return distinct_n([a for a, _ in chosen], n, per=per) - distinct_n([b for _, b in chosen], n, per=per)
+        return distinct_n([a for a, _ in chosen], n) - distinct_n([b for _, b in chosen], n)
 
     texts_a, texts_b = zip(*pairs, strict=True)
-    comparison = distinct_difference(texts_a, texts_b, n, rng(), per=per, resamples=32).whole
-    assert comparison.first == distinct_n(texts_a, n, per=per) and comparison.second == distinct_n(texts_b, n, per=per)
+    comparison = distinct_difference(texts_a, texts_b, n, rng(), resamples=32).whole
+    assert comparison.first == distinct_n(texts_a, n) and comparison.second == distinct_n(texts_b, n)
     assert comparison.difference.mean == difference(pairs)
     swaps = itertools.product((False, True), repeat=len(pairs))
     patterns = [[(b, a) if swap else (a, b) for swap, (a, b) in zip(swap, pairs, strict=True)] for swap in swaps]
@@ -162,14 +158,11 @@ def test_the_same_texts_and_empty_ones_do_not_differ() -> None:
         assert comparison.whole.difference == (0.0, 0.0, 0.0)
     single_pair = distinct_difference(["a b"], ["a a"], 1, rng()).whole
     assert single_pair.difference == (0.5, -1.0, 1.0) and single_pair.p == 1.0
-    assert distinct_difference(["ab"], ["aa"], 1, rng(), split=list).whole == single_pair
 
 
 def test_misuse_is_refused() -> None:
     with pytest.raises(ValueError, match="n is 0"):
         distinct_difference(["a"], ["b"], 0, rng())
-    with pytest.raises(ValueError, match="per is 'text'"):
-        distinct_difference(["a"], ["b"], 1, rng(), per="text")  # type: ignore[arg-type]
     for texts_a, texts_b in ((["a"], []), ([], [])):
         with pytest.raises(ValueError, match="at least one pair"):
             distinct_difference(texts_a, texts_b, 1, rng())

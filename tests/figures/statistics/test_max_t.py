@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import ttest_1samp
 
-from paper_figures.statistics.max_t import max_t
-from paper_figures.statistics.significance import holm, paired_test
+from paper_figures.statistics.significance import holm, max_t, paired_test
 
 ROWS = st.tuples(st.integers(1, 4), st.integers(1, 7)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.integers(-8, 8).map(lambda quarters: quarters / 4))

@@ -1,4 +1,4 @@
-"""Means with BCa and studentised intervals, equal values, and the bound for none of n."""
+"""Means with BCa intervals, and equal values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics.intervals import exact_share
-from paper_figures.statistics.means import equal_values_interval, mean_interval, paired_mean_interval
+from paper_figures.statistics.intervals import mean_interval, paired_mean_interval
 
 VALUES = st.lists(st.integers(-8, 40).map(lambda quarters: quarters / 4), min_size=2, max_size=20)
-METHODS = pytest.mark.parametrize("method", ["BCa", "studentised"])
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -35,57 +33,33 @@ def _slow_bca(values: np.ndarray, level: float, resamples: int) -> tuple[float, 
     return low, high
 
 
-def _slow_studentised(values: np.ndarray, level: float, resamples: int) -> tuple[float, float]:
-    draws, ratios = rng(1), []
-    for _ in range(resamples):
-        drawn = draws.choice(values, len(values))
-        ratios.append((drawn.mean() - values.mean()) / drawn.std(ddof=1))
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
-    return values.mean() - high * values.std(ddof=1), values.mean() - low * values.std(ddof=1)
-
-
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
-def test_both_methods_are_those_of_the_loops(sigma: float, level: float) -> None:
+def test_the_interval_is_that_of_the_loops(sigma: float, level: float) -> None:
     values = rng(2).lognormal(0.0, sigma, 40)
     scale = values.std() / np.sqrt(len(values))
-    for method, slow in (("BCa", _slow_bca), ("studentised", _slow_studentised)):
-        mean, low, high = mean_interval(values, rng(), level, 20_000, method=method)
-        assert mean == pytest.approx(values.mean())
-        assert (low, high) == pytest.approx(slow(values, level, 5000), abs=0.15 * scale)
+    mean, low, high = mean_interval(values, rng(), level, 20_000)
+    assert mean == pytest.approx(values.mean())
+    assert (low, high) == pytest.approx(_slow_bca(values, level, 5000), abs=0.15 * scale)
 
 
-@METHODS
 @given(VALUES)
-def test_interval_holds_the_mean_and_moves_with_the_values(method, values: list[float]) -> None:
-    mean, low, high = mean_interval(values, rng(), resamples=199, method=method)
+def test_interval_holds_the_mean_and_moves_with_the_values(values: list[float]) -> None:
+    mean, low, high = mean_interval(values, rng(), resamples=199)
     assert low <= mean <= high and mean == pytest.approx(np.mean(values))
-    moved = mean_interval(np.multiply(values, 2.0) + 3.0, rng(), resamples=199, method=method)
+    moved = mean_interval(np.multiply(values, 2.0) + 3.0, rng(), resamples=199)
     if np.ptp(values):
         assert moved == pytest.approx((2 * mean + 3, 2 * low + 3, 2 * high + 3), abs=1e-9)
-        if method == "BCa":
-            assert min(values) <= low < high <= max(values)
+        assert min(values) <= low < high <= max(values)
     else:
         assert (low, high) == (-inf, inf)
 
 
-@METHODS
-def test_the_same_seed_gives_the_same_interval_and_pairs_are_differences(method) -> None:
+def test_the_same_seed_gives_the_same_interval_and_pairs_are_differences() -> None:
     first, second = rng(1).normal(size=30), rng(2).normal(size=30)
-    once = paired_mean_interval(first, second, rng(5), resamples=99, method=method)
-    assert once == paired_mean_interval(first, second, rng(5), resamples=99, method=method)
-    assert once == mean_interval(first - second, rng(5), resamples=99, method=method)
-
-
-@given(st.integers(1, 500), st.floats(-1, 1), st.sampled_from([0.8, 0.95]))
-def test_equal_values_claim_no_width_of_zero(n: int, value: float, level: float) -> None:
-    interval = mean_interval([value] * n, rng(), level, bounds=(-1, 1))
-    share = exact_share(0, n, level).high
-    # The most that a mean can be, if a share of the draws is at the end of the range and the rest at the value.
-    wanted = ((1 - share) * value - share, (1 - share) * value + share)
-    assert interval[1:] == pytest.approx(wanted, abs=1e-9)
-    assert interval.high - interval.low == pytest.approx(2 * share, abs=1e-9)
-    assert mean_interval([value] * n, rng(), level)[1:] == (-inf, inf)
+    once = paired_mean_interval(first, second, rng(5), resamples=99)
+    assert once == paired_mean_interval(first, second, rng(5), resamples=99)
+    assert once == mean_interval(first - second, rng(5), resamples=99)
 
 
 def test_rounding_is_no_difference() -> None:
@@ -94,8 +68,7 @@ def test_rounding_is_no_difference() -> None:
     assert paired_mean_interval(first, second, rng())[1:] == (-inf, inf)
     first[5] = 0.4
     assert paired_mean_interval(first, second, rng()).low == 0.0
-    values = [0.3, 0.1 + 0.2, 0.3]
-    assert mean_interval(values, rng(), bounds=(0, 1)) == pytest.approx(equal_values_interval(0.3, 3, bounds=(0, 1)))
+    assert mean_interval([0.3, 0.1 + 0.2, 0.3], rng())[1:] == (-inf, inf)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +78,9 @@ def test_rounding_is_no_difference() -> None:
         (lambda: mean_interval([1, np.nan], rng()), "values holds values that are not finite"),
         (lambda: mean_interval([1, 2], rng(), level=95), "level is 95"),
         (lambda: mean_interval([1, 2], rng(), resamples=1), "resamples is 1: .*9999"),
-        (lambda: mean_interval([1, 2], rng(), method="percentile"), "method is 'percentile'"),  # type: ignore[arg-type]
-        (lambda: mean_interval([1, 2], rng(), bounds=(0, 1)), r"bounds is \(0, 1\): the values reach from 1.0 to 2.0"),
-        (lambda: mean_interval([2, 2], rng(), bounds=(0, 1)), r"bounds is \(0, 1\)"),
         (lambda: paired_mean_interval([1, 2], [1], rng()), "second has 1 values: first has 2"),
     ],
-    ids=["empty", "nan", "level", "resamples", "method", "bounds", "equal", "pairs"],
+    ids=["empty", "nan", "level", "resamples", "pairs"],
 )
 def test_misuse_is_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):

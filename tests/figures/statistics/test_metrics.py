@@ -17,8 +17,6 @@ from paper_figures.statistics.causal_scores import (
     CausalScorer,
     answer_scores,
     load_causal,
-    mean_perplexity,
-    pooled_perplexity,
 )
 from paper_figures.statistics.distinct_n import distinct_n
 from paper_figures.statistics.intervals import bootstrap_interval, paired_bootstrap_interval, share_interval
@@ -66,15 +64,6 @@ def test_an_empty_answer_is_its_end() -> None:
     assert score.nll > 0
 
 
-def test_mean_and_pooled_perplexity_differ_and_agree_on_one_text() -> None:
-    scores = answer_scores(CAUSAL, PROMPTS, ANSWERS)
-    assert mean_perplexity(scores[:1]) == pytest.approx(pooled_perplexity(scores[:1]))
-    tokens = [score.tokens for score in scores]
-    logs = [math.log(score.perplexity) for score in scores]
-    assert pooled_perplexity(scores) == pytest.approx(math.exp(np.average(logs, weights=tokens)))
-    assert mean_perplexity(scores) == pytest.approx(np.mean([score.perplexity for score in scores]))
-
-
 def test_scoring_refuses_what_it_cannot_score() -> None:
     with pytest.raises(ValueError, match=r"answers has 1 texts: prompts has 2"):
         answer_scores(CAUSAL, ["a", "b"], ["a"])
@@ -84,8 +73,6 @@ def test_scoring_refuses_what_it_cannot_score() -> None:
     endless.eos_token = None
     with pytest.raises(ValueError, match=r"no end-of-text token"):
         answer_scores(CausalScorer(llama(), endless), ["a"], ["b"])
-    with pytest.raises(ValueError, match="scores is empty"):
-        mean_perplexity([])
 
 
 def test_a_saved_causal_model_scores_the_same(tmp_path: Path) -> None:
@@ -110,23 +97,19 @@ def test_a_causal_model_without_all_its_weights_is_refused(tmp_path: Path) -> No
 
 @given(st.lists(st.lists(st.sampled_from(WORDS[:4]), max_size=6), max_size=4), st.integers(1, 3))
 def test_distinct_n_counts_like_the_definition(lines: list[list[str]], n: int) -> None:
-    seen, grams = set(), 0
+    seen = set()
     for line in lines:
         for start in range(len(line)):
             if start + n <= len(line):
                 seen.add(" ".join(line[start : start + n]))
-                grams += 1
     tokens = len(list(itertools.chain(*lines)))
     texts = [" ".join(line) for line in lines]
     assert distinct_n(texts, n) == (len(seen) / tokens if tokens else 0.0)
-    assert distinct_n(texts, n, per="ngrams") == (len(seen) / grams if grams else 0.0)
 
 
 def test_distinct_n_refuses_other_variants() -> None:
     with pytest.raises(ValueError, match="n is 0"):
         distinct_n(["a"], 0)
-    with pytest.raises(ValueError, match="per is 'text'"):
-        distinct_n(["a"], 1, per="text")  # type: ignore[arg-type]
 
 
 def test_bootstrap_is_the_quantile_of_resampled_means() -> None:

@@ -24,8 +24,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.significance import holm, paired_test
 from paper_figures.studies import STUDIES, Study
-from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
-from paper_figures.studies.summaries.printed import Printed, printed_value
+from paper_figures.studies.summaries.means import Summary, summarise
 
 NUMBERS = st.integers(-8, 8).map(float)
 
@@ -127,16 +126,6 @@ def test_settings_that_differ_split_the_table() -> None:
 def test_missing_columns_are_named() -> None:
     with pytest.raises(ValueError, match=r"results lack \['perplexity'\]"):
         summarise(frame(), Summary(("perplexity",)))
-
-
-def test_printed_numbers_stand_beside_ours() -> None:
-    printed = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
-    table = summarise(frame(), Summary(("god",), printed={"god": printed}))
-    assert {row["scale"]: row["printed"] for row in table} == {None: None, 2.0: 1.56, 4.0: table[-1]["printed"]}
-    shown = markdown_rows(table)
-    assert [row["god, paper"] for row in shown][:2] == [None, 1.56] and "p 0.016" in shown[1]["god"]
-    named = Printed("table1_win_rate", "win", {"reward": "model"}, names={"skywork": "Skywork"})
-    assert printed_value(named, {"reward": "skywork"}) == 60.2 and printed_value(named, {"reward": "mini"}) is None
 
 
 def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from math import exp
 
 import numpy as np
 import pytest
 
-from paper_figures.statistics.causal_scores import AnswerScore, pooled_perplexity
 from paper_figures.statistics.significance import paired_test
 from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
 
@@ -22,9 +22,8 @@ def rng() -> np.random.Generator:
 def pooled(side: int, swapped: tuple[int, ...]) -> float:
     """Pooled perplexity of one side after some prompts changed sides, put together by the loop."""
     chosen = [side ^ swap for swap in swapped]
-    return pooled_perplexity(
-        [AnswerScore(NLL[which][prompt], int(TOKENS[which][prompt])) for prompt, which in enumerate(chosen)]
-    )
+    totals = [sum(table[which][prompt] for prompt, which in enumerate(chosen)) for table in (NLL, TOKENS)]
+    return exp(totals[0] / totals[1])
 
 
 def test_swap_test_counts_every_exchange() -> None:

@@ -13,7 +13,7 @@ from null_levels import assert_super_uniform
 
 from paper_figures.statistics.intervals import bootstrap_interval, share_interval
 from paper_figures.statistics.significance import paired_test
-from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes, win_rate
+from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
@@ -37,7 +37,7 @@ def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
 @given(PAIRS)
 def test_counts_and_shares_are_those_of_the_pairs(pairs: list[tuple[float, float]]) -> None:
     method, default = zip(*pairs, strict=True)
-    rate = win_rate(method, default)
+    rate = rate_of_outcomes(paired_outcomes(method, default))
     wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
     assert (rate.wins, rate.draws, rate.losses) == (wins, len(pairs) - wins - losses, losses)
     assert rate.n == len(pairs)
@@ -92,11 +92,11 @@ def test_intervals_cover_and_p_keeps_its_level() -> None:
 
 
 def test_one_prompt_and_draws_only_say_little() -> None:
-    draws = win_rate([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    draws = rate_of_counts(0, 3, 0)
     assert (draws.draws, draws.decided, draws.p) == (3, None, 1.0) and draws.net.low < -0.5 < 0.5 < draws.net.high
-    rate = win_rate([1.0], [0.0])
+    rate = rate_of_counts(1, 0, 0)
     assert rate.p == 1.0 and rate.win.low < 0.3 and rate.decided == rate.win
-    assert win_rate([1e308], [-1e308]).wins == 1
+    assert paired_outcomes([1e308], [-1e308]).tolist() == [1]
 
 
 def test_misuse_is_refused() -> None:
