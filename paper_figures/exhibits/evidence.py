@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.recorded import Recorded, recorded
-from paper_figures.statistics.intervals import Interval, exact_share
-from paper_figures.statistics.means import mean_interval, paired_mean_interval
+from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_mean_interval
 from paper_figures.statistics.paired_proportions import paired_share_difference
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms

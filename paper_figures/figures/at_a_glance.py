@@ -28,10 +28,9 @@ from paper_figures.figures.parts.table8_printed import draw_printed
 from paper_figures.figures.reward_frontier import Frontiers
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import reward_answer
+from paper_figures.studies.summaries.evidence_answers import MADE, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from paper_figures.studies.summaries.evidence_words import MADE
 from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package

@@ -39,9 +39,8 @@ from paper_figures.figures.parts.evidence_sentences import compared
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import told_by
+from paper_figures.studies.summaries.evidence_answers import equal_orders, equal_sentence
 from paper_figures.studies.summaries.evidence_comparisons import main_measures
-from paper_figures.studies.summaries.evidence_orders import equal_orders, equal_sentence
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()
@@ -210,7 +209,7 @@ def exhibit(runs: Path) -> Exhibit:
         "probability there. Windows: random among that many leftmost masks. Bars: 95 % intervals over prompts. A point "
         f"far below the others is named at the lower edge, with its value. {source_line(data.evidence)}"
     )
-    lines = (*told_by("order_quality", data.evidence), *filter(None, (_ends(data, world) for world in data.places)))
+    lines = tuple(filter(None, (_ends(data, world) for world in data.places)))
     alt = "Quality against GOD. " + " ".join(
         f"{WORLDS[world].model}, {title_of(arm)}: GOD {god.mean:.1f}, {quality.mean:.2f}."
         for world, places in data.places.items()

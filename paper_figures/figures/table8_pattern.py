@@ -44,7 +44,6 @@ from paper_figures.figures.parts.table8_shares import MEASURES_OF_TABLE8, senten
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import told_by
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
@@ -179,7 +178,7 @@ def exhibit(runs: Path) -> Exhibit:
         "at the same scale, paired over prompts, below 0 where RWS has the lower perplexity. Bars: 95 % "
         f"intervals. {source_line(data.evidence)}"
     )
-    lines = (*sentences(data.evidence, data.places), *told_by("table8_pattern", data.evidence))
+    lines = sentences(data.evidence, data.places)
     alt = "Perplexity against GOD. " + " ".join(
         f"{WORLDS[world].model}, {title_of(arm)}: GOD {god.mean:.1f}, perplexity {exp(level.mean):.2f}."
         for world, places in data.places.items()

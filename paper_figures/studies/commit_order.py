@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from paper_figures.runner.runner import Report
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import CommitOrderOptions
-from paper_figures.studies.work.measuring import work
 from paper_figures.table import Table, records
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import write_bytes
@@ -45,18 +45,17 @@ def run(options: CommitOrderOptions) -> dict[str, Any]:
     _check_steps(options)
     options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
 
-    base = single_stage.base_unit(options, NAME)
+    base = base_unit(options, NAME)
     units = order_units(base, prompts.test, options.reward, options.reward_scale)
-    stage = single_stage.run_stage(options, units, work)
-    rows, frame = _rows(stage[0]), stage[0].read()
+    with open_stages(options, units) as stages:
+        frame = stages.run(NAME, units)
+    outcome = stages.outcome()
+    rows = _rows(frame, outcome.folder)
     settings = single_stage.prompt_settings(options)
     settings |= {"reward": options.reward, "reward_scale": options.reward_scale}
     settings |= {"group": options.length // options.steps, "ranking": options.ranking, "precision": options.precision}
     results = {"rows": rows}
-    study_tables = tables(frame)
-    return (
-        single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results) | results
-    )
+    return single_stage.finish(options, base, outcome, tables(frame), settings=settings, results=results) | results
 
 
 def _check_steps(options: CommitOrderOptions) -> None:
@@ -84,13 +83,13 @@ def order_units(base: Unit, prompts: Sequence[Prompt], reward: str, reward_scale
     return units
 
 
-def _rows(report: Report) -> list[dict[str, Any]]:
+def _rows(frame: pd.DataFrame, folder: Path) -> list[dict[str, Any]]:
     """Copy the traces beside results.json under names that say what they are, and return a row for each."""
     rows = []
-    for row in report.read().to_dict("records"):
-        source, path = report.folder / row["trace"], report.folder.parent / f"{row['method']}-{row['example']}.parquet"
+    for row in frame.to_dict("records"):
+        source, path = folder / row["trace"], folder.parent / f"{row['method']}-{row['example']}.parquet"
         if not source.is_file():
-            raise ValueError(f"{source} is missing: remove {report.folder} and run again to make it")
+            raise ValueError(f"{source} is missing: remove {folder} and run again to make it")
         if not path.is_file() or path.read_bytes() != source.read_bytes():
             write_bytes(path, source.read_bytes())
         trace, story = load(path), judge(row["prompt"], row["text"])

@@ -22,7 +22,7 @@ from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.options import DiversityOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
-from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables, printed_value
+from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
 NAME = "diversity"
@@ -45,7 +45,6 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 def _distinct(answers: pd.DataFrame) -> Table:
 
-    names = paper_names()
     rows = []
     for line, answered in lines_of(answers, reference="rws"):
         texts = answered["text"].tolist()
@@ -55,11 +54,8 @@ def _distinct(answers: pd.DataFrame) -> Table:
         # If several prompts got one text, all but one of these answers count as repeated.
         row["repeated"] = 1 - len(set(texts)) / len(texts)
         for n in _ORDERS:
-            printed = Printed("table6_diversity", f"distinct_{n}", {"guide": "model"}, {"method": "rws"}, names)
-            row |= {f"distinct_{n}": distinct_n(texts, n), f"distinct_{n}, paper": printed_value(printed, line)}
+            row[f"distinct_{n}"] = distinct_n(texts, n)
         rows.append(row)
-    if all(row[f"distinct_{n}, paper"] is None for row in rows for n in _ORDERS):
-        rows = [{name: value for name, value in row.items() if not name.endswith(", paper")} for row in rows]
     caption = (
         "distinct_n: different n-grams over all answers of a method / all their words; words: per answer, as white "
         "space parts them; answer_tokens: the mask predictor's, before the end of text; repeated: share of answers "

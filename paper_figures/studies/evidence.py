@@ -26,11 +26,10 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.report.provenance import provenance
-from paper_figures.runner.executors import Backend, kept_open
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import run_units
-from paper_figures.runner.units import Unit, origin_of
+from paper_figures.runner.units import Unit
 from paper_figures.studies.design.evidence_arms import (
     WORLDS,
     World,
@@ -43,17 +42,15 @@ from paper_figures.studies.design.evidence_arms import (
     validation_arms,
 )
 from paper_figures.studies.design.prompts import Prompts, prompts_of
-from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.design.results_json import finish
+from paper_figures.studies.design.stages import Stages, open_stages
 from paper_figures.studies.options import EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-from paper_figures.studies.summaries.evidence_table import arm_tables
-from paper_figures.studies.summaries.printed import measured_tables
-from paper_figures.studies.work import frontiers
+from paper_figures.studies.summaries.evidence_tables import arm_tables
 from paper_figures.studies.work.evidence import work
 from paper_figures.studies.work.timing import machine_name
-from paper_figures.table import Table, write_tables
-from paper_figures.table_text import files_line, terminal_text
+from paper_figures.table import Table
 from rws_decode.common.files import write_json
 from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
@@ -67,32 +64,15 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
     worlds = [WORLDS[name] for name in options.worlds]
     loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
 
-    origin = origin_of([base_unit(world, options.seed) for world in worlds], work)
-    with kept_open(options.backend()) as backend:
-        run_options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": options.batch}
-        run_options["retry_failed"] = options.retry_failed
-        stages = Stages(lambda units: run_units(units, work, Path(options.out), **run_options), origin=origin)
+    with open_stages(options, [base_unit(world, options.seed) for world in worlds], work) as stages:
         for world in worlds:
             _run_world(world, prompts_of_world(world, options), options, stages)
-        searched = _frontiers(worlds, options, backend)
+    searched = _frontiers(worlds, options)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
-    about = _about(options, outcome.frame)
-    frame = pd.concat([outcome.frame, searched], ignore_index=True)
-    write_json(Path(options.out) / NAME / "about.json", about)
-    study_tables = tables(frame, seed=options.seed)
-    write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
-    write_tables(Path(options.out) / NAME, measured_tables(study_tables))
-    message = terminal_text(study_tables)
-    if outcome.counts["failed"]:
-        message += f"\n{outcome.counts['failed']} of {outcome.counts['asked']} units failed: --retry-failed\n"
-    return {
-        "experiment": NAME,
-        "folder": str(outcome.folder),
-        "units": dict(outcome.counts),
-        "tables": {table.name: list(table.rows) for table in study_tables},
-        "message": f"{message}\nresults: {outcome.folder}\n{files_line(Path(options.out) / NAME, study_tables)}",
-    }
+    write_json(Path(options.out) / NAME / "about.json", _about(options, outcome.frame))
+    study_tables = tables(pd.concat([outcome.frame, searched], ignore_index=True), seed=options.seed)
+    return finish(NAME, outcome, study_tables, None, seed=options.seed)
 
 
 def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:
@@ -121,7 +101,7 @@ def prompts_of_world(world: World, options: EvidenceOptions) -> Prompts:
     return prompts_of(world.data, options.prompts, options.validation, seed=options.seed, model=world.model)
 
 
-def _frontiers(worlds: Iterable[World], options: EvidenceOptions, backend: Backend) -> pd.DataFrame:
+def _frontiers(worlds: Iterable[World], options: EvidenceOptions) -> pd.DataFrame:
     """Search the frontiers of the exact worlds, below OUT/evidence-frontier; return their rows."""
     units: list[Unit] = []
     for world in worlds:
@@ -131,7 +111,7 @@ def _frontiers(worlds: Iterable[World], options: EvidenceOptions, backend: Backe
     if not units:
         return pd.DataFrame()
     # A weight is searched once for a whole batch: all prompts of a world are one.
-    report = run_units(units, frontiers.work, Path(options.out), backend=backend, batch=options.prompts)
+    report = run_units(units, work, Path(options.out), backend=options.backend(), batch=options.prompts)
     write_manifest(report.folder, options.seed, report.asked)
     return report.read()
 

@@ -31,8 +31,7 @@ from paper_figures.studies.design.comparison import arms_from, run_comparison, s
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import ExamplesOptions
-from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from paper_figures.studies.summaries.dialogues import dialogues_of, mean_over_turns
+from paper_figures.studies.summaries.answers import answers_of, dialogues_of, judged_by_guide, mean_over_turns
 from paper_figures.studies.summaries.means import Summary, summary_table
 from paper_figures.studies.summaries.side_by_side import answers_text, page, pick, side_by_side
 from paper_figures.table import Table

@@ -42,7 +42,6 @@ from paper_figures.studies.summaries.timing import (
 )
 from paper_figures.studies.work.timing import way_of
 from paper_figures.table import Table
-from rws_theory.printed import printed_in
 
 NAME = "frequency"
 
@@ -130,7 +129,7 @@ def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) 
         times = clock.get(str(line), {})
         names = ("seconds", "increase", "increase_low", "increase_high")
         row |= {name: times.get(name) for names in (names, [f"cpu_{name}" for name in names]) for name in names}
-        trade_off.append(row | _printed(line["method"]))
+        trade_off.append(row)
     caption = (
         "Means over the guides, prompt by prompt (Table 12). god_: tokens, or steps; in brackets over the default's, "
         "with the 95 % interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
@@ -138,16 +137,6 @@ def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) 
         f"{how}"
     )
     return Table("trade_off", trade_off, _shown(trade_off), caption)
-
-
-def _printed(method: str) -> dict[str, Any]:
-
-    printed = printed_in("table12_frequency")
-    rows = {f"rws every {row['every']}" if row["every"] > 1 else "rws": row for row in printed["rows"]}
-    row = (rows | {"default": printed["default"]}).get(method, {})
-    ratio = row["god"] / printed["default"]["god"] if row and method != "default" else None
-    god = {"god, paper": row.get("god"), "god ratio, paper": ratio}
-    return god | {"seconds, paper": row.get("seconds"), "increase, paper": row.get("increase")}
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -161,5 +150,5 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 out[name] += f" ({row[f'{name}_ratio']:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}])"
         out |= {"seconds": row["seconds"], "increase, %": percent(row, "increase")}
         out |= {"CPU increase, %": percent(row, "cpu_increase")}
-        shown_rows.append(out | {name: row[name] for name in row if name.endswith(", paper")})
+        shown_rows.append(out)
     return shown_rows

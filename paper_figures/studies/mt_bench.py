@@ -6,7 +6,6 @@ These files go below OUT/mt-bench, besides the units' parts and `selection.json|
 
 - `win_rates`: each method against the default in the judgement of its own guide, means over the turns; `others_net`,
   the mean over all other reward models; `win_rates_by_turn`: the same in each turn;
-- `cross_judging`: every guide by every judge; `mean_win_rates`: own and other judges, means over the guides;
 - with an LLM judge `llm_win_rates` (Table 2), `llm_orders` (Table 10), `llm_sign_tests`, from `verdicts.csv`; its
   replies are kept in `verdicts/`, and are not asked for again.
 
@@ -29,8 +28,7 @@ from paper_figures.studies.design.comparison import arms_from, run_comparison, s
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import MTBenchOptions
-from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
-from paper_figures.studies.summaries.dialogues import mean_over_turns
+from paper_figures.studies.summaries.answers import answers_of, judged_by_guide, mean_over_turns
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
 from paper_figures.studies.summaries.llm_verdicts import VERDICTS, ask_judge, judge_from
 from paper_figures.studies.summaries.means import Summary, summary_table
@@ -66,21 +64,14 @@ def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) ->
     `folder` is where the verdicts of an LLM judge are, if there are any.
     """
     answers = answers_of(frame)
-    judged = by_judge(answers) if len(answers) else answers
-    if not len(judged):
-        return []
     by_guide_rows = judged_by_guide(answers)
-    outcomes = ("net", "win", "draw", "loss")
-    measured = [*outcomes, "others_net", "own_score", "normalised_score", "coherent", "god_tokens", "god_steps", "cost"]
+    if not len(by_guide_rows):
+        return []
     keys = ("guide", "reward_scale", "method")
-    by_dialogue = mean_over_turns(by_guide_rows, keys, measured)
-    crossed = mean_over_turns(judged, ("guide", "reward_scale", "judge", "relation", "method"), measured)
-    # A mean over several scales of one guide would describe no method.
-    scale_columns = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
-    means = crossed.groupby([*scale_columns, "relation", "method", "example"])[list(outcomes)].mean().reset_index()
     turns = by_guide_rows.assign(turn=by_guide_rows["turn"] + 1)
     shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example",)}
     measures = ("win", "draw", "loss", "net", "others_net", "coherent", "own_score", "god_tokens", "god_steps", "cost")
+    by_dialogue = mean_over_turns(by_guide_rows, keys, measures)
     by_guide = ("guide", "reward_scale")
     study_tables = [
         summary_table(
@@ -97,32 +88,6 @@ def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) ->
             f"The same, turn by turn: the second is answered after the method's own first answer. {_DIFFERENCES}",
             turns,
             Summary(("win", "draw", "loss", "net", "others_net", "coherent"), (*keys, "turn"), over=by_guide, **shared),
-            seed,
-        ),
-        summary_table(
-            "cross_judging",
-            f"Every guide by every judge, against the default, means over the turns: net, won minus lost. "
-            f"{_DIFFERENCES}",
-            crossed,
-            Summary(
-                (*outcomes, "normalised_score"),
-                ("guide", "reward_scale", "judge", "method"),
-                over=(*by_guide, "judge"),
-                **shared,
-            ),
-            seed,
-        ),
-        summary_table(
-            "mean_win_rates",
-            "Means over the reward models, dialogue by dialogue: own, judged by the guide; other, by all others. In "
-            "brackets the difference to rws, its interval and p, not corrected.",
-            means,
-            Summary(
-                ("win", "draw", "loss", "net"),
-                (*scale_columns, "relation", "method"),
-                over=tuple(scale_columns),
-                **shared,
-            ),
             seed,
         ),
     ]

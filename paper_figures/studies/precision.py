@@ -40,6 +40,7 @@ from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.method_numbers import numbers_of, strategy_of
 from paper_figures.studies.design.methods import FROM_RWS
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import SCALED, PrecisionOptions
 from paper_figures.studies.work.precision import work
 from paper_figures.table import Table, records
@@ -71,20 +72,17 @@ def run(options: PrecisionOptions) -> dict[str, Any]:
     guides = (options.reward,) if strategies != SCALED[:1] else ()
     options, prompts = single_stage.begin(options, NAME, {"--reward": guides})
 
-    base = single_stage.base_unit(options, NAME)
-    stages: list[Any] = []
-    for rows in (None, "rws"):
-        rws_rows = stages[0][0].read() if rows else None
-        if units := precision_units(base, prompts.test, options.scales, strategies, options.reward, rws=rws_rows):
-            stages.append(single_stage.run_stage(options, units, work))
-    frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
-    # The rws runs that controls follow from have no row in the table unless rws was asked for.
-    frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
+    base = base_unit(options, NAME)
+    first = precision_units(base, prompts.test, options.scales, strategies, options.reward)
+    with open_stages(options, first, work) as stages:
+        rws_rows = stages.run(NAME, first)
+        second = precision_units(base, prompts.test, options.scales, strategies, options.reward, rws=rws_rows)
+        frame = pd.concat([rws_rows, stages.run("controls", second)], ignore_index=True)
     study_tables = tables(frame, seed=options.seed)
     settings = single_stage.prompt_settings(options) | {"scales": options.scales, "seed": options.seed}
     settings |= {"strategies": list(strategies)} | ({} if strategies == SCALED[:1] else {"reward": options.reward})
     results = {table.name: list(table.rows) for table in study_tables}
-    return single_stage.finish(options, base, stages, study_tables, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, stages.outcome(), study_tables, settings=settings, results=results)
 
 
 def precision_units(

@@ -30,6 +30,7 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ReachOptions
 from paper_figures.studies.work.reach import work
 from paper_figures.table import Table
@@ -56,10 +57,10 @@ def run(options: ReachOptions) -> dict[str, Any]:
 
     ends = {"low": options.scale_min, "high": options.scale_max, "budget": options.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
-    base = replace(single_stage.base_unit(options, NAME), strategy=strategy, reward=options.reward)
+    base = replace(base_unit(options, NAME), strategy=strategy, reward=options.reward)
     units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
-    stage = single_stage.run_stage(options, units, work)
-    frame = stage[0].read()
+    with open_stages(options, units, work) as stages:
+        frame = stages.run(NAME, units)
     study_tables = tables(frame)
     results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
     if study_tables:
@@ -67,7 +68,7 @@ def run(options: ReachOptions) -> dict[str, Any]:
         results["prompts"] = outputs.to_dict("records")
     names = ("seed", "reward", "scale_min", "scale_max", "budget")
     settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
-    return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, stages.outcome(), study_tables, settings=settings, results=results)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -5,7 +5,6 @@ every guide and judge. These files go below OUT/reward-bench, besides the units'
 
 - `win_rates`: each method against the default in the judgement of its own guide (Table 1), and its GOD; `others_net`,
   the mean over all other reward models of the net win rate, which Table 1 leaves out;
-- `cross_judging`: every guide by every judge;
 - `mean_win_rates`: means over the guides (Figure 5), of own and other judges;
 - `god_quintiles`: win rates by fifth of GOD (Table 5), `god_trends`: tests for trend, and `reward_at_equal_god`: what
   the reward adds where GOD is equal (`attribution`).
@@ -16,7 +15,6 @@ permutation test, corrected over the reward models by Holm's method.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -26,7 +24,7 @@ from paper_figures.studies.options import RewardBenchOptions
 from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
 from paper_figures.studies.summaries.attribution import attribution_tables
 from paper_figures.studies.summaries.means import Summary, summary_table
-from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
+from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
 NAME = "reward-bench"
@@ -47,27 +45,15 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     judged = by_judge(answers) if len(answers) else answers
     if not len(judged):
         return []
-    names = paper_names()
     by_guide = judged_by_guide(answers)
     shares = ["win", "draw", "loss", "net", "others_net"]
     percent = by_guide.assign(**{share: 100 * by_guide[share] for share in shares})
 
-    def printed(column: str) -> Printed:
-        return Printed("table1_win_rate", column, {"guide": "model"}, {"method": "rws"}, names)
-
     shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example", "turn")}
-    columns = {"win": "win", "draw": "draw", "loss": "default_win", "god_tokens": "god"}
     first = Summary(
         (*shares, "own_score", "god_tokens", "god_steps", "cost"),
         ("guide", "reward_scale", "method"),
         over=("guide", "reward_scale"),
-        printed={measure: printed(column) for measure, column in columns.items()},
-        **shared,
-    )
-    cross = Summary(
-        ("net", "normalised_score"),
-        ("guide", "reward_scale", "judge", "method"),
-        over=("guide", "reward_scale", "judge"),
         **shared,
     )
     # A mean over several scales of one guide would describe no method.
@@ -84,17 +70,9 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             "win_rates",
             "Each method against the default on the same prompts, judged by its guide: percent of prompts won, drawn, "
             "lost; net: won minus lost; others_net: the mean net of all other reward models; own_score is raw; GOD is "
-            f"that of the method. Paper: Table 1. {_DIFFERENCES}",
+            f"that of the method. {_DIFFERENCES}",
             percent,
             first,
-            seed,
-        ),
-        summary_table(
-            "cross_judging",
-            "Every guide by every judge, against the default: net, share of prompts won minus lost, from -1 to 1; the "
-            f"score as the judge's own mean and deviation normalise it. {_DIFFERENCES}",
-            judged,
-            cross,
             seed,
         ),
         summary_table(
@@ -107,14 +85,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             seed,
         ),
     ]
-    study_tables += attribution_tables(by_guide, _printed_fifths(by_guide["guide"].unique()), seed)
+    study_tables += attribution_tables(by_guide, seed)
     return [table for table in study_tables if table is not None] + printed_tables(
         "table1_win_rate", "table5_god_quintiles"
     )
-
-
-def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
-    """Return the paper's Table 5 by our names of its reward models: (guide, fifth from 0) -> percent."""
-    names = paper_names()
-    fifths = [row for table in printed_tables("table5_god_quintiles") for row in table.rows]
-    return {(guide, fifth): row[names[guide]] for guide in guides if guide in names for fifth, row in enumerate(fifths)}

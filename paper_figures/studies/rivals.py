@@ -18,6 +18,7 @@ import pandas as pd
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, summary_table
 from paper_figures.studies.work.rivals import work
@@ -53,16 +54,15 @@ def run(options: RivalsOptions) -> dict[str, Any]:
         for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
     ]
 
-    stages, bases = [], []
-    for each, prompts in begun:
-        bases.append(replace(single_stage.base_unit(each, NAME), reward=each.reward))
-        units = [
-            replace(unit, prompt=prompt.text, example=prompt.name)
-            for unit in _units(bases[-1], options)
-            for prompt in prompts.test
-        ]
-        stages.append(single_stage.run_stage(each, units, work))
-    frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
+    bases = [replace(base_unit(each, NAME), reward=each.reward) for each, _ in begun]
+    units = [
+        replace(unit, prompt=prompt.text, example=prompt.name)
+        for base, (_, prompts) in zip(bases, begun, strict=True)
+        for unit in _units(base, options)
+        for prompt in prompts.test
+    ]
+    with open_stages(options, units, work) as stages:
+        frame = stages.run(NAME, units)
     study_tables = tables(frame, seed=options.seed)
     settings = single_stage.prompt_settings(begun[0][0]) | {
         "seed": options.seed,
@@ -70,7 +70,9 @@ def run(options: RivalsOptions) -> dict[str, Any]:
         "strategies": list(options.strategies),
     }
     results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
-    return single_stage.finish(begun[0][0], bases[0], stages, study_tables, frame, settings=settings, results=results)
+    return single_stage.finish(
+        begun[0][0], bases[0], stages.outcome(), study_tables, settings=settings, results=results
+    )
 
 
 def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:

@@ -5,8 +5,8 @@ Reward-Weighted Sampling. Both go over the one range that is given, and every di
 also decoded at some reward scales. Its factors, step by step, are points of the axis of c. Prompts are the first of the
 source.
 
-The files below OUT/scale-path, besides the units' parts, are `summary.csv|md`, `outputs.csv|md`, `walks.csv|md`, and
-`results.json` with the summary, the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
+The files below OUT/scale-path, besides the units' parts, are `summary.csv|md`, and `results.json` with the summary,
+the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
 
 The summary has these columns, per prompt and axis, and added up ("all"):
 
@@ -19,14 +19,10 @@ The summary has these columns, per prompt and axis, and added up ("all"):
   prompts in "all");
 - `unexplored`: ln of upper / lower; `certified`: paths that are whole and proved; `forwards`; `reward_calls`.
 
-The outputs have these columns:
-
-- `output`, the number of the output in the order of the scales, those of c first; its widths on both axes;
-- `coherent` and `violations`, by the language's own checker, None for other prompts;
-- `reward`, `judge`, normalised scores of the guide and of the judge; `perplexity` of the causal model.
-
-The walks have the least and the greatest factor, the output, both readings of GOD, and `on_path`. This says whether the
-path over s_R agrees; it is None at an enclosure or outside.
+An output, in the order of the scales, those of c first, has its widths on both axes; `coherent` and `violations`,
+by the language's own checker, None for other prompts; `reward` and `judge`, normalised scores; and `perplexity`. A walk
+has its factors, its output, both readings of GOD, and `on_path`: whether the path over s_R agrees, None at an enclosure
+or outside.
 """
 
 from __future__ import annotations
@@ -40,6 +36,7 @@ import pandas as pd
 
 from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.options import GRID
+from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ScalePathOptions
 from paper_figures.studies.work.scale_paths import work
 from paper_figures.table import Table, records
@@ -51,8 +48,6 @@ _CAPTION = (
     "Answers on the axes of the constant factor c and of the reward scale s_R, complete in the range followed. Missed: "
     "answers that no point of the paper's grid gives, with the ln of upper / lower of the scales that do."
 )
-_OUTPUTS = "Every distinct answer of both axes: how much of each leads there, ln of upper / lower, and its scores."
-_WALKS = "RWS at given reward scales: the least and the greatest of its factors, which are points of the axis of c."
 
 
 def run(options: ScalePathOptions) -> dict[str, Any]:
@@ -66,10 +61,10 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
     strategy = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max, "scales": scales}
     strategy |= {} if options.budget is None else {"budget": options.budget}
     models = {"reward": options.reward, "judges": (options.judge,), "causal": causal}
-    base = replace(single_stage.base_unit(options, NAME), strategy=strategy, **models)
+    base = replace(base_unit(options, NAME), strategy=strategy, **models)
     units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
-    stage = single_stage.run_stage(options, units, work)
-    frame = stage[0].read()
+    with open_stages(options, units, work) as stages:
+        frame = stages.run(NAME, units)
     study_tables = tables(frame)
     results: dict[str, Any] = {}
     if study_tables:
@@ -80,7 +75,7 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
     names = ("reward", "judge", "scale_min", "scale_max", "budget", "seed")
     settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
     settings |= {"causal": causal, "reward_scale": scales}
-    return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, stages.outcome(), study_tables, settings=settings, results=results)
 
 
 def _check(options: ScalePathOptions) -> None:
@@ -91,7 +86,7 @@ def _check(options: ScalePathOptions) -> None:
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's tables from its rows; the seed draws nothing in them.
+    """Return the study's table from its rows; the seed draws nothing in it.
 
     Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """
@@ -99,21 +94,13 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     varied = [name for name in _SETTINGS if frame[name].nunique(dropna=False) > 1]
     summary: list[dict[str, Any]] = []
-    outputs: list[dict[str, Any]] = []
-    walks: list[dict[str, Any]] = []
     for _, group in frame.groupby(list(_SETTINGS), dropna=False):
         at = {name: group[name].iloc[0] for name in varied}
         rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
         lines = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
         totals = [_total([line for line in lines if line["over"] == over]) for over in dict.fromkeys(_overs(lines))]
         summary += [at | line for line in [*lines, *totals]]
-        outputs += [at | line for row in rows for line in _output_rows(row)]
-        walks += [at | line for row in rows for line in _walk_rows(row)]
-    return [
-        Table("summary", summary, [_shown(row) for row in summary], _CAPTION),
-        Table("outputs", outputs, [_shown(row) for row in outputs], _OUTPUTS),
-        Table("walks", walks, [_shown(row) for row in walks], _WALKS),
-    ]
+    return [Table("summary", summary, [_shown(row) for row in summary], _CAPTION)]
 
 
 def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,24 +149,6 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         mean = name.endswith("best_judge")
         total[name] = (math.fsum(values) / len(values) if values else None) if mean else sum(values)
     return total
-
-
-def _output_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    names = ("temperature_width", "reward_width", "coherent", "violations", "reward", "judge", "perplexity", "text")
-    return [
-        {"prompt": row["example"], "output": number} | {name: output[name] for name in names}
-        for number, output in enumerate(row["outputs"])
-    ]
-
-
-def _walk_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    names = ("output", "on_path", "god_tokens", "god_steps", "text")
-    return [
-        {"prompt": row["example"], "reward_scale": walk["reward_scale"]}
-        | {"least_factor": min(walk["factors"]), "greatest_factor": max(walk["factors"])}
-        | {name: walk[name] for name in names}
-        for walk in row["walks"]
-    ]
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

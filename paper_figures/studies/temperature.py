@@ -30,6 +30,7 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import TEMPERATURES, TemperatureOptions
 from paper_figures.studies.summaries.answers import SETTINGS
+from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.summaries.temperature import METRICS, answers_table, compare, summarise
 from paper_figures.table import Table
 
@@ -40,8 +41,7 @@ _SUMMARY = (
     "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % interval; pooled: "
     "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
     "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
-    "rules broken. Saturated: share of candidate positions whose probability is 1.0 in the precision of the "
-    "ranking. Paper: Table 8, of another model and other prompts."
+    "rules broken."
 )
 _COMPARED = (
     "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
@@ -95,7 +95,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         summary += [settings | line for line in summarise(rows, seed)]
         controls += [settings | line for line in compare(rows, seed)]
     study_tables = [Table("summary", summary, _shown_summary(summary), _SUMMARY)]
-    return study_tables + ([Table("controls", controls, _shown_controls(controls), _COMPARED)] if controls else [])
+    study_tables += [Table("controls", controls, _shown_controls(controls), _COMPARED)] if controls else []
+    return study_tables + printed_tables("table8_temperature")
 
 
 def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -109,7 +110,6 @@ def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             "scale": None if row["scale"] is None else f"{row['scale']:g}",
             "n": row["n"],
             "perplexity": _interval(row, "perplexity"),
-            "perplexity, paper": row["paper_perplexity"],
             "pooled": _number(row["perplexity_pooled"]),
             "true perplexity": None
             if row["true_perplexity"] is None
@@ -117,14 +117,12 @@ def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             "coherent": _interval(row, "coherent"),
             "GOD tokens": _number(row["god_tokens"]),
             "GOD steps": _number(row["god_steps"]),
-            "GOD, paper": row["paper_god"],
             "keywords": _number(row["keywords_included"]),
             "reward": _number(row["reward"]),
             "judge": _number(row["judge"]),
             "exact": _number(row["exact"]),
             "mean factor": f"{row['mean_factor']:.3g}",
             "cost": f"{row['cost']:g}",
-            "saturated": f"{100 * row['saturated_share']:.1f} %",
         }
         for row in summary
     ]

@@ -22,18 +22,15 @@ from paper_figures.statistics.equivalence import least_difference, least_net_rat
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.sample_size import prompts_needed
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_answers import told_by
+from paper_figures.studies.summaries.evidence_answers import VERDICTS, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_frontier import best_table
 from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure, arms_of, worlds_of
-from paper_figures.studies.summaries.evidence_table import arm_tables
-from paper_figures.studies.summaries.evidence_table8 import table8_rows
+from paper_figures.studies.summaries.evidence_tables import arm_tables, best_table, table8_rows
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _PROMPTS = 400
 _LARGEST = 10**6
-_VERDICTS = ("RWS more", "RWS less", "equivalent", "undecided")
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -61,7 +58,7 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         least = [row.least for row in kept if row.least is not None]
         shown.append(
             {"world": world, "tokens": "drawn" if drawn else "greedy", "measure": measure.title}
-            | {verdict: sum(row.verdict == verdict for row in kept) for verdict in _VERDICTS}
+            | {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICTS}
             | {"margin": f"{measure.text(measure.margin, sign=False)} {measure.unit}"}
             | {"least seen": _ends(least, measure)}
         )
@@ -186,8 +183,8 @@ def _conclusions(record: Recorded, rows: Sequence[Comparison]) -> tuple[str, ...
     lines = []
     for world in dict.fromkeys(row.world for row in rows):
         kept = [row for row in rows if row.world == world]
-        counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in _VERDICTS}
+        counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICTS}
         told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
         lines.append(f"{len(kept)} comparisons in {WORLDS[world].model}, on {kept[0].n} prompts: {told}.")
     lines = lines or ["The results have no runs of RWS to compare."]
-    return (*told_by("evidence", record), *lines, source_line(record))
+    return tuple(filter(None, (reward_answer(rows), *lines, source_line(record))))

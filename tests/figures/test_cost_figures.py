@@ -29,8 +29,7 @@ def _timed(guide: str, method: str, savings: str, calls: float, saved: float, in
         ends = (None, None, None) if increase is None else (increase, increase - 5.0, increase + 5.0)
         row |= dict(zip((field, f"{field}_low", f"{field}_high"), ends, strict=True))
     row |= {"forwards": 8.0, "reward_calls": calls, "reward_calls_saved": saved, "same_text": 1.0}
-    row |= {"reward_calls_low": calls - 0.5, "reward_calls_high": calls + 0.5}
-    return row | {"seconds, paper": None, "increase, paper": None}
+    return row
 
 
 def _overhead(runs: Path, **changed: Any) -> Path:

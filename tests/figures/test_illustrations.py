@@ -23,7 +23,6 @@ from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
-from paper_figures.studies.summaries.evidence_words import listed_words
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_decode.trace.record import NOT_ASKED
@@ -244,7 +243,8 @@ def test_of_the_language_the_worked_decode_says_which_rules_are_broken(figure_ru
     with styled():
         exhibit = fig4_worked_decode.exhibit(figure_runs)
     assert all(decode.broken for decode in data.decodes.values())  # sixteen tokens cannot hold a story
-    assert f"breaks rules of {listed_words(data.decodes['rws'].broken or ())}" in exhibit.conclusions[1]
+    said = exhibit.conclusions[1]
+    assert "breaks rules of" in said and all(rule in said for rule in data.decodes["rws"].broken or ())
 
 
 @pytest.mark.parametrize("steps", [1, 5, 16, 17, 32, 128, 130])

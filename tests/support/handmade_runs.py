@@ -72,7 +72,7 @@ def summary_row(guide: str, method: str, measure: str, mean: float | None, minus
     row: Row = {"guide": guide, "reward_scale": 8.0 if guide == "second" else 2.0, "method": method}
     row |= {"measure": measure, "n": 4, "mean": mean}
     row |= {"low": None if mean is None else mean - 0.25, "high": None if mean is None else mean + 0.5}
-    row |= {"pairs": 4 if minus else None, "p": None, "printed": None}
+    row |= {"pairs": 4 if minus else None, "p": None}
     names = ("difference", "difference_low", "difference_high", "p_holm")
     return row | (dict(zip(names, minus, strict=True)) if minus else dict.fromkeys(names))
 

@@ -11,7 +11,7 @@ from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-from paper_figures.studies.summaries.evidence_frontier import distance_of
+from paper_figures.studies.summaries.evidence_tables import distance_of
 
 
 def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:

@@ -13,22 +13,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paper_figures.runner.digests import digest
-from paper_figures.runner.executors import kept_open
-from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.units import Model, Unit
 from paper_figures.studies.design.arms import Arms, run_arms
 from paper_figures.studies.design.asked import announce, asked_prompts, recorded
-from paper_figures.studies.design.options import ComparisonOptions, settings_from
+from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.design.prompts import Prompts, prompts_of
-from paper_figures.studies.design.results_json import write_comparison_results
+from paper_figures.studies.design.results_json import finish, seconds_of, settings_of, sources_of
 from paper_figures.studies.design.scale_selection import GRID, check_selection, select_scales
-from paper_figures.studies.design.stages import Stages, open_stages
+from paper_figures.studies.design.stages import Stages, base_unit, check_options, open_stages
 from paper_figures.studies.summaries.printed import measured_tables
-from paper_figures.table import Table, to_csv, write_tables
-from paper_figures.table_text import files_line, terminal_text
-from rws_decode.canvas.schedule import block_plan
-from rws_decode.common.files import write_changed
-from rws_theory.commands.options import check_writable
+from paper_figures.table import Table, to_csv
+from rws_decode.common.files import parse_json, write_changed
 from rws_theory.commands.progress import tell
 
 Chosen = TypeVar("Chosen", bound=ComparisonOptions)
@@ -49,7 +44,7 @@ def run_comparison(
     """
     # Prompts -> arms -> units.
     options = replace(options, causal=None if options.causal == "none" else options.causal)
-    check_options(options)
+    _check_options(options)
     prompts = prompts_from(options)
     if check is not None:
         check(options, prompts)
@@ -57,15 +52,15 @@ def run_comparison(
         ranking = options.ranking, options.precision
         check_selection(options.select, len(prompts.validation), options.path_prompts, options.grid or GRID, ranking)
     options, base = recorded(options, prompts), base_unit(options, name)
+    settings = base.settings | ({"traces": True} if options.traces else {})
+    settings |= {"reward_cost": options.reward_cost, "study_seed": options.seed}
+    base = replace(base, seed=options.seed, settings=settings)
     readers = {"--rewards": options.rewards, "--judges": options.judges, "--causal": (options.causal,)}
     announce(name, options.model, prompts, readers)
 
     judged = replace(base, judges=(*options.rewards, *options.judges), causal=options.causal)
     models = [*(replace(base, reward=reward) for reward in options.rewards), judged]
-    with kept_open(options.backend()) as backend:
-        stages = open_stages(
-            Path(options.out), models, backend=backend, batch=options.batch, retry_failed=options.retry_failed
-        )
+    with open_stages(options, models) as stages:
         _check_different([*options.rewards, *options.judges], stages)
         (run_stages or _run_arms)(options, base, prompts, stages)
 
@@ -73,21 +68,23 @@ def run_comparison(
     tell(f"{name}: making the tables ...")
     outcome = stages.outcome()
     study_tables = tables(outcome.frame, seed=options.seed)
-    write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
-    write_tables(Path(options.out) / name, measured_tables(study_tables))
-    write_comparison_results(options, prompts, outcome, study_tables)
-    message = terminal_text(study_tables) if study_tables else "no table: the results that one needs are not there\n"
-    if outcome.counts["failed"]:
-        failed = f"{outcome.counts['failed']} of {outcome.counts['asked']} units failed"
-        message += f"\n{failed}: --retry-failed runs them again\n"
-    return {
+    asked = {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)}
+    chosen = Path(options.out) / name / "selection.json"
+    guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
+    results = {
         "experiment": name,
-        "folder": str(outcome.folder),
-        "units": dict(outcome.counts),
-        "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
-        "tables": {table.name: list(table.rows) for table in study_tables},
-        "message": f"{message}\nresults: {outcome.folder}\n{files_line(Path(options.out) / name, study_tables)}",
+        "settings": settings_of(options),
+        "prompts": asked,
+        "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
+        "sources": sources_of(outcome.origin),
+        "units": outcome.folder.name,
+        "seconds": seconds_of(outcome.frame),
+        "tables": {
+            item.name: {"caption": item.caption, "rows": list(item.rows), "shown": list(item.shown)}
+            for item in measured_tables(study_tables)
+        },
     }
+    return finish(name, outcome, study_tables, results, seed=options.seed) | {"data": asked}
 
 
 def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
@@ -130,16 +127,16 @@ def scales_from(
         base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID), **selection_options
     )
     shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
-    record = {name: getattr(base, name) for name in shape} | selection.record()
+    record = {name: getattr(base, name) for name in shape} | selection
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
     rows = [
-        {"guide": guide_selection.guide} | dict(row) | {"chosen": guide_selection.chosen}
-        for guide_selection in selection.guides
-        for row in guide_selection.grid
+        {"guide": item["guide"]} | row | {"chosen": item["chosen"]}
+        for item in selection["guides"]
+        for row in item["grid"]
     ]
     write_changed(folder / "selection.csv", to_csv(rows))
-    return selection.scales
+    return {item["guide"]: (item["chosen"],) for item in selection["guides"]}
 
 
 def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
@@ -165,13 +162,12 @@ def _check_different(names: Sequence[str], stages: Stages) -> None:
         name_of[files] = name
 
 
-def check_options(options: ComparisonOptions) -> None:
+def _check_options(options: ComparisonOptions) -> None:
     """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
     for name in ("validation", "path_prompts"):
         if getattr(options, name) < 0:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}: at least 0 is needed")
-    if not 0 <= options.seed < 2**31:
-        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
+    check_options(options)
     if options.path_budget is not None and options.path_budget < options.steps:
         raise ValueError(f"--path-budget is {options.path_budget}: at least the {options.steps} forwards of one answer")
     for name in ("grid", "reward_scale", "rewards", "judges", "methods"):
@@ -189,23 +185,3 @@ def check_options(options: ComparisonOptions) -> None:
         value = getattr(options, name)
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: a positive finite number is needed")
-    check_writable("--out", Path(options.out), "directory")
-    block_plan(options.length, options.steps, options.block)
-
-
-def base_unit(options: ComparisonOptions, experiment: str) -> Unit:
-    """Return a unit without a prompt, which holds what all answers of an experiment share."""
-    settings = settings_from(options)
-    if options.traces:
-        settings["traces"] = True
-    settings |= {"reward_cost": options.reward_cost, "study_seed": options.seed}
-    shape = {name: getattr(options, name) for name in ("length", "steps", "block", "ranking", "precision", "device")}
-    return Unit(
-        experiment=experiment,
-        prompt="",
-        strategy={"name": "default"},
-        predictor=options.model,
-        seed=options.seed,
-        settings=settings,
-        **shape,
-    )

@@ -1,23 +1,22 @@
-"""Write the results of a whole run as one JSON file, OUT/STUDY/results.json, which figures and other programs read."""
+"""Write the files of a whole run: its tables, and OUT/STUDY/results.json, which figures and other programs read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from paper_figures.runner.executors import RunOptions
-from paper_figures.runner.units import Origin, Unit
-from paper_figures.studies.design.options import ComparisonOptions, StageOptions, settings_from
-from paper_figures.studies.design.prompts import Prompts
+from paper_figures.runner.parts import write_manifest
+from paper_figures.runner.units import Origin
 from paper_figures.studies.design.stages import Outcome
 from paper_figures.studies.summaries.printed import measured_tables
-from paper_figures.table import Table
-from rws_decode.common.files import parse_json, write_changed
+from paper_figures.table import Table, write_tables
+from paper_figures.table_text import files_line, terminal_text
+from rws_decode.common.files import write_changed
 
 SCHEMA = ("rws_decode.experiment.results", 3)
 
@@ -35,41 +34,6 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     settings = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in _WHERE}
     settings = {name: value for name, value in settings.items() if value is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
-
-
-def write_comparison_results(
-    options: ComparisonOptions, prompts: Prompts, outcome: Outcome, tables: Sequence[Table]
-) -> Path:
-    """Write the results of a run and return the path of the file; a file that holds the same stays as it is.
-
-    The file has these parts:
-
-    - experiment; settings, the options; prompts, their source and how many there are;
-    - selection, guide -> reward scale, if the scales were chosen on validation prompts;
-    - sources, digests of code and models, and library versions;
-    - units, the name of their folder; seconds, those of all units added up;
-    - tables, name -> caption, rows and `shown`, the rows as text.
-    """
-    folder = outcome.folder.parent
-    chosen = folder / "selection.json"
-    guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
-    results = {
-        "schema": SCHEMA[0],
-        "version": SCHEMA[1],
-        "experiment": folder.name,
-        "settings": settings_of(options),
-        "prompts": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
-        "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
-        "sources": sources_of(outcome.origin),
-        "units": outcome.folder.name,
-        "seconds": seconds_of(outcome.frame),
-        "tables": {
-            item.name: {"caption": item.caption, "rows": list(item.rows), "shown": list(item.shown)}
-            for item in measured_tables(tables)
-        },
-    }
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    return write_changed(folder / "results.json", text + "\n")
 
 
 def seconds_of(frame: pd.DataFrame) -> float | None:
@@ -93,18 +57,35 @@ def schema_of(experiment: str) -> tuple[str, int]:
     return f"rws_decode.experiment.{experiment}.results", 2
 
 
-def write_stage_results(
-    options: StageOptions, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
-) -> None:
-    """Write OUT/EXPERIMENT/results.json: settings, what the numbers depend on, and the body.
+def finish(
+    name: str,
+    outcome: Outcome,
+    tables: Sequence[Table],
+    results: Mapping[str, Any] | None,
+    schema: tuple[str, int] = SCHEMA,
+    *,
+    seed: int,
+) -> dict[str, Any]:
+    """Write a study's tables, manifest and OUT/NAME/results.json, and return what `--json` prints.
 
-    A file that holds the same stays as it is.
+    `results` is what results.json holds after its schema; None for a study that has no such file. Files that hold the
+    same stay as they are.
     """
-    shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
-    given_settings = {"model": options.model} | settings | shape | settings_from(options)
-    schema, version = schema_of(unit.experiment)
-    results: dict[str, Any] = {"schema": schema, "version": version}
-    results |= {"settings": {name: value for name, value in given_settings.items() if value is not None}}
-    results |= {"sources": sources_of(origin), **body}
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    write_changed(Path(options.out) / unit.experiment / "results.json", text + "\n")
+    folder = outcome.folder.parent
+    write_manifest(outcome.folder, seed, outcome.asked)
+    write_tables(folder, measured_tables(tables))
+    if results is not None:
+        text = json.dumps({"schema": schema[0], "version": schema[1], **results}, indent=1, ensure_ascii=False,
+                          allow_nan=False)  # fmt: skip
+        write_changed(folder / "results.json", text + "\n")
+    message = terminal_text(tables) if tables else "no table: the results that one needs are not there\n"
+    if outcome.counts["failed"]:
+        failed = f"{outcome.counts['failed']} of {outcome.counts['asked']} units failed"
+        message += f"\n{failed}: --retry-failed runs them again\n"
+    return {
+        "experiment": name,
+        "folder": str(outcome.folder),
+        "units": dict(outcome.counts),
+        "tables": {table.name: list(table.rows) for table in tables},
+        "message": f"{message}\nresults: {outcome.folder}\n{files_line(folder, tables)}",
+    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,51 +26,6 @@ from rws_theory.checks import one_of
 _EXACT = ("log-odds", "float64")  # what paths rank by
 
 
-@dataclass(frozen=True)
-class GuideSelection:
-    """What was measured for one guide, and the scale that was chosen.
-
-    - `grid` has a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, and score (mean,
-      raw). Scales at which more units failed than at others have no row.
-    - `best` is the best scale of the grid.
-    - `path` is about the whole axis, on the prompts whose paths were followed; it is None if there are none. It holds
-      n; lower and upper, the widest stretch of scales with the highest net; middle, its geometric mean; net, there;
-      grid_net, the grid's best net on the same prompts and paths; explored, the share of ln s_R on which every prompt's
-      answer is known.
-    - `chosen` is the scale that the study uses.
-    """
-
-    guide: str
-    grid: tuple[Mapping[str, Any], ...]
-    best: float
-    path: Mapping[str, Any] | None
-    chosen: float
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The reward scale of every guide, and how it was chosen.
-
-    `by` is "grid" or "path". `source` and `digest` are those of the prompts, and `validation` is how many validation
-    prompts there were.
-    """
-
-    by: str
-    source: str
-    digest: str
-    validation: int
-    guides: tuple[GuideSelection, ...]
-
-    @property
-    def scales(self) -> dict[str, tuple[float, ...]]:
-        """Return a map from each guide to its scale, as a tuple of one."""
-        return {selection.guide: (selection.chosen,) for selection in self.guides}
-
-    def record(self) -> dict[str, Any]:
-        """Return the selection as JSON-ready data."""
-        return asdict(self)
-
-
 def select_scales(
     base: Unit,
     prompts: Prompts,
@@ -81,16 +36,24 @@ def select_scales(
     paths: int = 0,
     budget: int | None = None,
     by: str = "grid",
-) -> Selection:
+) -> dict[str, Any]:
     """Choose a reward scale for each guide on the validation prompts; of a dialogue, the first turn counts.
+
+    The result, JSON-ready, has `by`, `source` and `digest` of the prompts, `validation`, how many there were, and
+    `guides`, with these keys:
+
+    - `guide`; `grid`, a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, and score
+      (mean, raw); scales at which more units failed than at others have no row;
+    - `best`, the best scale of the grid;
+    - `path`, about the whole axis, on the prompts whose paths were followed (`best_interval`); None if there are none;
+    - `chosen`, the scale that the study uses.
 
     `paths` is the number of these prompts whose complete scale paths are followed. Paths run from the least to the
     greatest scale of the grid, with at most `budget` forwards each. `by` is "grid", or "path" for the geometric middle
     of the best stretch. Paths need the exact ranking (log-odds in float64). If `base` has another ranking, none is
-    followed, and "path" is refused. ValueError is raised without validation prompts, for another `by`, if every unit of
-    a guide failed, and with "path" if every path failed.
+    followed. ValueError is raised if every unit of a guide failed, and with "path" if every path failed;
+    `check_selection` raises it before anything is decoded.
     """
-    check_selection(by, len(prompts.validation), paths, grid, (base.ranking, base.precision))
     paths = paths if (base.ranking, base.precision) == _EXACT else 0
     labels = {"split": "validation"}
     answer_units = [answer_unit(base, prompt, "default", labels=labels) for prompt in prompts.validation]
@@ -119,8 +82,9 @@ def select_scales(
             measures += measures_of(base, rows[rows["text"].notna()], [guide], None)
     for row in records(stages.run("selection measures", measures)):
         scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
-    selections = tuple(_selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides)
-    return Selection(by, prompts.source, prompts.digest, len(prompts.validation), selections)
+    selections = [_selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides]
+    about = {"by": by, "source": prompts.source, "digest": prompts.digest, "validation": len(prompts.validation)}
+    return about | {"guides": selections}
 
 
 def check_selection(
@@ -152,7 +116,7 @@ def _selected(
     scores: Mapping[tuple[str, str, str], float],
     grid: Sequence[float],
     by: str,
-) -> GuideSelection:
+) -> dict[str, Any]:
     def score(row: Mapping[str, Any]) -> float | None:
         return scores.get((guide, row["prompt"], row["text"]))
 
@@ -193,7 +157,7 @@ def _selected(
     if by == "path" and path is None:
         raise ValueError(f"guide {guide} has no path that is known at any scale: see the units that failed")
     chosen = path["middle"] if by == "path" and path is not None else best
-    return GuideSelection(guide, tuple(rows), best, path, chosen)
+    return {"guide": guide, "grid": rows, "best": best, "path": path, "chosen": chosen}
 
 
 def best_interval(
@@ -203,7 +167,9 @@ def best_interval(
 
     `parts` holds for each prompt (lower, upper, outcome) in rising order; an outcome that is not known is None. Widths
     are ln of upper / lower. The mean is constant between neighbouring ends of parts. Scales at which a prompt's outcome
-    is not known are left out. `grid` holds scales whose best mean is returned as `grid_net`.
+    is not known are left out. The result has `n`, prompts; `lower` and `upper`; `middle`, their geometric mean; `net`,
+    there; `grid_net`, the best mean at the scales of `grid`; `explored`, the share of ln s_R on which every prompt's
+    outcome is known.
 
     >>> best_interval([[(1.0, 2.0, 0), (2.0, 8.0, 1)], [(1.0, 4.0, 1), (4.0, 8.0, -1)]], [1.0, 8.0])["upper"]
     4.0

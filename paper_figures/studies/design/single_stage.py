@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
-
-from paper_figures.runner.parts import write_manifest
-from paper_figures.runner.runner import Report, run_units
-from paper_figures.runner.units import Origin, Unit, origin_of
-from paper_figures.runner.worker import Work
-from paper_figures.studies.design.asked import (
-    announce,
-    asked_prompts,
-    given_as,
-    one_turn,
-    recorded,
-)
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design import results_json
+from paper_figures.studies.design.asked import announce, asked_prompts, given_as, one_turn, recorded
 from paper_figures.studies.design.options import StageOptions, settings_from
 from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.design.results_json import seconds_of, write_stage_results
-from paper_figures.studies.summaries.printed import measured_tables
-from paper_figures.table import Table, write_tables
-from paper_figures.table_text import files_line, terminal_text
-from rws_decode.canvas.schedule import block_plan
-from rws_theory.commands.options import check_writable
+from paper_figures.studies.design.results_json import schema_of, seconds_of, sources_of
+from paper_figures.studies.design.stages import Outcome, check_options
+from paper_figures.table import Table
 
 Chosen = TypeVar("Chosen", bound="StageOptions")
 
@@ -56,67 +42,33 @@ def begin(
     return recorded(options, prompts), prompts
 
 
-def check_options(options: StageOptions) -> None:
-    """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
-    if not 0 <= options.seed < 2**31:
-        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
-    check_writable("--out", Path(options.out), "directory")
-    block_plan(options.length, options.steps, options.block)
-
-
 def prompt_settings(options: StageOptions) -> dict[str, Any]:
     """Return which prompts were asked, and how many, for results.json."""
     how = given_as(options)
     return {how: getattr(options, how), "prompts": options.prompts}
 
 
-def base_unit(options: StageOptions, experiment: str) -> Unit:
-    """Return a unit without a prompt, which holds what all answers of an experiment share."""
-    shape = {name: getattr(options, name) for name in ("length", "steps", "block", "device", "ranking", "precision")}
-    strategy, settings = {"name": "default"}, settings_from(options)
-    return Unit(
-        experiment=experiment, prompt="", strategy=strategy, predictor=options.model, settings=settings, **shape
-    )
-
-
-def run_stage(options: StageOptions, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
-    """Run, resume or reuse units as the options say; return the report, and what the results depend on."""
-    origin = origin_of(units, work)
-    run_options: dict[str, Any] = {"batch": options.batch, "retry_failed": options.retry_failed}
-    return run_units(units, work, Path(options.out), origin=origin, backend=options.backend(), **run_options), origin
-
-
 def finish(
     options: StageOptions,
     base: Unit,
-    stages: Sequence[tuple[Report, Origin]],
+    outcome: Outcome,
     tables: Sequence[Table],
-    frame: pd.DataFrame,
     *,
     settings: Mapping[str, Any],
     results: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write a study's tables, manifest and results.json, and return what `--json` prints.
+    """Write a study's files as `results_json.finish` does, and return what `--json` prints.
 
-    `stages` is what `run_stage` returned. `frame` holds the rows that the tables are of. `settings` are the study's own
-    options, and `results` is what else results.json holds. Without tables, no manifest and no results.json are written.
+    `settings` are the study's own options, and `results` is what else results.json holds. Without tables there is no
+    results.json.
     """
-    reports = [report for report, _ in stages]
-    folder = reports[-1].folder
-    names = ("asked", "found", "computed", "failed")
-    counts = {name: sum(len(getattr(report, name)) for report in reports) for name in names}
-    message = terminal_text(tables) if tables else "no unit has a result\n"
-    if tables:
-        manifest_units = reports[0].asked if len(reports) == 1 else tuple(frame["unit"])
-        write_tables(folder.parent, measured_tables(tables))
-        write_manifest(reports[0].folder, options.seed, manifest_units)
-        write_stage_results(options, base, stages[0][1], {"seconds": seconds_of(frame), **results}, **settings)
-    failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
-    return {
-        "experiment": folder.parent.name,
-        "folder": str(folder),
-        "units": counts,
-        "tables": {table.name: list(table.rows) for table in tables},
-        "message": f"{message}\n{failed if counts['failed'] else ''}results: {folder}\n"
-        f"{files_line(Path(options.out) / base.experiment, tables)}",
+    shape = {name: getattr(base, name) for name in ("length", "steps", "block", "device")}
+    given = {"model": options.model} | settings | shape | settings_from(options)
+    body = {
+        "settings": {name: value for name, value in given.items() if value is not None},
+        "sources": sources_of(outcome.origin),
+        "seconds": seconds_of(outcome.frame),
+        **results,
     }
+    schema = schema_of(base.experiment)
+    return results_json.finish(base.experiment, outcome, tables, body if tables else None, schema, seed=options.seed)

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from paper_figures.runner.executors import Backend
+from paper_figures.runner.executors import RunOptions, kept_open
 from paper_figures.runner.results import rows_of
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Origin, Unit, origin_of
-from paper_figures.studies.work.measuring import work
+from paper_figures.runner.worker import Work
+from paper_figures.studies.design.options import ComparisonOptions, StageOptions, settings_from
+from paper_figures.studies.work.measuring import work as measure
+from rws_decode.canvas.schedule import block_plan
+from rws_theory.commands.options import check_writable
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The rows of all units that have a result, and how many units were asked for, found, computed and failed.
 
-    `origin` is what the rows depend on; None if the stages have none.
+    `asked` are the hashes of the units; `origin` is what the rows depend on, None if the stages have none.
     """
 
     frame: pd.DataFrame
     counts: Mapping[str, int]
     folder: Path
+    asked: tuple[str, ...]
     origin: Origin | None = None
 
 
@@ -57,23 +63,34 @@ class Stages:
         # A unit that an earlier stage computed and a later one found counts as computed.
         counts = {"asked": len(all_units), "found": len(all_units) - sum(counts.values())} | counts
         frame = pd.DataFrame([row for unit in all_units for row in rows.get(unit, ())])
-        return Outcome(frame, counts, reports[0].folder, self.origin)
+        return Outcome(frame, counts, reports[0].folder, tuple(all_units), self.origin)
 
 
-def open_stages(
-    out: Path,
-    units: Sequence[Unit],
-    *,
-    backend: Backend | None = None,
-    batch: int = 24,
-    retry_failed: bool = False,
-    progress: bool = True,
-) -> Stages:
-    """Return stages whose results go below `out`.
+@contextmanager
+def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure) -> Iterator[Stages]:
+    """Yield stages whose results go below --out, over one backend.
 
     `units` are some that name every model that any stage uses.
     """
     origin = origin_of(units, work)
-    options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
-    options |= {"retry_failed": retry_failed, "progress": progress}
-    return Stages(lambda stage_units: run_units(stage_units, work, out, **options), origin=origin)
+    with kept_open(options.backend()) as backend:
+        run_options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": options.batch}
+        run_options["retry_failed"] = options.retry_failed
+        yield Stages(lambda asked: run_units(asked, work, Path(options.out), **run_options), origin=origin)
+
+
+def check_options(options: ComparisonOptions | StageOptions) -> None:
+    """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
+    if not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
+    check_writable("--out", Path(options.out), "directory")
+    block_plan(options.length, options.steps, options.block)
+
+
+def base_unit(options: ComparisonOptions | StageOptions, experiment: str) -> Unit:
+    """Return a unit without a prompt, which holds what all answers of an experiment share."""
+    shape = {name: getattr(options, name) for name in ("length", "steps", "block", "device", "ranking", "precision")}
+    strategy, settings = {"name": "default"}, settings_from(options)
+    return Unit(
+        experiment=experiment, prompt="", strategy=strategy, predictor=options.model, settings=settings, **shape
+    )

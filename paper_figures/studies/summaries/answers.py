@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paper_figures.runner.digests import digest
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.arms import best_of
 
@@ -24,8 +25,8 @@ _TEXT = ["prompt", "history_text", "text"]
 _FREE = ("default", "margin")
 
 
-def answers_of(frame: pd.DataFrame, split: str = "test") -> pd.DataFrame:
-    """Return the answers of one split, each with the measures of its text.
+def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers to test prompts, each with the measures of its text.
 
     `frame` holds the rows of a study's units (`Outcome.frame`, `results.read_unit_rows`). The result is empty if there
     are no answers. Each method has rows at every guide and reward scale of rws. The rows of "default" and "margin" are
@@ -49,7 +50,7 @@ def answers_of(frame: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     rows = frame[~measured].dropna(axis="columns", how="all").drop(columns=["reward"], errors="ignore")
     if "split" not in rows or not len(rows):
         return rows
-    rows = rows[rows["split"] == split]
+    rows = rows[rows["split"] == "test"]
     for column in ("guide", "reward_scale", "sample", "reward_cost"):
         if column not in rows:
             rows = rows.assign(**{column: None})
@@ -198,3 +199,44 @@ def judged_by_guide(answers: pd.DataFrame) -> pd.DataFrame:
     complete = others["count"] == others.groupby("guide")["count"].transform("max")
     others = others[complete].drop(columns="count").rename(columns={"mean": "others_net"})
     return by_guide.merge(others, on=keys, how="left")
+
+
+def dialogues_of(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per whole dialogue, with the default's dialogue on the same prompt beside it.
+
+    `answers` is the frame of `answers.answers_of`. The columns are the settings that are present; guide, reward_scale,
+    method, example; `asked`, the user's turns; `replied` and `default_replied`, the answers turn by turn, as tuples of
+    texts; `answers`, a digest of these three. A dialogue is left out if one of its turns is missing, in its own or the
+    default's answers.
+    """
+    keys = [*_settings(answers), "guide", "reward_scale", "example"]
+    spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)
+    dialogues = spoken.agg(asked=("prompt", tuple), replied=("text", tuple)).reset_index()
+    turns = answers.groupby("example")["turn"].nunique()
+    dialogues = dialogues[dialogues["asked"].map(len) == dialogues["example"].map(turns)]
+    default = dialogues[dialogues["method"] == "default"][[*keys, "replied"]].rename(
+        columns={"replied": "default_replied"}
+    )
+    dialogues = dialogues.merge(default, on=keys, how="inner", validate="m:1")
+    turn_texts = zip(dialogues["asked"], dialogues["replied"], dialogues["default_replied"], strict=True)
+    return dialogues.assign(answers=[digest([list(part) for part in parts])[:16] for parts in turn_texts])
+
+
+def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pd.DataFrame:
+    """Return one row per dialogue: the means of the measures over its turns.
+
+    Rows are grouped by the settings, the columns `by`, and example. The turns of one dialogue are not independent
+    draws, so each dialogue counts once, by its mean. Measures that the rows lack are left out. So is a dialogue with a
+    missing turn.
+    """
+    keys = [*_settings(rows), *by, "example"]
+    present = [name for name in measures if name in rows]
+    numbers = rows.assign(**{name: rows[name].astype(float) for name in present})
+    grouped = numbers.groupby(keys, dropna=False, sort=False)
+    means = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
+    complete = means["turns"] == means["example"].map(rows.groupby("example")["turn"].nunique())
+    return means[complete].drop(columns="turns").reset_index(drop=True)
+
+
+def _settings(rows: pd.DataFrame) -> list[str]:
+    return [name for name in SETTINGS if name in rows]

@@ -24,11 +24,10 @@ from paper_figures.table import Table
 _CALIPER = 0.25
 
 
-def attribution_tables(judged: pd.DataFrame, printed: Mapping[tuple[str, int], float], seed: int) -> list[Table]:
+def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
     """Return the tables god_quintiles, god_trends and reward_at_equal_god; none if no answer of RWS was judged.
 
-    `judged` holds rows of `answers.judged_by_guide`. `printed` maps (guide, fifth from 0) to the paper's win rate in
-    percent. `seed` seeds the resampling.
+    `judged` holds rows of `answers.judged_by_guide`. `seed` seeds the resampling.
     """
     guided = judged[judged["method"] == "rws"]
     if not len(guided):
@@ -46,7 +45,7 @@ def attribution_tables(judged: pd.DataFrame, printed: Mapping[tuple[str, int], f
             rate = group.rate
             line |= _ends("win", None if rate is None else rate.win)
             line |= {key: None if rate is None else getattr(rate, key).mean for key in ("draw", "loss")}
-            fifths.append(line | {"printed_percent": printed.get((str(guide), fifth))})
+            fifths.append(line)
         line = name | {"n": trend.n, "status": trend.status, "tau": trend.tau, "p": trend.p}
         trends.append(
             line | _ends("slope", trend.slope) | {"monotone": rates.monotone, "monotone_by_chance": rates.chance}
@@ -60,8 +59,7 @@ def attribution_tables(judged: pd.DataFrame, printed: Mapping[tuple[str, int], f
             fifths,
             [_read(row, "win") for row in fifths],
             "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
-            "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval. printed_percent: the paper's, "
-            "in percent.",
+            "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval.",
         ),
         Table(
             "god_trends",

@@ -1,112 +1,25 @@
-"""Answer the four questions of the evidence study, and the one that 160 prompts left open, in sentences with intervals.
+"""Answer two questions of the evidence study from its comparisons.
 
-1. Does RWS do anything that its factor, a schedule or another prompt's rewards do not, and in which regime?
-2. Is a less left-to-right order better?
-3. How far is RWS from the best that its reward allows?
-4. What of the paper's Table 8, GOD up and perplexity down, needs a reward?
+Does RWS do anything that its factor, a schedule or another prompt's rewards do not? Do orders of one GOD differ?
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
-from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence_comparisons import (
-    Comparison,
-    comparisons_of,
-    main_measures,
-)
-from paper_figures.studies.summaries.evidence_frontier import best_lines
-from paper_figures.studies.summaries.evidence_measures import MEASURES, arms_of, worlds_of
-from paper_figures.studies.summaries.evidence_orders import order_lines
-from paper_figures.studies.summaries.evidence_table8 import table8_lines
-from paper_figures.studies.summaries.evidence_words import (
-    MADE,
-    VERDICTS,
-    counted,
-    p_text,
-    setting_words,
-    told,
-    verdict_sentence,
-)
+from paper_figures.statistics.equivalence import tost
+from paper_figures.statistics.significance import max_t
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.summaries.evidence_comparisons import ALPHA, Comparison, main_measures
+from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
 
-_OPEN_SCALE = 2.0
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question with its answer in whole sentences, and the exhibit that tells it."""
-
-    question: str
-    exhibit: str
-    sentences: tuple[str, ...]
-
-
-@lru_cache(maxsize=2)
-def answers_to(record: Recorded) -> tuple[Answer, ...]:
-    """Return the answers that a record gives, question by question; without sentences where it has no such arms."""
-    rows, worlds = comparisons_of(record), worlds_of(record.answers)
-    arms = {world: arms_of(record.answers, world) for world in worlds}
-    frontiers = record.frontiers
-    told: list[tuple[str, str, list[str]]] = [
-        (
-            "Does RWS do anything that its factor, a schedule or another prompt's rewards do not?",
-            "evidence",
-            [*_alike(rows), *(line for world in worlds for line in reward_lines(rows, world, arms[world]))],
-        ),
-        (
-            "Is a less left-to-right order better?",
-            "order_quality",
-            [line for world in worlds for line in order_lines(arms[world], world)],
-        ),
-        (
-            "How far is RWS from the best that its reward allows?",
-            "evidence",
-            [line for world in worlds for line in best_lines(arms[world], frontiers, world)],
-        ),
-        (
-            "What of GOD up and perplexity down needs a reward?",
-            "table8_pattern",
-            [line for world in worlds for line in table8_lines(rows, arms[world], world)],
-        ),
-        ("What of s_R = 2 against the schedule, by the other judge?", "evidence", schedule_lines(rows)),
-    ]
-    return tuple(Answer(question, exhibit, tuple(lines)) for question, exhibit, lines in told)
-
-
-def told_by(exhibit: str, record: Recorded) -> tuple[str, ...]:
-    """Return the sentences of the answers that an exhibit tells."""
-    return tuple(line for answer in answers_to(record) if answer.exhibit == exhibit for line in answer.sentences)
-
-
-def reward_lines(rows: Sequence[Comparison], world: str, arms: Mapping[Arm, pd.DataFrame]) -> list[str]:
-    """Return what RWS has over the controls that are made from its runs, for each sampling and main measure."""
-    lines = []
-    for drawn in (False, True):
-        for name in main_measures(world):
-            kept = [r for r in rows if (r.world, r.drawn, r.measure) == (world, drawn, name) and r.factor_control]
-            if kept:
-                lines += _against_controls(kept, setting_words(world, drawn))
-    return [*_regime(world, arms), *_swapped(rows, world), *lines] if lines else []
-
-
-def _swapped(rows: Sequence[Comparison], world: str) -> list[str]:
-    """Return in how many settings another prompt's rewards do something else."""
-    names = main_measures(world)
-    kept = [row for row in rows if row.world == world and row.measure in names and row.arm.method == "swapped"]
-    if not kept:
-        return []
-    apart = [row for row in kept if row.verdict.startswith("RWS")]
-    return [
-        f"There, RWS differs from RWS with another prompt's rewards in {len(apart) or 'none'} of {len(kept)} settings "
-        f"of s_R, sampling and measure: {sum(row.verdict == 'RWS more' for row in apart)} more, "
-        f"{sum(row.verdict == 'RWS less' for row in apart)} less."
-    ]
+MADE = ("constant", "schedule", "swapped")  # the controls that exist at every s_R
+VERDICTS = ("RWS more", "RWS less", "equivalent", "undecided")
 
 
 def alike_settings(rows: Sequence[Comparison]) -> tuple[int, dict[str, list[tuple[str, bool, str, float]]]]:
@@ -149,43 +62,50 @@ def reward_answer(rows: Sequence[Comparison]) -> str:
     )
 
 
-def _alike(rows: Sequence[Comparison]) -> list[str]:
-    said = reward_answer(rows)
-    return [said, "A setting is a world, a measure, a sampling and an s_R."] if said else []
+@dataclass(frozen=True)
+class EqualOrders:
+    """Of how many orders how many pairs have equivalent GOD, and how many of these pairs differ in a measure."""
+
+    orders: int
+    pairs: int
+    apart: int
 
 
-def _against_controls(rows: Sequence[Comparison], where: str) -> list[str]:
-    measure = MEASURES[rows[0].measure]
-    lines = [f"{where}, {measure.title}: {counted(rows)}"]
-    real = [row for row in rows if row.verdict.startswith("RWS")]
-    if real:
-        most = max(real, key=lambda row: abs(row.difference))
-        lines.append(f"The largest difference that is real is {told(most)}.")
-    return lines
+def order_arms(arms: Mapping[Arm, pd.DataFrame]) -> list[Arm]:
+    """Return the arms that differ in their order alone: all of them commit the likeliest words, as many a step.
+
+    A factor on the logits leaves the likeliest word of a position as it is. Copies, lookahead and tilts do more.
+    """
+    kinds = ("rws", "factor", "order")
+    return [
+        arm for arm in arms if METHODS[arm.method].kind in kinds and not arm.sampling_temperature and not arm.one_by_one
+    ]
 
 
-def schedule_lines(rows: Sequence[Comparison]) -> list[str]:
-    """Return what the question that 160 prompts left open comes to: s_R = 2 on mini against its schedule."""
-    key = ("mini:mini", False, "net mini-judge", _OPEN_SCALE, "schedule")
-    kept = [row for row in rows if (row.world, row.drawn, row.measure, row.scale, row.arm.method) == key]
-    family = sum((r.world, r.drawn, r.measure) == key[:3] for r in rows)
-    lines = []
-    for row in kept:
-        lines += [
-            f"160 prompts left open whether RWS at s_R = 2 beats its schedule on mini by the other judge "
-            f"(p 0.005 without correction). {row.n} prompts give a net win rate of {row.text()}.",
-            f"That is {row.wins} wins and {row.losses} losses: p {p_text(row.p_alone)} by the exact sign test, "
-            f"p {p_text(row.p)} by max-T over all {family} comparisons. "
-            f"{row.same} texts are the same. {verdict_sentence(row)}",
-        ]
-    return lines
+def equal_orders(arms: Mapping[Arm, pd.DataFrame], world: str, name: str) -> EqualOrders | None:
+    """Return how many pairs of orders with equivalent GOD differ in a measure; None where no GOD is equivalent.
+
+    GOD is equivalent within its margin by two one-sided tests; p of the measure is corrected for all pairs (max-T).
+    """
+    orders, margin = order_arms(arms), MEASURES["god"].margin
+    god = [scores_of(arms[arm], world, "god") for arm in orders]
+    pairs = [
+        (i, j)
+        for i, j in combinations(range(len(orders)), 2)
+        if abs(god[i].mean() - god[j].mean()) < margin and tost(god[i] - god[j], margin).p <= ALPHA
+    ]
+    if not pairs:
+        return None
+    quality = [scores_of(arms[arm], world, name) for arm in orders]
+    table = np.array([differences_of(name, quality[i], quality[j]) for i, j in pairs])
+    real = np.array(max_t(table, np.random.default_rng(0))) <= ALPHA
+    return EqualOrders(len(orders), len(pairs), int(real.sum()))
 
 
-def _regime(world: str, arms: Mapping[Arm, pd.DataFrame]) -> list[str]:
-    if not {Arm("default"), Arm("random-order")} <= arms.keys():
-        return []
-    default, random = (float(arms[Arm(name)]["god_tokens"].mean()) for name in ("default", "random-order"))
-    share = default / random
-    words = "nearly left to right" if share < 0.5 else "about as far from left to right as random"
-    god = f"GOD is {default:.1f} tokens, and {random:.1f} for a random order"
-    return [f"The default order of {WORLDS[world].model} is {words}: {god}."]
+def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
+    """Return in words how many pairs of orders with equivalent GOD differ in a measure."""
+    return (
+        f"In {WORLDS[world].model}, {equal.pairs} pairs of {equal.orders} orders have the same GOD within "
+        f"±{MEASURES['god'].margin:g} tokens; {equal.apart or 'none'} of them differ in {MEASURES[name].title} "
+        "(p corrected for all pairs)."
+    )

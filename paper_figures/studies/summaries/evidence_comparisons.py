@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
-from paper_figures.statistics.intervals import Interval
-from paper_figures.statistics.max_t import max_t
-from paper_figures.statistics.means import mean_interval
+from paper_figures.statistics.intervals import Interval, mean_interval
 from paper_figures.statistics.paired_proportions import net_share
+from paper_figures.statistics.significance import max_t
 from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from paper_figures.studies.summaries.evidence_measures import (
@@ -129,26 +128,19 @@ def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
     return [arm for arm in listed if arm in arms]
 
 
-def compare(
-    answers: pd.DataFrame,
-    tuned: Mapping[str, float | None],
-    *,
-    main: bool = False,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> list[Comparison]:
+def compare(answers: pd.DataFrame, tuned: Mapping[str, float | None], *, main: bool = False) -> list[Comparison]:
     """Return RWS minus each other arm, for every world, sampling, measure and s_R.
 
     answers: as `summaries.evidence.answers_of` has them, with the better of two scales. tuned: world -> c chosen on
     validation prompts. main: by the main measures alone; each measure has its own draws and its own correction, so
-    the rows are the same. The same seed gives the same numbers.
+    the rows are the same.
     """
     rows: list[Comparison] = []
     for world, scale in tuned.items():
         arms = arms_of(answers, world)
         for drawn in (False, True):
             for measure in main_measures(world) if main else measures_of(world):
-                rows += _family(arms, world, drawn, measure, scale, seed, resamples)
+                rows += _family(arms, world, drawn, measure, scale)
     return rows
 
 
@@ -159,9 +151,7 @@ def comparisons_of(record: Recorded, main: bool = False) -> tuple[Comparison, ..
     return tuple(compare(record.answers, tuned, main=main))
 
 
-def difference_interval(
-    answers: Sequence[pd.DataFrame], world: str, measure: str, resamples: int = RESAMPLES
-) -> Interval | None:
+def difference_interval(answers: Sequence[pd.DataFrame], world: str, measure: str) -> Interval | None:
     """Return the first arm's answers less the second's with a 95 % interval; None where a measure is missing."""
     first, second = (scores_of(frame, world, measure) for frame in answers)
     if not np.isfinite([first, second]).all():
@@ -169,7 +159,7 @@ def difference_interval(
     values = differences_of(measure, first, second)
     if MEASURES[measure].kind == "share":
         return net_share(values)
-    return mean_interval(values, np.random.default_rng(0), resamples=resamples)
+    return mean_interval(values, np.random.default_rng(0), resamples=RESAMPLES)
 
 
 def _family(
@@ -178,8 +168,6 @@ def _family(
     drawn: bool,
     measure: str,
     tuned: float | None,
-    seed: int,
-    resamples: int,
 ) -> Iterator[Comparison]:
     """Yield the rows that one correction of p covers: all s_R and controls of a world, measure and sampling."""
     rws = sorted(arm for arm in arms if arm.method == "rws" and (arm.sampling_temperature > 0) == drawn)
@@ -191,12 +179,12 @@ def _family(
     if not measured.any():
         return
     table = [differences_of(measure, scores[arm][measured], scores[rival][measured]) for arm, rival in pairs]
-    rng = np.random.default_rng([seed, int(drawn), *f"{world} {measure}".encode()])
+    rng = np.random.default_rng([0, int(drawn), *f"{world} {measure}".encode()])
     corrected = max_t(np.array(table), rng)
     for (arm, rival), values, p in zip(pairs, table, corrected, strict=True):
         texts = (arms[arm]["tokens"].to_numpy()[measured], arms[rival]["tokens"].to_numpy()[measured])
         labels = (world, float(arm.number or 0), rival, drawn, measure, values.size, int((texts[0] == texts[1]).sum()))
-        yield _row(labels, values, MEASURES[measure], p, resamples)
+        yield _row(labels, values, MEASURES[measure], p)
 
 
 def _row(
@@ -204,7 +192,6 @@ def _row(
     values: NDArray[np.float64],
     measure: Measure,
     p: float,
-    resamples: int,
 ) -> Comparison:
     n = values.size
     if measure.kind == "share":
@@ -214,7 +201,7 @@ def _row(
         counts: tuple[int | None, int | None] = (wins, losses)
     else:
         # The same seed as `difference_interval` and the figures have: a comparison has one interval everywhere.
-        interval = mean_interval(values, np.random.default_rng(0), resamples=resamples)
+        interval = mean_interval(values, np.random.default_rng(0), resamples=RESAMPLES)
         test = tost(values, measure.margin)
         least, counts = least_difference(values, n), (None, None)
     ends = Interval(*(float(end) for end in interval))

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paper_figures.statistics.means import paired_differences
+from paper_figures.statistics.intervals import paired_differences
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from rws_decode.rewards import load_reward

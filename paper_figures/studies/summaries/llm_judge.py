@@ -16,10 +16,10 @@ from paper_figures.judging import PairVerdict, Verdict
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.win_rates import rate_of_counts
-from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.studies.summaries.answers import dialogues_of
 from paper_figures.studies.summaries.llm_verdicts import ORDERS, read_verdicts
 from paper_figures.studies.summaries.means import Summary, summary_table
-from paper_figures.studies.summaries.printed import PREFIX, Printed, paper_names
+from paper_figures.studies.summaries.printed import PREFIX
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
@@ -88,20 +88,14 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
     rows = verdict_rows(answers, path)
     if not len(rows):
         return []
-    names = paper_names()
     # A column for a setting that all verdicts share would say nothing.
     about = [name for name in _ABOUT if name in ("judge", "judge_prompt") or rows[name].nunique() > 1]
     by = (*about, "guide", "reward_scale", "method")
 
-    def summary(measures: Sequence[str], **printed: tuple[str, str]) -> Summary:
-        where = {
-            name: Printed(table, column, {"guide": "model"}, {"method": "rws", "judge_prompt": "paper"}, names)
-            for name, (table, column) in printed.items()
-        }
+    def summary(measures: Sequence[str]) -> Summary:
         present = tuple(name for name in measures if name in rows and rows[name].notna().any())
-        return Summary(present, by, {"method": "rws"}, ("example",), ("guide", "reward_scale"), where)
+        return Summary(present, by, {"method": "rws"}, ("example",), ("guide", "reward_scale"))
 
-    orders = "table10_llm_judge_orders"
     tables = [
         summary_table(
             "llm_win_rates",
@@ -109,7 +103,7 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
             "both orders, the same texts counted half (Table 2, in percent there); win, draw, loss: in both orders, "
             f"orders that disagree being a draw; net: win minus loss.{_left_out(rows, answers)} {_BRACKETS}",
             rows,
-            summary(("both", "win", "draw", "loss", "net"), both=("table2_llm_judge", "win")),
+            summary(("both", "win", "draw", "loss", "net")),
             seed,
         ),
         summary_table(
@@ -120,11 +114,7 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
             "where the place does not matter; identical: the same texts; invalid: no verdict in an order after all "
             f"repeats, left out of all other columns. {_BRACKETS}",
             rows,
-            summary(
-                ("as_first", "as_second", "order_decides", "answer_1", "identical", "invalid"),
-                as_first=(orders, "first"),
-                as_second=(orders, "second"),
-            ),
+            summary(("as_first", "as_second", "order_decides", "answer_1", "identical", "invalid")),
             seed,
         ),
     ]

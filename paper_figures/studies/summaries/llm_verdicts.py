@@ -23,8 +23,7 @@ import pandas as pd
 
 from paper_figures.judging import LLMJudge, Pair, PairVerdict, compare, count_requests
 from paper_figures.studies.design.options import JUDGE_SETTINGS, LLMJudgeOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.table import records, to_csv
 from rws_decode.common.files import parse_json, write_changed
 from rws_theory.commands.progress import tell

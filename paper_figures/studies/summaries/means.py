@@ -1,4 +1,4 @@
-"""Make tables of means: measures grouped by columns, compared with a baseline, beside what the paper printed.
+"""Make tables of means: measures grouped by columns, compared with a baseline.
 
 The module of an experiment has a function `tables(frame, seed=...) -> list[Table]`. The experiment and the command
 `python -m paper_figures summarize` both print the tables that it returns.
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
 from paper_figures.statistics.paired_proportions import net_share, paired_share_difference
 from paper_figures.statistics.significance import holm_within, paired_test
-from paper_figures.studies.summaries.printed import Printed, printed_value
 from paper_figures.table import Brief, Table
 
 # A table is split by each of these settings in which its results differ.
@@ -40,8 +39,7 @@ class Summary:
 
     `measures` are numeric or boolean columns. `baseline` gives values for some of the columns `by`. A line is compared
     with the line that has these values and otherwise its own, on the rows that agree in the columns `pair`. Holm's
-    correction is made over the columns `over`, while the others are equal. `printed` maps a measure to the place where
-    the paper printed it.
+    correction is made over the columns `over`, while the others are equal.
     """
 
     measures: tuple[str, ...]
@@ -49,7 +47,6 @@ class Summary:
     baseline: Mapping[str, Any] = field(default_factory=lambda: {"strategy": "default", "scale": None})
     pair: tuple[str, ...] = ("example", "prompt", "seed")
     over: tuple[str, ...] = ("scale",)
-    printed: Mapping[str, Printed] = field(default_factory=dict)
 
 
 def summary_for(frame: pd.DataFrame) -> Summary:
@@ -80,8 +77,7 @@ def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[d
     - `mean`, with its 95 % interval from `low` to `high`;
     - if there is a baseline line: `pairs`; `difference`, the line minus its baseline; its paired 95 % bootstrap
       interval, `difference_low` and `difference_high`; `p` of `significance.paired_test`; `p_holm`, corrected over
-      `over`;
-    - `printed`, the paper's value.
+      `over`.
 
     The interval of a mean is Wilson's for shares (values of 0 and 1, or 0 and 100), Tango's for a net win rate, and
     otherwise the bootstrap's. A net win rate that is compared with one of 0 in every prompt, such as the default's
@@ -106,8 +102,7 @@ def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[d
         seeds = [seed, *key], [seed, *base_key]
         numbers = _measured(lines[key], compared, summary.measures, summary.pair, seeds)
         for measure, values in zip(summary.measures, numbers, strict=True):
-            printed = printed_value(summary.printed.get(measure), line)
-            out.append(line | {"measure": measure} | values | {"printed": printed})
+            out.append(line | {"measure": measure} | values)
     holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
 
@@ -247,14 +242,11 @@ def _wide(
     """Return a row per line of the table, with a column per measure that holds its text."""
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
     start = list(rows[0]).index("measure") if rows else 0
-    printed = {row["measure"] for row in rows if row["printed"] is not None}
     for row in rows:
         line = dict(list(row.items())[:start])
         out = table.setdefault(tuple(line.values()), {name: _shown(value) for name, value in line.items()} | {"n": 0})
         out["n"] = max(out["n"], row["n"])
         out[row["measure"]] = text_of(row)
-        if row["measure"] in printed:
-            out[f"{row['measure']}, paper"] = row["printed"]
     return list(table.values())
 
 

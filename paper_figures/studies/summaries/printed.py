@@ -1,10 +1,8 @@
-"""Look up what the paper printed, to set it beside our numbers: one number, or a whole table."""
+"""Show what the paper printed, as tables beside those of our numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED
@@ -13,44 +11,8 @@ from rws_theory.printed import printed_in
 PREFIX = "printed: "  # begins the name of every table that the paper printed
 
 
-@dataclass(frozen=True)
-class Printed:
-    """The place where the paper printed a measure, and how its rows match ours.
-
-    `table` is a file of `rws_theory/printed`, and `value` is its column. `match` maps a column of ours to the printed
-    one that must equal it. `only` maps columns of ours to the values for which the paper printed anything. `names` maps
-    our values to the printed ones where they differ, as for reward models.
-    """
-
-    table: str
-    value: str
-    match: Mapping[str, str] = field(default_factory=dict)
-    only: Mapping[str, Any] = field(default_factory=dict)
-    names: Mapping[Any, Any] = field(default_factory=dict)
-
-
-def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
-    """Return what the paper printed for a line of ours.
-
-    The result is None if it printed nothing, or if its numbers are not installed.
-
-    >>> table = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
-    >>> printed_value(table, {"strategy": "temperature", "scale": 2.0}), printed_value(table, {"strategy": "rws"})
-    (1.56, None)
-    """
-    if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
-        return None
-    for row in printed_in(printed.table)["rows"]:
-        if all(
-            row.get(theirs) == printed.names.get(line.get(ours), line.get(ours))
-            for ours, theirs in printed.match.items()
-        ):
-            return row.get(printed.value)
-    return None
-
-
 def paper_names() -> dict[str, str]:
-    """Return a map from our names of the paper's reward models to the names in its tables, for `Printed.names`.
+    """Return a map from our names of the paper's reward models to the names in its tables.
 
     >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
     ('Skywork', 'Eurus')
@@ -61,8 +23,7 @@ def paper_names() -> dict[str, str]:
 def printed_tables(*files: str) -> list[Table]:
     """Return tables as the paper printed them, by their names in `rws_theory.printed`.
 
-    They are never mixed with ours. `Summary.printed` sets a printed number beside one of ours if both are of one reward
-    model. These tables are for reading where ours are of other reward models.
+    They are for reading, and are never mixed with ours.
 
     >>> [len(table.rows) for table in printed_tables("table8_temperature")]
     [8]

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.studies.design.methods import COMPARED
-from paper_figures.studies.summaries.answers import by_judge
-from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.studies.summaries.answers import by_judge, dialogues_of
 from paper_figures.table import to_markdown
 from paper_figures.table_text import WIDTH
 from rws_theory.show import printable
@@ -166,15 +165,15 @@ def page(shown: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def answers_text(shown: Mapping[str, Any], width: int = WIDTH) -> str:
-    """Return the dialogues for a terminal: prompts and answers alone, in lines of at most `width` characters."""
+def answers_text(shown: Mapping[str, Any]) -> str:
+    """Return the dialogues for a terminal: prompts and answers alone."""
     dialogues = shown["dialogues"]
     lines = [f"Shown are {len(dialogues)} of {shown['test']} test prompts: {shown['text']}."]
     for dialogue in dialogues:
         for number, turn in enumerate(dialogue["turns"], start=1):
             lines += ["", f"{dialogue['name']}, turn {number}: {printable(turn['prompt'])}"]
             lines += [f"  {_who(answer)}: {printable(_said(answer))}" for answer in turn["answers"]]
-    return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines) + "\n"
+    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="    ") for line in lines) + "\n"
 
 
 def _said(answer: Mapping[str, Any]) -> str:

@@ -4,19 +4,14 @@ The summary has these columns:
 
 - `method`; `guide`, the reward model that it is about or compared under;
 - `scale`, s_R or c (1 for the default, None for margin); `n`, the number of answers;
-- `perplexity`, exp(nll / tokens) under the causal model, with the end of text counted; its median, `perplexity_median`;
-  `perplexity_pooled`, over all tokens;
+- `perplexity`, exp(nll / tokens) under the causal model, with the end of text counted; `perplexity_pooled`, over all
+  tokens;
 - `true_perplexity`, by the exact log P(answer | prompt) of the language. An incoherent answer has probability zero, so
   it is over the `true_perplexity_n` coherent answers only: read it with the share `coherent`;
 - `god_tokens`, `god_steps`; `exact`, minus the number of rules broken;
 - `judge`, the raw score of the judge. With several judges it is the mean of their normalised scores, of those that
   guide nothing, or if there are none, of the other guides;
-- `reward`, the raw score of the guide; `keywords_included`; `mean_factor`;
-- `ended`, whether an end of text was committed; `ties`, over the steps;
-- `reward_calls`, `reward_calls_saved`; `cost`;
-- `saturated_share`, the share of candidate positions whose probability is 1.0 in the precision of the ranking;
-- `distinct_2`; `same_as_default`, the share of equal texts;
-- `paper_perplexity`, `paper_god`, as printed.
+- `reward`, the raw score of the guide; `keywords_included`; `mean_factor`; `cost`.
 
 Numbers of answers are averaged. Columns that end in `_low` and `_high` are the ends of a mean's 95 % interval. A value
 that does not exist is None, as coherence outside of the story language.
@@ -31,20 +26,17 @@ The controls have these columns:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paper_figures.statistics.causal_scores import AnswerScore, mean_perplexity, pooled_perplexity
-from paper_figures.statistics.distinct_n import distinct_n
+from paper_figures.statistics.causal_scores import exp_or_inf
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
 from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.printed import Printed, printed_value
-
-Row = Mapping[str, Any]
 
 COMPARED = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")
 METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
@@ -53,14 +45,7 @@ _ORDER = (
     *("constant", "shuffled", "flipped", "random", "best-of-n"),
 )
 _ONCE = ("default", "margin")  # methods that no scale changes
-_AVERAGED = (
-    *("reward", "keywords_included", "mean_factor", "ended", "ties"),
-    *("reward_calls", "reward_calls_saved", "cost"),
-)
-_PRINTED = {
-    f"paper_{name}": Printed("table8_temperature", name, {"scale": "scale"}, {"method": "temperature"})
-    for name in ("perplexity", "god")
-}
+_AVERAGED = ("reward", "keywords_included", "mean_factor", "cost")
 
 
 def answers_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -140,7 +125,6 @@ def _interval(field: str, rows: pd.DataFrame, rng: np.random.Generator) -> dict[
 def summarise(answers: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return one row per method, guide and scale; the module says what each column means."""
     cells = _cells(answers)
-    default = dict(answers[answers["method"] == "default"][["example", "text"]].to_numpy().tolist())
     out: list[dict[str, Any]] = []
     for (method, guide, scale), rows in cells.items():
         if method in _ONCE and any((line["method"], line["guide"]) == (method, guide) for line in out):
@@ -148,26 +132,17 @@ def summarise(answers: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
         at = {"default": 1.0, "margin": None}.get(method, scale)
         line: dict[str, Any] = {"method": method, "guide": guide, "scale": at, "n": len(rows)}
         scored = rows[rows["nll"].notna()]
-        scores = [AnswerScore(*pair) for pair in zip(scored["nll"], scored["causal_tokens"].astype(int), strict=True)]
         line |= _interval("perplexity", rows, _rng(seed, method, guide, scale, "perplexity"))
-        line["perplexity"] = mean_perplexity(scores) if scores else None
-        line["perplexity_median"] = float(scored["perplexity"].median()) if scores else None
-        line["perplexity_pooled"] = pooled_perplexity(scores) if scores else None
+        total = scored["causal_tokens"].sum()
+        line["perplexity_pooled"] = exp_or_inf(math.fsum(scored["nll"]) / total) if len(scored) else None
         line["true_perplexity"] = _mean(rows["true_perplexity"])
         line["true_perplexity_n"] = int(rows["true_perplexity"].notna().sum())
         for field in ("coherent", "god_tokens", "god_steps", "exact", "judge"):
             line |= _interval(field, rows, _rng(seed, method, guide, scale, field))
         for field in _AVERAGED:
             line[field] = _mean(rows[field])
-        line["saturated_share"] = float(rows["saturated"].sum() / rows["eligible"].sum())
-        line["distinct_2"] = distinct_n(rows["text"].tolist(), 2)
-        line["same_as_default"] = float(np.mean([text == default.get(name) for name, text in _texts(rows).items()]))
-        out.append(line | {name: printed_value(printed, line) for name, printed in _PRINTED.items()})
+        out.append(line)
     return out
-
-
-def _texts(rows: pd.DataFrame) -> dict[str, str]:
-    return dict(zip(rows["example"], rows["text"], strict=True))
 
 
 def compare(answers: pd.DataFrame, seed: int) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ import pandas as pd
 
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
-from paper_figures.statistics.intervals import bootstrap_interval
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.totals import compare_totals, mean_of
 from paper_figures.studies.design.arms import best_of
@@ -140,8 +139,7 @@ def timed_rows(timed: pd.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[
     - those of `by`, and the place of the measurement if there are several places;
     - `prompts`, `runs`; those of `with_increase`; `p_holm`;
     - the means of `forwards`, `reward_calls` and `reward_calls_saved`;
-    - `same_text`, the share of prompts whose text is that of the usual savings;
-    - `reward_calls_low`, `reward_calls_high`, the ends of the 95 % interval over prompts.
+    - `same_text`, the share of prompts whose text is that of the usual savings.
     """
     machines = timed[list(_WHERE)].drop_duplicates()
     where = list(_WHERE) if len(machines) > 1 else []
@@ -160,8 +158,7 @@ def timed_rows(timed: pd.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[
         row |= {name: cpu[name] for name in ("cpu_seconds", "cpu_increase", "cpu_increase_low", "cpu_increase_high")}
         names = ("forwards", "reward_calls", "reward_calls_saved", "same_text")
         row |= {name: float(rows[name].mean()) for name in names}
-        calls = bootstrap_interval(rows["reward_calls"].to_numpy(float), rng_for(seed, line, "reward_calls"))
-        timed_lines.append(row | {"reward_calls_low": calls.low, "reward_calls_high": calls.high})
+        timed_lines.append(row)
     fixed_columns = [name for name in (lines[0][0] if lines else ()) if name not in ("guide", "reward_scale")]
     loads = timed["load"].dropna()
     machine_text = "; ".join(

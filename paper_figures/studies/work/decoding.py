@@ -11,7 +11,7 @@ from paper_figures.statistics.causal_scores import CausalScorer, load_causal
 from rws_decode.checkpoints.files import split_revision
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.predictors import HFMaskPredictor, MaskPredictor, load_predictor
+from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.rewards.registry import SHIPPED
 from rws_decode.settings import Options, Savings, Shape
@@ -48,10 +48,8 @@ def _tuple(value: Any) -> Any:
 _LOADING_OPTIONS = ("dtype", "device_map", "mask_id", "chat")
 
 
-def decode_units(
-    units: Sequence[Unit], savings: Savings | None = None, predictor: MaskPredictor | None = None
-) -> Decoding:
-    """Decode the units of one batch with the models that they name, or with another predictor that is given.
+def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decoding:
+    """Decode the units of one batch with the models that they name.
 
     Their settings `cfg` and `end_of_text` are those of `settings.Options`. `dtype`, `device_map`, `mask_id` and `chat`
     are those of `load_predictor`. `reward_dtype` and `reward_device` are those of `reward_for`. If the setting
@@ -63,7 +61,7 @@ def decode_units(
     shape = Shape(first.length, first.steps, first.block)
     reward = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
     policies = _of(first.settings, ("cfg", "end_of_text"))
-    predictor, prompts = predictor or predictor_for(first), [prompt_of(unit) for unit in units]
+    predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
     if savings is None and isinstance(strategy, FactorStrategy) and _compact(first):
         # Controls are built from the factors and rewards of all steps, so no step may be left out.
         usual = CompactSavings.usual()

@@ -9,6 +9,9 @@ An answer has these columns:
 - `rules_broken`, where the world has rules; `god_tokens`, `god_steps`; `mean_factor`;
 - `rewards`, the normalised ones step by step, of rws alone;
 - `forwards`, `reward_calls`, of all copies; `near_ties`, `near_tokens`, sums over the steps; `seconds`.
+
+A frontier has `points`, pairs of log p and reward, and `lines`, pairs of beta and the largest log p + beta R of all
+texts.
 """
 
 from __future__ import annotations
@@ -41,10 +44,13 @@ from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.trace import Trace
+from rws_theory.worlds import frontiers
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Return the row of each unit of one batch."""
+    if units[0].strategy["name"] == "frontier":
+        return _frontiers(units)
     if units[0].strategy["name"] == "tilt-sample":
         return [[_drawn(unit)] for unit in units]
     started = time.perf_counter()
@@ -54,6 +60,17 @@ def work(units: Sequence[Unit]) -> list[Rows]:
     return [
         [_row(unit, trace) | more | {"seconds": seconds}]
         for unit, trace, more in zip(units, traces, measures, strict=True)
+    ]
+
+
+def _frontiers(units: Sequence[Unit]) -> list[Rows]:
+    """Search the best texts of all prompts at once; the first unit's world and weights are those of all."""
+    predictor, guide = exact_world(units[0])
+    contexts = [predictor.encode_prompt(unit.prompt) for unit in units]
+    curves = frontiers(predictor.world, guide.world_reward, units[0].length, contexts, units[0].strategy["betas"])
+    return [
+        [{"points": [[p.log_prob, p.reward] for p in curve.points], "lines": [list(line) for line in curve.lines]}]
+        for curve in curves
     ]
 
 

@@ -10,10 +10,10 @@ The strategy of a unit says what is done:
 
 An answer has these columns:
 
-- `text`; `answer_tokens`, committed before the end of text; `ended`, whether an end of text was committed;
+- `text`; `answer_tokens`, committed before the end of text;
 - `god_tokens`, `god_steps`; `mean_factor`; `rewards`, the normalised ones step by step (of rws alone);
-- `forwards`, `reward_calls`, `reward_calls_saved`;
-- `ties`, `saturated`, `eligible`, sums over the steps (see `trace.Trace`);
+- `forwards`, `reward_calls`;
+- `saturated`, the positions over the steps whose probability is 1.0 in the precision of the ranking;
 - `keywords_included`, counted among the label `keywords`;
 - `coherent`, `violations` and `log_probability`, if the prompt is of the story language, by the language itself;
   `log_probability` is None for an incoherent answer;
@@ -29,7 +29,8 @@ also has `certified`, `forwards` and `reward_calls` of the whole path.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
@@ -39,7 +40,6 @@ from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
 from paper_figures.studies.work.programs import run_programs
 from paper_figures.studies.work.timing import time_units
-from paper_figures.studies.work.word_pieces import text_pieces
 from rws_decode.mini.stories.answers import judge
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import score_checked
@@ -90,17 +90,13 @@ def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
     return {
         "text": text,
         "answer_tokens": length,
-        "ended": length < len(tokens),
         "god_tokens": trace.god_tokens,
         "god_steps": trace.god_steps,
         "mean_factor": float(trace.factor.mean()),
         "rewards": trace.reward_normalised.tolist() if unit.strategy["name"] == "rws" else None,
         "forwards": trace.forwards,
         "reward_calls": trace.reward_calls,
-        "reward_calls_saved": trace.reward_calls_saved,
-        "ties": int(trace.ties.sum()),
         "saturated": int(trace.saturated.sum()),
-        "eligible": int(trace.eligible.sum()),
         "keywords_included": sum(included_keywords(keywords, text)) if keywords else None,
         "coherent": story.coherent if is_story else None,
         "violations": len(story.violations) if is_story else None,
@@ -150,3 +146,31 @@ def _path(unit: Unit) -> Rows:
     # Parts that the budget left unexplored have no answer. They are kept, so that no scale is chosen there.
     unexplored = [{"lower": piece.lower, "upper": piece.upper, "text": None} for piece in path.unexplored]
     return [part | path_columns for part in sorted([*pieces, *unexplored], key=lambda part: part["lower"])]
+
+
+def text_pieces(decode: Callable[[Sequence[int]], str], ids: Sequence[int]) -> list[str]:
+    """Return the part of decode(ids) that each id adds, in order; joined, they are decode(ids).
+
+    The text up to an id shares its beginning with the whole text. The id adds what this beginning has beyond that of
+    the id before. So a character of several tokens, or a space that a decoder takes back, goes to the id that settles
+    it. The other ids add "".
+
+    >>> text_pieces(lambda ids: " ".join("abc"[token] for token in ids), [0, 2, 1])
+    ['a', ' c', ' b']
+    >>> text_pieces(lambda ids: bytes(ids).decode(errors="replace"), list("né".encode()))
+    ['n', '', 'é']
+    """
+    if not ids:
+        return []
+    full_text = decode(ids)
+    shared = [_shared(decode(ids[:count]), full_text) for count in range(1, len(ids))]
+    ends = accumulate([0, *shared, len(full_text)], max)
+    return [full_text[start:end] for start, end in pairwise(ends)]
+
+
+def _shared(text: str, full_text: str) -> int:
+    """Return the length of the longest common beginning of two texts."""
+    differs = (
+        index for index, (character, other) in enumerate(zip(text, full_text, strict=False)) if character != other
+    )
+    return next(differs, min(len(text), len(full_text)))

@@ -58,10 +58,10 @@ def run_programs(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
 
     An answer that is no program, or whose program is stopped, has not passed.
 
-    ValueError is raised, and nothing is run, unless settings["allow_code_execution"] is True. The same holds for
-    another strategy, a missing answer, an unknown problem, problems of another digest than that in the settings, and
-    bad limits. `execute` raises ValueError if bubblewrap does not work, or if the checks are broken by themselves.
-    OSError is raised if the sandbox does not start: that says nothing about the answer.
+    ValueError is raised, and nothing is run, unless settings["allow_code_execution"] is True. The same holds for an
+    unknown problem, problems of another digest than that in the settings, and bad limits. `execute` raises ValueError
+    if bubblewrap does not work, or if the checks are broken by themselves. OSError is raised if the sandbox does not
+    start: that says nothing about the answer.
     """
     return [[_run(unit, *job)] for unit, job in [(unit, _job(unit)) for unit in units]]
 
@@ -71,24 +71,10 @@ def _job(unit: Unit) -> tuple[HumanEvalProblem, str, Limits]:
     allowed = settings.get("allow_code_execution", False)
     if allowed is not True:
         raise ValueError(f"allow_code_execution is {allowed!r}: generated programs run only where it is True")
-    if unit.strategy["name"] != EXECUTE["name"]:
-        raise ValueError(f"strategy is {unit.strategy['name']!r}: 'execute' is needed")
-    answer = unit.labels.get("answer")
-    if not isinstance(answer, str):
-        raise ValueError(f"labels['answer'] is {answer!r}: the text of an answer is needed")
     problems = _problems(settings.get("problems_file"), settings.get("problems_sha256"))
     if unit.prompt not in problems:
         raise ValueError(f"prompt is {unit.prompt!r}: no problem has that id; the first is {next(iter(problems))!r}")
-    return problems[unit.prompt], answer, _limits(settings.get("limits"))
-
-
-def _limits(numbers: Any) -> Limits:
-    try:
-        return Limits(**(numbers or {}))
-    except TypeError as error:
-        raise ValueError(
-            f"limits is {numbers!r}: fields of paper_figures.sandbox.Limits are needed ({error})"
-        ) from error
+    return problems[unit.prompt], unit.labels["answer"], Limits(**(settings.get("limits") or {}))
 
 
 @lru_cache(maxsize=4)

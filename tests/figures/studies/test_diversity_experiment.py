@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from study_runs import frame_of, run_again, save_models
+from study_runs import frame_of, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.studies.design.methods import COMPARED
@@ -91,10 +91,3 @@ def test_paper_stands_beside_and_is_not_written(named_tables: dict[str, Table], 
     assert printed["Default"] == 0.1885 and printed["LlamaOB"] == 0.199
     assert {path.name for path in (finished / "diversity").glob("*.md")} == {"distinct.md", "differences.md"}
     assert not any("paper" in column for column in named_tables["distinct"].rows[0]), "guides that the paper has not"
-
-
-def test_second_run_computes_nothing(
-    options: list[str], finished: Path, named_tables: dict[str, Table], capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = run_again("diversity", options, finished, capsys)
-    assert report["tables"]["differences"] == [dict(row) for row in named_tables["differences"].rows]

@@ -1,4 +1,4 @@
-"""RWS minus each arm of the evidence study: against loops, with verdicts that follow, and answers in sentences."""
+"""RWS minus each arm of the evidence study: against loops, with verdicts that follow, and the headline."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.contents import CONTENTS
 from paper_figures.recorded import Recorded
-from paper_figures.statistics.max_t import max_t
-from paper_figures.statistics.means import mean_interval
+from paper_figures.statistics.intervals import mean_interval
+from paper_figures.statistics.significance import max_t
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import answers_to, reward_answer
+from paper_figures.studies.summaries.evidence_answers import equal_orders, order_arms, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import (
     Comparison,
     chosen_scales,
@@ -25,10 +24,8 @@ from paper_figures.studies.summaries.evidence_comparisons import (
     main_measures,
     rivals_of,
 )
-from paper_figures.studies.summaries.evidence_frontier import distance_of, missing_reward
 from paper_figures.studies.summaries.evidence_measures import MEASURES, arms_of, measures_of
-from paper_figures.studies.summaries.evidence_orders import order_arms, rank_correlation
-from paper_figures.studies.summaries.evidence_words import short_text, verdict_sentence
+from paper_figures.studies.summaries.evidence_tables import distance_of, missing_reward
 from rws_decode.rewards import load_reward
 
 
@@ -134,17 +131,15 @@ def test_verdicts_follow_from_the_numbers() -> None:
     assert row_of("english:era", "reward", Arm("constant", 8.0)).verdict == "RWS more"
     swapped = row_of("mini:mini", "net mini-judge", Arm("swapped", 8.0))
     assert swapped.alike and swapped.same == PROMPTS and swapped.p == 1.0
-    assert "same in every prompt" in short_text(swapped)
     same_reward = row_of("english:era", "reward", Arm("swapped", 8.0))
     assert (same_reward.verdict, same_reward.least) == ("undecided", None)
-    assert "inf" not in short_text(same_reward) + verdict_sentence(same_reward)
+    assert "inf" not in same_reward.text()
 
 
-def test_the_same_seed_gives_the_same_rows() -> None:
-    answers = record().answers
-    first, second = (compare(answers, {"english:era": 0.5}, seed=3, resamples=199) for _ in range(2))
-    assert first == second
-    assert {row.measure for row in first} == set(measures_of("english:era"))
+def test_the_same_answers_give_the_same_rows() -> None:
+    rows = compare(record().answers, {"english:era": 0.5}, main=True)
+    assert set(rows) == {row for row in comparisons_of(record(), main=True) if row.world == "english:era"}
+    assert {row.measure for row in comparisons_of(record())} == {*measures_of("english:era"), *measures_of("mini:mini")}
 
 
 def test_the_main_measures_alone_give_the_same_rows() -> None:
@@ -188,27 +183,20 @@ def test_distances_to_a_frontier_are_means_over_prompts() -> None:
     assert distance_of(answers, record().frontiers.iloc[1:], "english:era") is None
 
 
-def test_rank_correlation_is_scipys_over_the_means_of_arms() -> None:
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(8, 30)), rng.normal(size=(8, 30))
-    expected = stats.spearmanr(first.mean(axis=1), second.mean(axis=1)).statistic
-    interval = rank_correlation(first, second, np.random.default_rng(1))
-    assert interval.mean == pytest.approx(expected)
-    assert -1 <= interval.low <= interval.high <= 1
-    assert rank_correlation(first, np.ones((8, 30)), rng).mean == 0
-
-
 def test_orders_are_the_arms_that_commit_the_likeliest_words() -> None:
     orders = order_arms(arms_of(record().answers, "english:era"))
     assert Arm("rws", 8.0) in orders and Arm("random-order") in orders
     assert not {arm.method for arm in orders} & {"lookahead", "tilt-decode", "best-of", "better-scale"}
 
 
-def test_all_questions_are_answered_in_whole_sentences() -> None:
-    answers = answers_to(record())
-    assert len(answers) == 5 and all(answer.sentences and answer.exhibit in CONTENTS for answer in answers)
-    lines = [sentence for answer in answers for sentence in answer.sentences]
-    assert all(line.endswith(".") and "nan" not in line and "inf" not in line for line in lines)
+def test_orders_of_one_god_that_differ_are_counted_over_all_pairs() -> None:
+    arms = arms_of(record().answers, "english:era")
+    same = {Arm("default"): arms[Arm("default")], Arm("margin"): arms[Arm("default")]}
+    assert equal_orders(same, "english:era", "log_prob") is None  # differences that are all 0 tell no equivalence
+    shifted = arms[Arm("default")].assign(god_tokens=lambda rows: rows["god_tokens"] + 0.01 * np.arange(len(rows)))
+    worse = shifted.assign(log_prob=lambda rows: rows["log_prob"].astype(float) - 40)
+    equal = equal_orders({Arm("default"): arms[Arm("default")], Arm("margin"): worse}, "english:era", "log_prob")
+    assert equal is not None and (equal.orders, equal.pairs, equal.apart) == (2, 1, 1)
 
 
 def test_the_headline_tells_where_rws_beats_all_three_controls_and_where_not() -> None:

@@ -14,10 +14,9 @@ from test_mt_bench import SHAPE, TURNS
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
-from paper_figures.studies.work.word_pieces import text_pieces
+from paper_figures.studies.work.measuring import text_pieces
 from rws_decode.predictors import load_predictor
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert_classifier

@@ -19,8 +19,7 @@ from scipy import stats
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
 from paper_figures.studies.summaries.llm_verdicts import judge_pair, read_verdicts
 from rws_decode.decode import decode
@@ -121,19 +120,17 @@ def test_turns_are_decoded_after_the_methods_own_answers(
 
 def test_win_rates_are_means_over_the_turns(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
     out, tables, _ = judged
-    first, second = str(models / "one"), str(models / "two")
+    first = str(models / "one")
     frame = answers_of(read_unit_rows(out))
     rows = frame[(frame["guide"] == first) & frame["method"].isin(["rws", "default"])]
-    for judge, table, of in ((first, "win_rates", {}), (second, "cross_judging", {"judge": second})):
-        scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {judge}")
-        nets = np.sign(scores["rws"] - scores["default"])
-        wanted = {"guide": first, "method": "rws", "measure": "net", **of}
-        (summary,) = [row for row in tables[table] if wanted.items() <= row.items()]
-        assert summary["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and summary["n"] == len(TURNS)
-        for turn in (1, 2):
-            turn_rows = [row for row in tables["win_rates_by_turn"] if (wanted | {"turn": turn}).items() <= row.items()]
-            if judge == first:
-                assert turn_rows[0]["mean"] == pytest.approx(nets.xs(turn - 1, level="turn").mean())
+    scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {first}")
+    nets = np.sign(scores["rws"] - scores["default"])
+    wanted = {"guide": first, "method": "rws", "measure": "net"}
+    (summary,) = [row for row in tables["win_rates"] if wanted.items() <= row.items()]
+    assert summary["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and summary["n"] == len(TURNS)
+    for turn in (1, 2):
+        (row,) = [row for row in tables["win_rates_by_turn"] if (wanted | {"turn": turn}).items() <= row.items()]
+        assert row["mean"] == pytest.approx(nets.xs(turn - 1, level="turn").mean())
     assert {row["method"] for row in tables["win_rates"]} == {"rws", "constant", "default"}
 
 

@@ -91,10 +91,11 @@ def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, m
                 assert sorted(json.loads(given)["rewards"]) == sorted(rewards)
 
 
-def test_rws_is_run_for_its_controls_and_not_shown(options: list[str], tmp_path: Path) -> None:
+def test_rws_is_run_and_shown_with_its_controls(options: list[str], tmp_path: Path) -> None:
     assert precision(tmp_path, options, "--strategies", "constant", "flipped", "random", "--scales", "2") == 0
-    assert set(read_unit_rows(tmp_path)["method"]) == {"rws", "constant", "flipped", "random"}
-    assert {line["strategy"] for line in results_of(tmp_path)["summary"]} == {"constant", "flipped", "random"}
+    wanted = {"rws", "constant", "flipped", "random"}
+    assert set(read_unit_rows(tmp_path)["method"]) == wanted
+    assert {line["strategy"] for line in results_of(tmp_path)["summary"]} == wanted
 
 
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:

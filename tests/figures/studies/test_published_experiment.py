@@ -59,20 +59,10 @@ def test_six_reward_models_guide_and_judge_llada(
     }
     # LLaDA is of the commit named, the reward models of those that the registry names.
     assert set(hub) == {(MODEL, commit), *((PUBLISHED[name].hub_id, PUBLISHED[name].revision) for name in SIX)}
-    wins = {
-        row["guide"]: row for row in report["tables"]["win_rates"] if (row["method"], row["measure"]) == ("rws", "win")
-    }
-    assert {guide: row["printed"] for guide, row in wins.items()} == {
-        "skywork-v0.2": 60.2,
-        "llamaob": 60.9,
-        "intern": 58.7,
-        "eurus": 58.7,
-        "grm": 55.8,
-        "qrm": 60.2,
-    }
-    cross = [row for row in report["tables"]["cross_judging"] if (row["method"], row["measure"]) == ("rws", "net")]
-    assert {(row["guide"], row["judge"]) for row in cross} == {(guide, judge) for guide in SIX for judge in SIX}
     frame = read_unit_rows(tmp_path / "out")
+    scored = frame[frame["strategy"] == "score"]
+    assert {judges[0] for judges in scored["judges"]} == set(SIX)
+    assert scored.groupby(["prompt", "answer"]).size().eq(len(SIX)).all()  # every judge scores every text
     assert set(frame[frame["method"] == "rws"]["dtype"]) == {"bfloat16"}
     before = len(hub)
     assert main([*words, "--json"]) == 0

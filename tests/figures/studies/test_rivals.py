@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import single_stage_runs
-from study_runs import run_again
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.frontier_points import context_and_canvas
@@ -80,10 +79,6 @@ def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished
         row["method"]: row["mean"] for row in rows if (row["predictor"], row["measure"]) == ("mini", "reward_calls")
     }
     assert calls["default"] == calls["threshold:0.9"] == 0 < calls["threshold:0.9+rws:8"]
-
-
-def test_a_finished_run_is_not_made_again(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_again("rivals", [*SIZE, *WORLDS], finished, capsys)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.prompts import Prompt, Prompts
-from paper_figures.studies.design.scale_selection import Selection, best_interval, select_scales
+from paper_figures.studies.design.scale_selection import best_interval, select_scales
 from paper_figures.studies.design.stages import Stages
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -127,7 +128,7 @@ def test_best_interval_is_the_best_of_a_fine_grid(data: st.DataObject) -> None:
     assert interval["explored"] == pytest.approx(share)
 
 
-def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]], by: str = "grid") -> Selection:
+def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]], by: str = "grid") -> dict[str, Any]:
     """Choose between scales at which a guide scores prompts so, the default 0; paths fail, and the units named."""
 
     class Asked:
@@ -147,15 +148,16 @@ def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]
 
     base = Unit(experiment="x", prompt="", strategy={"name": "default"})
     prompts = tuple(Prompt(name, (name,)) for name in ("a", "b"))
-    return select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0), paths=1, by=by)
+    selection = select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0), paths=1, by=by)
+    return selection["guides"][0]
 
 
 def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
     scores = {("a", 1.0): 1.0, ("b", 1.0): -1.0, ("a", 2.0): 1.0, ("b", 2.0): -1.0}
-    assert select(scores | {("b", 2.0): 1.0}, set()).scales == {"one": (2.0,)}
+    assert select(scores | {("b", 2.0): 1.0}, set())["chosen"] == 2.0
     # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
     selection = select(scores, {("b", 2.0)})
-    assert selection.scales == {"one": (1.0,)} and [row["n"] for row in selection.guides[0].grid] == [2]
+    assert selection["chosen"] == 1.0 and [row["n"] for row in selection["grid"]] == [2]
 
 
 def test_choice_by_paths_that_failed_is_refused() -> None:

@@ -197,9 +197,6 @@ def test_trade_off_is_the_mean_over_the_guides(
     timed = measured(frames["frequency"])
     means = timed.groupby("method")["median_seconds"].mean()
     assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
-    printed = {name: rows.loc["rws", f"{name}, paper"] for name in ("god", "seconds", "increase")}
-    assert printed == {"god": 2.22, "seconds": 26.13, "increase": 29.4}
-    assert rows.loc["rws", "god ratio, paper"] == pytest.approx(2.22 / 0.95)
 
 
 def test_every_table_of_seconds_says_what_measured_them(frames: dict[str, pd.DataFrame]) -> None:
@@ -218,11 +215,6 @@ def test_run_that_stopped_before_the_measures_has_the_tables_that_it_can_have(fr
     early = frame[~frame["strategy"].isin(["score", "perplexity", "timing"])].dropna(axis="columns", how="all")
     assert [table.name for table in frequency.tables(early)] == ["trade_off", "printed: table12_frequency"]
     assert frequency.tables(early[early["method"] != "rws"]) == [] == overhead.tables(early)
-
-
-def test_printed_overhead_is_computed_as_ours(tables: dict[str, pd.DataFrame]) -> None:
-    printed = tables["printed: table11_overhead"].set_index("model")["increase, %, computed"]
-    assert printed.drop("Default").between(21, 34).all() and printed["GRM"] == pytest.approx(21.785, abs=0.001)
 
 
 def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.DataFrame]) -> None:
