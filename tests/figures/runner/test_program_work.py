@@ -126,7 +126,7 @@ def test_problems_of_the_package_are_found_by_id() -> None:
         ({"problems_file": "nowhere.jsonl"}, {}, "file is nowhere.jsonl: no such file"),
         ({}, {"problem": "mine/7"}, "prompt is 'mine/7': no problem has that id; the first is 'mine/0'"),
     ],
-    ids=["not-allowed", "not-true", "digest", "limits", "limit", "file", "strategy", "answer", "problem"],
+    ids=["not-allowed", "not-true", "digest", "limit", "file", "problem"],
 )
 def test_misuse_is_refused_before_anything_is_run(
     changes: dict[str, Any], fields: dict[str, Any], message: str, problems: Path, monkeypatch: pytest.MonkeyPatch
