@@ -12,14 +12,7 @@ from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
 
-__all__ = [
-    "RWS",
-    "Confidence",
-    "Temperature",
-    "reward_factors",
-    "rws_factor",
-    "tensor_factors",
-]
+__all__ = ["RWS", "Confidence", "Temperature"]
 
 
 @dataclass(frozen=True)
@@ -85,45 +78,17 @@ class RWS:
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, [rows]; ValueError without rewards."""
-        return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
+        if view.reward is None:
+            raise ValueError(f"reward is None: {self.name} needs the normalised reward of every row")
+        return rws_theory.reward_factor(view.reward, self.reward_scale, self.eps)
 
     def tensor_factor(self, reward: Tensor) -> Tensor:
-        """Return the same factors of normalised rewards that stay on their device."""
-        return tensor_factors(reward, self.reward_scale, self.eps)
+        """Return the same factors of normalised rewards that stay on their device; NaN of NaN."""
+        return self.reward_scale * (reward.sigmoid() + self.eps).sqrt()
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
-        return reward_factors(self.reward_scale, self.eps, low, high)
-
-
-def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float) -> Floats:
-    """Return the RWS factors of normalised rewards, [rows]; ValueError, naming the strategy, without rewards.
-
-    >>> rws_factor("rws", np.array([0.0]), 8.0, 1e-5).round(3).tolist()
-    [5.657]
-    """
-    if reward is None:
-        raise ValueError(f"reward is None: {name} needs the normalised reward of every row")
-    return rws_theory.reward_factor(reward, reward_scale, eps)
-
-
-def tensor_factors(reward: Tensor, reward_scale: float, eps: float) -> Tensor:
-    """Return the RWS factors of normalised rewards, float64, where they are; NaN of NaN: nothing is looked at.
-
-    >>> import torch
-    >>> tensor_factors(torch.zeros(1, dtype=torch.float64), 8.0, 1e-5).round(decimals=3).tolist()
-    [5.657]
-    """
-    return reward_scale * (reward.sigmoid() + eps).sqrt()
-
-
-def reward_factors(reward_scale: float, eps: float, low: float, high: float) -> tuple[float, float]:
-    """Return the least and greatest RWS factor of the normalised rewards in [low, high], rounded outward.
-
-    >>> [round(factor, 6) for factor in reward_factors(8.0, 1e-5, -np.inf, 0.0)]
-    [0.025298, 5.656911]
-    """
-    ends = rws_theory.factor_range(reward_scale, eps)
-    least, most = (float(rws_theory.reward_factor(reward, reward_scale, eps)) for reward in (low, high))
-    # The factor is accurate to a few ulp.
-    return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))
+        ends = rws_theory.factor_range(self.reward_scale, self.eps)
+        least, most = (float(rws_theory.reward_factor(reward, self.reward_scale, self.eps)) for reward in (low, high))
+        # The factor is accurate to a few ulp.
+        return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))

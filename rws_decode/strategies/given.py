@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import rws_theory
 from rws_decode.common.arguments import per_row
 from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
+from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
-from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 __all__ = ["RecordedChoice", "RecordedOrder", "RecordedRevision", "RewardReplay", "Schedule"]
@@ -64,14 +63,13 @@ class RewardReplay:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        finite("reward_scale", self.reward_scale, above=0)
-        finite("eps", self.eps, above=0)
+        RWS(self.reward_scale, self.eps)  # checks both
         _check_table("rewards", self.rewards, positive=False)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's given rewards, [rows]."""
         given = _at_step("rewards", self.rewards, view.step, view.rows)
-        return rws_theory.reward_factor(given, self.reward_scale, self.eps)
+        return RWS(self.reward_scale, self.eps).factor(view._replace(reward=given))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Floats, Tensor, np
-from rws_decode.strategies.factors import reward_factors, rws_factor, tensor_factors
+from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite, whole
+from rws_theory.checks import whole
 from rws_theory.show import one_line
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
@@ -34,9 +34,13 @@ class RWSEvery:
     needs_reward = True
 
     def __post_init__(self) -> None:
-        finite("reward_scale", self.reward_scale, above=0)
-        finite("eps", self.eps, above=0)
+        RWS(self.reward_scale, self.eps)  # checks both
         whole("every", self.every)
+
+    @property
+    def rws(self) -> RWS:
+        """The rule at the steps that ask for a reward."""
+        return RWS(self.reward_scale, self.eps)
 
     def asks_reward(self, step: int) -> bool:
         """Say whether the reward is asked at a step."""
@@ -44,47 +48,38 @@ class RWSEvery:
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, or ones between calls, [rows]."""
-        if not self.asks_reward(view.step):
-            return np.ones(view.rows)
-        return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
+        return self.rws.factor(view) if self.asks_reward(view.step) else np.ones(view.rows)
 
     def tensor_factor(self, reward: Tensor) -> Tensor:
         """Return the same factors of normalised rewards that stay on their device."""
-        return tensor_factors(reward, self.reward_scale, self.eps)
+        return self.rws.tensor_factor(reward)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], at the steps that ask for one."""
-        return reward_factors(self.reward_scale, self.eps, low, high)
+        return self.rws.factor_range(low, high)
 
 
 @dataclass(frozen=True)
-class FlippedReward:
+class FlippedReward(RWS):
     """RWS of the reward with its sign turned: factor s_R sqrt(sigmoid(-r) + eps).
 
     >>> FlippedReward(8.0).factor(MaskedPositions(0, rows=1, reward=np.array([-3.0]))).round(3).tolist()
     [7.808]
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
-    eps: float = 1e-5
     name = "rws-flipped"
-    needs_reward = True
-
-    def __post_init__(self) -> None:
-        finite("reward_scale", self.reward_scale, above=0)
-        finite("eps", self.eps, above=0)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
-        return rws_factor(self.name, None if view.reward is None else -view.reward, self.reward_scale, self.eps)
+        return super().factor(view if view.reward is None else view._replace(reward=-view.reward))
 
     def tensor_factor(self, reward: Tensor) -> Tensor:
         """Return the same factors of normalised rewards that stay on their device."""
-        return tensor_factors(-reward, self.reward_scale, self.eps)
+        return super().tensor_factor(-reward)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high]."""
-        return reward_factors(self.reward_scale, self.eps, -high, -low)
+        return super().factor_range(-high, -low)
 
 
 @dataclass(frozen=True)
@@ -108,12 +103,11 @@ class RandomReward:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        finite("reward_scale", self.reward_scale, above=0)
-        finite("eps", self.eps, above=0)
+        RWS(self.reward_scale, self.eps)  # checks both
         check_seeds("seed", self.seed)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's noise, [rows]."""
         seeds = per_row("seed", self.seed, view.rows).tolist()
         noise = np.array([np.random.default_rng([seed, view.step]).standard_normal() for seed in seeds])
-        return rws_factor(self.name, noise, self.reward_scale, self.eps)
+        return RWS(self.reward_scale, self.eps).factor(view._replace(reward=noise))

@@ -24,7 +24,7 @@ from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.network import head_bounds
 from rws_decode.settings import Savings, Shape
-from rws_decode.strategies.factors import RWS, reward_factors
+from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.testing.networks import VOCABULARY, bert_classifier
@@ -112,7 +112,7 @@ def test_factors_of_bounded_rewards_stay_in_their_range(scale: float, low: float
     for rule in (RWS(scale), FlippedReward(scale)):
         least, most = rule.factor_range(low, low + width)
         assert least <= rule.factor(MaskedPositions(0, 1, reward=reward))[0] <= most
-    assert reward_factors(scale, 1e-5, -math.inf, math.inf) == pytest.approx(
+    assert RWS(scale).factor_range(-math.inf, math.inf) == pytest.approx(
         (float(reward_factor(-math.inf, scale)), float(reward_factor(math.inf, scale)))
     )
 

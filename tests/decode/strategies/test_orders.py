@@ -256,7 +256,7 @@ def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
         (lambda: RWSEvery(8.0, 1.5), "every is 1.5"),  # type: ignore[arg-type]
         (lambda: FlippedReward(8.0, eps=0.0), "eps is 0.0"),
         (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
-        (lambda: RWSEvery(8.0, 2).factor(MaskedPositions(0, 1)), "reward is None: rws-every"),
+        (lambda: RWSEvery(8.0, 2).factor(MaskedPositions(0, 1)), "reward is None: rws"),
     ],
 )
 def test_numbers_that_make_no_strategy_are_named(build: Callable[[], object], named: str) -> None:
