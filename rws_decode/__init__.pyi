@@ -41,12 +41,10 @@ from .scales.path import (
 )
 from .scales.reach import Output as Output, Reach as Reach, compare_reach as compare_reach
 from .settings import Options as Options, Savings as Savings, Shape as Shape
-from .steering.best_of import BestOf as BestOf, SoftBestOf as SoftBestOf
-from .steering.particle_gibbs import ParticleGibbs as ParticleGibbs
-from .steering.particles import Particles as Particles
+from .steering.best_of import SVDD as SVDD, BestOf as BestOf, SoftBestOf as SoftBestOf
+from .steering.particles import ParticleGibbs as ParticleGibbs, Particles as Particles
 from .steering.reward_lookahead import RewardLookahead as RewardLookahead
 from .steering.steer import Steering as Steering, steer as steer
-from .steering.svdd import SVDD as SVDD
 from .step.final_text import final_reward as final_reward
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule

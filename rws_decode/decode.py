@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import Job, Prompts, prepare
-from rws_decode.predictors.base import MaskPredictor, computes_at, pieces_of
+from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer, scorer_for
@@ -110,13 +110,8 @@ def decode(
         unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
         return BatchRun(record, record.calls, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
 
-    row_bytes = None
-    if predictor.vocab_size is not None:
-        # A predictor without logits_at computes those of the prompt as well.
-        whole = 0 if computes_at(predictor) else max(len(prompt.ids) for prompt in job.prompts)
-        copies = {"guided": options.cfg != 0, "published": options.ranking == "topk"}
-        row_bytes = logit_bytes(shape.length, predictor.vocab_size, width=whole, **copies)
-    groups = batches(job.widths, row_bytes, savings.memory, savings.spread, alone=savings.batch_invariant)
+    size = row_bytes(predictor, shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
+    groups = batches(job.widths, size, savings.memory, savings.spread, alone=savings.batch_invariant)
     return run_batches(run, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rws_decode.canvas.batches import logit_bytes
+from rws_decode.canvas.batches import row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.checkpoints.weights import check_memory, free_memory
@@ -170,8 +170,8 @@ def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypothes
     """
     cpu, numbers = torch.device("cpu"), {"copies": copies, "hypotheses": hypotheses}
     needed = shape.length * (28 * shape.steps * copies + 40 * hypotheses)  # bytes of a position, as arrays have it
-    if predictor.vocab_size is not None and predictor.device == cpu:
-        needed += copies * logit_bytes(shape.length, predictor.vocab_size)
+    if predictor.device == cpu:
+        needed += copies * (row_bytes(predictor, shape.length) or 0)
     more = "".join(f", {name} is {str(number)[:60]}" for name, number in numbers.items() if number > 1)
     what, free = f"length is {shape.length}, steps is {shape.steps}{more}: a decode", free_memory(cpu)
     check_memory(what, min(needed, 2**200), cpu, 2**40 if free is None else free)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.layout import forbidden_tokens
+from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.canvas.schedule import commit_counts
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
@@ -87,7 +87,7 @@ def _decode(
 ) -> PlainRun:
     rows, start = prompts.shape
     x = torch.cat([prompts, prompts.new_full((rows, length), predictor.mask_id)], dim=1)
-    closed = forbidden_tokens(predictor)
+    closed = forbidden_ids(predictor)
     blocks, calls = length // block, 0
     picks: list[list[Tensor]] = []
     tied: list[Tensor] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
-from rws_decode.canvas.schedule import PlannedStep, block_plan, usual_block, usual_steps
+from rws_decode.canvas.schedule import PlannedStep, block_plan
 from rws_decode.common.arguments import is_id
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
@@ -40,9 +40,9 @@ class Shape:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_free", self.steps is None)
         if self.block is None:
-            object.__setattr__(self, "block", usual_block(self.length))
+            object.__setattr__(self, "block", _usual_block(self.length))
         if self.steps is None:
-            object.__setattr__(self, "steps", usual_steps(self.length, self.block))
+            object.__setattr__(self, "steps", _usual_steps(self.length, self.block))
         block_plan(self.length, self.steps, self.block)
 
     def one_by_one(self) -> Shape:
@@ -57,6 +57,26 @@ class Shape:
     def plan(self) -> list[PlannedStep]:
         """Return every step: where it commits, and how many positions."""
         return block_plan(self.length, self.steps, self.block)
+
+
+def _usual_block(length: int) -> int:
+    """Return the block of an answer that names none: the largest divisor of length from 8 to 32, or else the length.
+
+    >>> [_usual_block(length) for length in (64, 100, 37, 4)]
+    [32, 25, 37, 4]
+    """
+    right = isinstance(length, int) and not isinstance(length, bool)  # else `block_plan` refuses it
+    return next((block for block in range(32, 7, -1) if right and length % block == 0), length)
+
+
+def _usual_steps(length: int, block: int) -> int:
+    """Return the steps of an answer that names none: each commits two tokens, a block's last one the rest.
+
+    >>> _usual_steps(64, 32), _usual_steps(100, 25)
+    (32, 52)
+    """
+    whole = all(isinstance(value, int) and value > 0 for value in (length, block))
+    return length // block * -(-block // 2) if whole else 1
 
 
 @dataclass(frozen=True, kw_only=True)

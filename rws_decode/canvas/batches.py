@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rws_decode.predictors.base import MaskPredictor, computes_at
+from rws_decode.settings import Options
 
-def logit_bytes(length: int, vocabulary: int, *, width: int = 0, guided: bool = False, published: bool = False) -> int:
-    """Return the bytes that one row's logits take at the first step, when all of its positions are masked.
 
-    length x vocabulary numbers of 4 bytes, held as they come and once more for the current block; twice more under
-    guidance (with and without prompt), and for published copies. width: more
-    columns for which logits come, those of the prompt where a predictor gives all logits alone. Half precision takes
-    half of this, float64 twice. Ranking widens 64 positions at a time and is not counted, nor are the predictor's own
-    activations.
+def row_bytes(predictor: MaskPredictor, length: int, width: int = 0, options: Options | None = None) -> int | None:
+    """Return the bytes that one row's logits take at the first step, all masked; None where V is not known.
 
-    >>> logit_bytes(256, 126_464)
+    length x V numbers of 4 bytes, held as they come and once more for the current block; twice more under guidance
+    (with and without prompt), and for published copies. width: further columns, of which a predictor without
+    `logits_at` gives logits too. Half precision takes half of this, float64 twice. Ranking widens 64 positions at a
+    time and is not counted, nor are the predictor's own activations.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> row_bytes(CallablePredictor(lambda canvas: canvas, mask_id=0, vocab_size=126_464), 256)
     258998272
     """
-    copies = 2 + 2 * guided + 2 * published
-    return 4 * vocabulary * (length * copies + (length + width) * (1 + guided) * (width > 0))
+    if predictor.vocab_size is None:
+        return None
+    guided = options is not None and options.cfg != 0
+    copies = 2 + 2 * guided + 2 * (options is not None and options.ranking == "topk")
+    whole = (length + width) * (1 + guided) if width and not computes_at(predictor) else 0
+    return 4 * predictor.vocab_size * (length * copies + whole)
 
 
 def batches(
@@ -37,11 +44,8 @@ def batches(
     most = 1 if alone else most
     groups: list[list[int]] = []
     for row in sorted(range(len(widths)), key=widths.__getitem__):
-        if not groups or len(groups[-1]) == most or _too_wide(widths[row], widths[groups[-1][0]], spread):
+        too_wide = groups and spread is not None and widths[row] > widths[groups[-1][0]] * (1 + spread)
+        if not groups or len(groups[-1]) == most or too_wide:
             groups.append([])
         groups[-1].append(row)
     return [sorted(batch) for batch in groups]
-
-
-def _too_wide(width: int, narrowest: int, spread: float | None) -> bool:
-    return spread is not None and width > narrowest * (1 + spread)

@@ -126,17 +126,11 @@ def lay_out(
 
 
 def forbidden_ids(predictor: MaskPredictor) -> list[int]:
-    """Return the ids never committed, sorted: mask, padding (unless it also ends text), declared ones."""
-    padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
-    return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
-
-
-def forbidden_tokens(predictor: MaskPredictor) -> Tensor:
-    """Return `forbidden_ids` where the predictor is, int64.
+    """Return the ids never committed, sorted: mask, padding (unless it also ends text), declared ones.
 
     >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=4, pad_id=0, forbidden_ids=[2])
-    >>> forbidden_tokens(predictor).tolist()
+    >>> forbidden_ids(CallablePredictor(lambda canvas: canvas, mask_id=4, pad_id=0, forbidden_ids=[2]))
     [0, 2, 4]
     """
-    return torch.tensor(forbidden_ids(predictor), dtype=torch.int64, device=predictor.device)
+    padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
+    return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})

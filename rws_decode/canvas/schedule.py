@@ -60,23 +60,3 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
         raise ValueError(f"steps is {steps}: at most length, {length}, so that each step commits a token")
     counts = commit_counts(block, steps // blocks)
     return [PlannedStep(start, start + block, commits) for start in range(0, length, block) for commits in counts]
-
-
-def usual_block(length: int) -> int:
-    """Return the block of an answer that names none: the largest divisor of length from 8 to 32, or else the length.
-
-    >>> [usual_block(length) for length in (64, 100, 37, 4)]
-    [32, 25, 37, 4]
-    """
-    right = isinstance(length, int) and not isinstance(length, bool)  # else `block_plan` refuses it
-    return next((block for block in range(32, 7, -1) if right and length % block == 0), length)
-
-
-def usual_steps(length: int, block: int) -> int:
-    """Return the steps of an answer that names none: each commits two tokens, a block's last one the rest.
-
-    >>> usual_steps(64, 32), usual_steps(100, 25)
-    (32, 52)
-    """
-    whole = all(isinstance(value, int) and value > 0 for value in (length, block))
-    return length // block * -(-block // 2) if whole else 1

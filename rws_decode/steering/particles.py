@@ -1,4 +1,4 @@
-"""Particles (FK steering, Singhal et al. 2025, arXiv 2501.06848): copies that are weighed and resampled on the way."""
+"""Copies that are weighed and resampled on the way: particles (FK steering), and particle Gibbs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
-from rws_decode.steering.copies import Copies
-from rws_decode.steering.ensemble import Ensemble
-from rws_decode.steering.protocol import Choice
+from rws_decode.steering.ensemble import Ensemble, Path
+from rws_decode.steering.protocol import Choice, Copies
 from rws_decode.steering.weights import EVEN, draw, effective_size, log_mean, systematic
 from rws_decode.strategies.numbers import number
-from rws_theory.checks import finite
+from rws_theory.checks import finite, whole
+
+__all__ = ["ParticleGibbs", "Particles"]
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_ALONG = "Particles(8, beta=1.0, ess_threshold=0.5)"
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Particles(Copies):
     def __post_init__(self) -> None:
         super().__post_init__()
         finite("beta", self.beta)
-        check_ess_threshold(self.ess_threshold)
+        finite("ess_threshold", self.ess_threshold, least=0, most=1, example="0.5")
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
@@ -87,8 +89,53 @@ def weigh_along(
     return weights, log_partition + log_mean(weights)
 
 
-def check_ess_threshold(ess_threshold: float) -> None:
-    """Raise ValueError unless the share of the copies is from 0 to 1."""
-    if not (isinstance(ess_threshold, int | float) and 0 <= ess_threshold <= 1):
-        needed = f"a share of the copies, from 0 to 1, is needed, as in {_ALONG}"
-        raise ValueError(f"ess_threshold is {ess_threshold!r}: {needed}")
+@dataclass(frozen=True)
+class ParticleGibbs(Copies):
+    r"""Repeat conditional sequential Monte Carlo: copy 0 follows the path of the last answer, the others are free.
+
+    Each sweep is a step of a Markov chain over whole paths whose law, for any number of copies from 2 on, has the tilt
+    p exp(beta R) / Z of the base sampler as its limit (Andrieu, Doucet and Holenstein 2010). Weights and values are
+    those of `particles.Particles`; ancestors are drawn independently. The first sweep has no path to follow.
+
+    n: copies, at least 2; sweeps: at least 1; beta: per unit of the raw reward, finite; ess_threshold: from 0 to 1, the
+    share of effective copies below which a step resamples. ValueError for others.
+    """
+
+    sweeps: int = number("times that all copies are decoded", metavar="N", default=4)
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
+    ess_threshold: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
+    name = "particle-gibbs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("n", self.n, 2, example="ParticleGibbs(8)")
+        whole("sweeps", self.sweeps, example="ParticleGibbs(8, sweeps=4)")
+        finite("beta", self.beta)
+        finite("ess_threshold", self.ess_threshold, least=0, most=1, example="0.5")
+
+    def forwards(self, steps: int) -> int:
+        """Return the most forwards of a prompt, those of all sweeps."""
+        return self.sweeps * super().forwards(steps)
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        """Run the sweeps; the answer is that of the last."""
+        copy = self._sweep(ensemble, [])
+        for _ in range(self.sweeps - 1):
+            paths = [ensemble.path(prompt * self.n + int(slot)) for prompt, slot in enumerate(copy)]
+            ensemble.restart()
+            copy = self._sweep(ensemble, paths)
+        return Choice(copy)
+
+    def _sweep(self, ensemble: Ensemble, paths: list[Path]) -> NDArray[np.int64]:
+        """Decode all copies to their end, copy 0 along the path of each prompt, and draw one for each prompt."""
+
+        def ancestors(log_weights: NDArray[np.float64], prompt: int) -> NDArray[np.int64]:
+            drawn = ensemble.rngs[prompt].choice(self.n, self.n, p=softmax(log_weights))
+            return np.concatenate([[0], drawn[1:]]) if paths else drawn
+
+        def follow() -> None:
+            for prompt, path in enumerate(paths):
+                ensemble.follow(prompt * self.n, path)
+
+        weights, _ = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, follow)
+        return np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])

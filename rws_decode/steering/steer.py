@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import trace_of
 from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
-from rws_decode.predictors.base import MaskPredictor, computes_at
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.ensemble import Ensemble
@@ -123,7 +123,8 @@ def steer(
     began = time.perf_counter()
     traces: dict[int, Trace] = {}
     partitions, forwards, gradients = np.full(len(job.prompts), np.nan), 0, 0
-    for rows in _batches(job, options, memory, method.copies):
+    size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
+    for rows in batches(job.widths, None if size is None else size * method.copies, memory):
         ensemble = _ensemble(job, options, scorer, rows, method.copies, base)
         with torch_threads(), torch.inference_mode():
             choice = method.run(ensemble)
@@ -163,15 +164,6 @@ def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Opt
 def _seed_of(seed: int, copy: int) -> int:
     """Return the seed of a copy: copy 0 has the prompt's own."""
     return seed if copy == 0 else int(np.random.SeedSequence([seed, copy]).generate_state(1)[0])
-
-
-def _batches(job: Job, options: Options, memory: int, copies: int) -> list[list[int]]:
-    row_bytes = None
-    if job.predictor.vocab_size is not None:
-        whole = 0 if computes_at(job.predictor) else max(len(prompt.ids) for prompt in job.prompts)
-        kinds = {"guided": options.cfg != 0, "published": options.ranking == "topk"}
-        row_bytes = copies * logit_bytes(job.shape.length, job.predictor.vocab_size, width=whole, **kinds)
-    return batches(job.widths, row_bytes, memory)
 
 
 def _ensemble(

@@ -50,10 +50,8 @@ METHODS: dict[str, Entry] = {
     "best-of": Entry("best_of.BestOf", "the answer of most reward among N draws"),
     "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),
     "particles": Entry("particles.Particles", "N copies, weighed and resampled on the way (FK steering)"),
-    "particle-gibbs": Entry(
-        "particle_gibbs.ParticleGibbs", "particles again and again; one copy repeats the last answer"
-    ),
-    "svdd": Entry("svdd.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
+    "particle-gibbs": Entry("particles.ParticleGibbs", "particles again and again; one copy repeats the last answer"),
+    "svdd": Entry("best_of.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
     "reward-lookahead": Entry(
         "reward_lookahead.RewardLookahead", "of N commits the one after which the text scores best"
     ),

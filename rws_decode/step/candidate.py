@@ -1,18 +1,46 @@
-"""Step 1 with sampling: tokens drawn by Gumbel-max in place of the best ones."""
+"""Step 1: a token for each masked position, the best one, or one drawn by Gumbel-max."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from rws_decode.common.arguments import check_seeds, per_row
-from rws_decode.step.forward import Candidates, greedy, lead_of
 from rws_theory.checks import finite
 
 # Positions drawn at once, twice as many at most: 64 of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
+
+
+class Candidates(NamedTuple):
+    """A token per position, int64 [N], and by how many logits it leads the runner-up, float64 [N], inf if alone.
+
+    With noise, the lead is that of the noised logits z - T log(-log u).
+    """
+
+    token: Tensor
+    lead: Tensor
+
+
+def greedy(logits: Tensor) -> Candidates:
+    """Return the largest logit of each row, the first among equals. logits: [N, V].
+
+    >>> greedy(torch.tensor([[1.0, 3.0, 2.5]]))
+    Candidates(token=tensor([1]), lead=tensor([0.5000], dtype=torch.float64))
+    """
+    return Candidates(logits.max(dim=-1).indices, lead_of(logits))
+
+
+def lead_of(scores: Tensor) -> Tensor:
+    """Return by how much the largest score of each row leads the next, float64 [N], inf if alone."""
+    if scores.shape[-1] == 1:
+        return torch.full((len(scores),), math.inf, dtype=torch.float64, device=scores.device)
+    best = scores.topk(2, dim=-1).values.double()
+    return best[:, 0] - best[:, 1]
 
 
 def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:

@@ -1,15 +1,14 @@
-"""Step 1: one forward, what it says of the masked positions, and the best token of each."""
+"""Step 1: one forward, and what it says of the masked positions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.layout import Canvas, forbidden_tokens
+from rws_decode.canvas.layout import Canvas, forbidden_ids
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.step.rounding import logit_error
 
@@ -42,7 +41,7 @@ def masked_logits(
 
     masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
     committed and take no probability, also not among those published. Forbidden: [MASK], padding and the predictor's
-    forbidden ids (`layout.forbidden_tokens`).
+    forbidden ids (`layout.forbidden_ids`).
 
     >>> from rws_decode.canvas.layout import lay_out
     >>> from rws_decode.predictors import CallablePredictor
@@ -58,36 +57,8 @@ def masked_logits(
         raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
     logits[:, list(suppressed)] = float("-inf")
     given = logits.clone() if published else logits
-    forbidden = forbidden_tokens(predictor)
-    logits[:, forbidden[forbidden < logits.shape[-1]]] = float("-inf")
+    logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[-1]]] = float("-inf")
     return MaskedLogits(row, position, logits, given, logit_error(logits) if error is None else error)
-
-
-class Candidates(NamedTuple):
-    """A token per position, int64 [N], and by how many logits it leads the runner-up, float64 [N], inf if alone.
-
-    With noise, the lead is that of the noised logits z - T log(-log u).
-    """
-
-    token: Tensor
-    lead: Tensor
-
-
-def greedy(logits: Tensor) -> Candidates:
-    """Return the largest logit of each row, the first among equals. logits: [N, V].
-
-    >>> greedy(torch.tensor([[1.0, 3.0, 2.5]]))
-    Candidates(token=tensor([1]), lead=tensor([0.5000], dtype=torch.float64))
-    """
-    return Candidates(logits.max(dim=-1).indices, lead_of(logits))
-
-
-def lead_of(scores: Tensor) -> Tensor:
-    """Return by how much the largest score of each row leads the next, float64 [N], inf if alone."""
-    if scores.shape[-1] == 1:
-        return torch.full((len(scores),), math.inf, dtype=torch.float64, device=scores.device)
-    best = scores.topk(2, dim=-1).values.double()
-    return best[:, 0] - best[:, 1]
 
 
 def guided_logits(

@@ -1,15 +1,232 @@
-"""The layers around the plain step, for strategies that count, look ahead, remember or undo."""
+"""The layers around the plain step, for strategies that count, look ahead or remember."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from rws_decode.step.counting import counting
-from rws_decode.step.hypotheses import looking
-from rws_decode.step.remembering import remembering
+import torch
+from torch import Tensor
+
+from rws_decode.canvas.batches import row_bytes
+from rws_decode.canvas.blocks import due
+from rws_decode.step.completion import Completion, Done, Seats
+from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.revising import revising
-from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import LookingStrategy, OwnCount, Remembering, RevisingStrategy
+from rws_decode.step.step import Decoder, Run, State, forward
+from rws_decode.strategies.counted import entropies
+from rws_decode.strategies.protocol import (
+    ChoosingStrategy,
+    CountingStrategy,
+    LookingStrategy,
+    MaskedPositions,
+    OwnCount,
+    Remembering,
+    RevisingStrategy,
+)
+
+
+class Count(NamedTuple):
+    """How many positions of each of b rows go, once their confidence is known.
+
+    rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can.
+    """
+
+    strategy: OwnCount
+    view: MaskedPositions
+    rows: Tensor
+    least: Tensor
+    most: Tensor
+
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
+        """Return the numbers, and which positions wait. value: what ranks the N positions, log-odds or probabilities.
+
+        scale: float64 [N], the factors. ValueError for counts of another shape.
+        """
+        view = self._at(value, odds, scale, torch.zeros_like(scale))
+        if isinstance(self.strategy, CountingStrategy):
+            return Seats(self._within(self._counts(view)), None)
+        chosen = self._chosen(view)
+        counts = _in_rows(chosen, view)
+        return Seats(self._within(counts), ~chosen & (counts[view.row] > 0))
+
+    def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
+        """Return how many positions logits that are off by their error would add or take away, int64 [b].
+
+        low, high: the least and greatest ranking value of each position; error: of its logits; [N].
+        """
+        reach = scale * error.to(scale.device)
+        views = [self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach))]
+        if isinstance(self.strategy, CountingStrategy):
+            fewest, most = (self._within(self._counts(view)) for view in views)
+            return most - fewest
+        fewest, most = (self._chosen(view) for view in views)
+        return _in_rows(fewest != most, self.view)[self.rows]
+
+    def _at(self, value: Tensor, odds: bool, scale: Tensor, leeway: Tensor) -> MaskedPositions:
+        log_odds = value.double() if odds else torch.logit(value.double())
+        return self.view._replace(log_odds=log_odds, scale=scale, leeway=leeway)
+
+    def _within(self, counts: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(counts[self.rows], self.least), self.most)
+
+    def _counts(self, view: MaskedPositions) -> Tensor:
+        assert isinstance(self.strategy, CountingStrategy)
+        counts = self._checked("counts", self.strategy.count(view), (view.rows,), torch.int64)
+        if bool((counts < 0).any()):
+            raise ValueError(f"strategy {self.strategy} counts {int(counts.min())} positions: at least 0 is needed")
+        return counts
+
+    def _chosen(self, view: MaskedPositions) -> Tensor:
+        assert isinstance(self.strategy, ChoosingStrategy)
+        return self._checked("a choice", self.strategy.choose(view), tuple(view.row.shape), torch.bool)
+
+    def _checked(self, what: str, values: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        values = torch.as_tensor(values)
+        if values.shape != shape or values.dtype != dtype:
+            raise ValueError(
+                f"strategy {self.strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
+                f"{str(dtype).removeprefix('torch.')} {shape} is needed"
+            )
+        return values.to(self.rows.device)
+
+
+def _in_rows(holds: Tensor, view: MaskedPositions) -> Tensor:
+    """Return how many of the N positions hold a condition in each row, int64 [rows]. holds: bool [N]."""
+    counts = torch.zeros(view.rows, dtype=torch.int64, device=holds.device)
+    return counts.index_add(0, view.row, holds.long())
+
+
+def counting(run: Run) -> Run:
+    """Return the step with as many commits as the strategy counts, or with those that it chooses."""
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        strategy = decoder.strategy
+        assert isinstance(strategy, OwnCount)
+
+        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, seen)
+            block, view = completion.block, completion.view
+            least = due(block, state.step, decoder.plan)
+            return completion._replace(commits=Count(strategy, view, state.rows, least, block.sum(dim=1)))
+
+        return run(replace(decoder, complete=complete), state)
+
+    return step
+
+
+class Hypotheses:
+    """Looks at a step's canvases with some of their masks filled by the step's candidates (`protocol.Look`).
+
+    The hypotheses of all rows stand in one batch, or in several whose logits take at most `decoder.memory` bytes each,
+    beside those of the step. Guidance, forbidden tokens and end-of-text policy are those of the decode. ValueError
+    names the predictor that gives no finite largest logit.
+
+    tokens: int64 [b, n], the completed answers; waits: bool [N], as in `protocol.Look`.
+    """
+
+    def __init__(self, decoder: Decoder, state: State, tokens: Tensor, waits: Tensor) -> None:
+        self._decoder, self._state, self._tokens = decoder, state, tokens
+        self.commits = decoder.plan[state.step].commits
+        self.waits = waits
+        self.forwards = torch.zeros(len(state.rows), dtype=torch.int64)
+        self.calls = 0
+
+    def __call__(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
+        """Return the entropy of what each of H hypotheses leaves masked, float64 [H, length], 0 elsewhere."""
+        index = torch.searchsorted(self._state.rows, row)
+        self.forwards += torch.bincount(index, minlength=len(self.forwards)).cpu()
+        open_ = torch.zeros(chosen.shape, dtype=torch.float64, device=chosen.device)
+        length, width = chosen.shape[1], self._state.canvas.ids.shape[1]
+        size = row_bytes(self._decoder.predictor, length, width, self._decoder.options)
+        most = max(1, len(self._state.rows) if size is None else self._decoder.memory // size)
+        for part in torch.arange(len(row), device=row.device).split(most):
+            after = self._after(index[part], chosen[part])
+            seen = forward(self._decoder, after)
+            self.calls += 1
+            if not bool(seen.logits.amax(dim=-1).isfinite().all()):
+                name = self._decoder.predictor.name
+                raise ValueError(f"predictor {name} gives no finite largest logit after step {after.step}")
+            open_[part[seen.row], seen.position] = entropies(seen.logits, scale[part][seen.row])
+        return open_
+
+    def _after(self, index: Tensor, chosen: Tensor) -> State:
+        """Return the state of some rows with the chosen positions filled."""
+        state = self._state.at(index)
+        before = state.canvas.ids.gather(1, state.canvas.answer)
+        answer = torch.where(chosen, self._tokens[index], before)
+        canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
+        return state._replace(canvas=canvas, masked=state.masked & ~chosen)
+
+
+def looking(run: Run) -> Run:
+    """Return the step whose strategy can look at what the canvas would be, and which counts the forwards of that."""
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, seen)
+            waits = completion.deferred[completion.block]
+            look = Hypotheses(decoder, state, completion.tokens, waits)
+            return completion._replace(view=completion.view._replace(look=look))
+
+        after, done = run(replace(decoder, complete=complete), state)
+        look = done.choice.completion.view.look
+        assert look is not None
+        return after, done._replace(forwards=done.forwards.cpu() + look.forwards, calls=done.calls + look.calls)
+
+    return step
+
+
+class Past(NamedTuple):
+    """The logits of all masked positions of a step: prompts' numbers and positions, int64 [N], rising; [N, V]."""
+
+    row: Tensor
+    position: Tensor
+    logits: Tensor
+
+
+class Memory(NamedTuple):
+    """The steps before, the last first."""
+
+    steps: tuple[Past, ...] = ()
+
+    def of(self, rows: Tensor) -> Memory:
+        """Return the same: positions are found by their prompts' numbers."""
+        return self
+
+
+def remembering(run: Run) -> Run:
+    """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        assert isinstance(decoder.strategy, Remembering)
+        seen = decoder.forward(decoder, state)
+        past = state.beside.get("memory", Memory()).steps
+
+        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, seen)
+            view = completion.view
+            return completion._replace(view=view._replace(before=_before(past, view)))
+
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, complete=complete), state)
+        kept = (Past(state.rows[seen.row], seen.position, seen.logits), *past)[: decoder.strategy.memory]
+        return after._replace(beside={**after.beside, "memory": Memory(kept)}), done
+
+    return step
+
+
+def _before(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:
+    """Return the logits that the view's positions had one step before, two steps, ..., as far as all rows had them."""
+    key = view.row * view.length + view.position
+    logits = []
+    for row, position, values in past:
+        keys = row * view.length + position
+        at = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
+        if not len(keys) or not bool((keys[at] == key).all()):
+            break
+        logits.append(values[at])
+    return tuple(logits)
 
 
 def layered(decoder: Decoder) -> Decoder:

@@ -17,8 +17,7 @@ from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predict
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.entrgi import GradientGuidance, Mix, Update
-from rws_decode.steering.soft_answers import SoftAnswers
+from rws_decode.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
 from rws_decode.steering.steer import steer
 from rws_decode.steering.table import as_method, within
 from rws_decode.step.final_text import final_reward

@@ -10,12 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.best_of import BestOf, SoftBestOf
-from rws_decode.steering.particle_gibbs import ParticleGibbs
-from rws_decode.steering.particles import Particles
+from rws_decode.steering.best_of import SVDD, BestOf, SoftBestOf
+from rws_decode.steering.particles import ParticleGibbs, Particles
 from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.steering.steer import Steering, steer
-from rws_decode.steering.svdd import SVDD
 from rws_decode.testing.exact import tabulated_predictor, token_reward
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds.joint_table import JointTable

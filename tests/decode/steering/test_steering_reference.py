@@ -16,12 +16,10 @@ from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.best_of import BestOf, SoftBestOf
-from rws_decode.steering.particle_gibbs import ParticleGibbs
-from rws_decode.steering.particles import Particles
+from rws_decode.steering.best_of import SVDD, BestOf, SoftBestOf
+from rws_decode.steering.particles import ParticleGibbs, Particles
 from rws_decode.steering.reward_lookahead import RewardLookahead
 from rws_decode.steering.steer import steer
-from rws_decode.steering.svdd import SVDD
 from rws_decode.steering.table import METHODS, as_method, within
 from rws_decode.steering.weights import EVEN
 from rws_decode.trace.trace import load
@@ -251,7 +249,7 @@ def test_a_budget_holds_and_one_more_copy_breaks_it(name: str, budget: int, step
         ({"method": "best-of:0"}, "n is 0:"),
         ({"method": "particle-gibbs:1"}, "n is 1:"),
         ({"method": "particles:4", "beta": math.inf}, "beta is inf:"),
-        ({"method": "particles:4", "ess_threshold": 2.0}, "ess_threshold is 2.0: a share of the copies, from 0 to 1"),
+        ({"method": "particles:4", "ess_threshold": 2.0}, "ess_threshold is 2.0:"),
         ({"method": "best-of:4", "beta": 1.0}, "beta is 1.0: best-of has n"),
         (
             {"method": "gradient-guidance:3+mix:soft", "mix": "hard"},

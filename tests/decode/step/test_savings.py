@@ -18,7 +18,7 @@ from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from paper_figures.bench.loops import bench
 from rws_decode.__main__ import main
-from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.canvas.batches import batches
 from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors import CallablePredictor
@@ -44,7 +44,7 @@ ALL = ONE | {
     "all but settled": replace(Savings.everything(), settled=False),
     "batches of one length": Savings(spread=0.0),
     "batches of one row": Savings(batch_invariant=True),
-    "small batches": replace(Savings.everything(), memory=2 * logit_bytes(12, VOCABULARY)),
+    "small batches": replace(Savings.everything(), memory=2 * 4 * VOCABULARY * 12 * 2),
 }
 
 
