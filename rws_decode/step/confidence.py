@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rws_decode.settings import Precision, Ranking, check_ranking
+from rws_decode.settings import Precision, Ranking
 
 # Rows of logits widened at once: 64 rows of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
@@ -39,7 +39,7 @@ def rank_values(
 
     logits: [N, V], any floating dtype; -inf marks a token that cannot be committed. token: int64 [N]. factor:
     positive, one number or [N]. Returns +inf log-odds (probability 1) where no other token is possible. ValueError
-    for an unknown ranking or precision and for a factor that is not positive and finite.
+    for a factor that is not positive and finite.
 
     >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 30.0, 60.0]])
     >>> best = z.argmax(-1)
@@ -48,7 +48,6 @@ def rank_values(
     >>> rank_values(z, best, 8.0, "probability", "float32").tolist()
     [0.9999998807907104, 1.0]
     """
-    check_ranking(ranking, precision)
     dtype = dtype_of(precision, logits)
     # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
     compute = torch.float64 if dtype == torch.float64 else torch.float32

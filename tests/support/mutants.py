@@ -126,7 +126,7 @@ two-blocks-at-once: rws_decode, test_decode
 end-of-text-first: rws_decode, test_published_deferral
 - = candidates & ~deferred, candidates & deferred
 + = candidates & deferred, candidates & ~deferred
-guidance-scale: rws_decode, test_guidance
+guidance-scale: rws_decode, test_sampling
 - unconditional + (cfg + 1) *
 + unconditional + cfg *
 masks-in-the-answer: rws_decode, test_special_tokens

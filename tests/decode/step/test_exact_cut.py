@@ -12,12 +12,10 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay
-from rws_decode.rewards import CallableReward
 from rws_decode.scales.path import scale_path
-from rws_decode.settings import Options, Savings, Shape
+from rws_decode.settings import Options, Shape
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.factors import Confidence, Temperature
-from rws_decode.strategies.protocol import MaskedPositions
 
 
 def predictor_of(rows: list[list[float]]) -> CallablePredictor:
@@ -81,47 +79,6 @@ def test_a_diff_with_another_model_certifies_nothing() -> None:
     parting = diff(*runs, other).parting
     assert parting is not None and not parting.reversals[0].certified
     assert "does not give the values" in parting.reversals[0].note
-
-
-class Surest:
-    """A factor strategy that reads the logits: the sharper a row's surest position, the smaller its factor."""
-
-    name = "surest"
-    needs_reward = False
-
-    def factor(self, view: MaskedPositions) -> np.ndarray:
-        margin = torch.zeros(view.rows, dtype=torch.float64)
-        best = view.logits.double().topk(2).values
-        margin.scatter_reduce_(0, view.row, best[:, 0] - best[:, 1], "amax")
-        return (1 / (1 + margin)).numpy()
-
-
-def test_a_factor_may_depend_on_logits() -> None:
-    (trace,) = decode(predictor_of([[3.0, 1.0], [1.0, 0.5]]), [[]], Surest(), Shape(length=2, steps=2, block=2))
-    assert trace.factor.tolist() == [1 / 3, 1 / 1.5]
-
-
-class Backwards:
-    """An order of its own, which asks a reward and knows a range of factors that it does not use."""
-
-    name = "backwards"
-    needs_reward = True
-
-    def factor_range(self, low: float, high: float) -> tuple[float, float]:
-        return 1.0, 2.0
-
-    def order(self, view: MaskedPositions) -> torch.Tensor:
-        assert view.reward is not None
-        return view.position.double() * torch.from_numpy(np.sign(view.reward))[view.row]
-
-
-def test_an_order_of_its_own_is_asked_every_time() -> None:
-    predictor = predictor_of([[9.0 - n, 0.0] for n in range(4)])
-    reward = CallableReward(lambda prompt, answer: 1.0)
-    options = {"length": 4, "steps": 4, "block": 4, "reward": reward}
-    predictor._encode = lambda text: []
-    (trace,) = decode(predictor, [""], Backwards(), savings=Savings(certain=True), **grouped(**options))
-    assert trace.commit_step.tolist() == [3, 2, 1, 0] and not (trace.reward_use == 3).any()
 
 
 def test_near_tokens_are_counted_wherever_they_can_move_others() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rws_decode.step.confidence import rank_values
-from rws_decode.step.rounding import at_the_cut
-from rws_decode.step.select import select_deferring, select_top, select_topk
+from rws_decode.step.select import select_top, select_topk
 from rws_theory.confidence import log_odds
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
@@ -56,13 +54,6 @@ def test_select_top_is_the_slow_selection(batch: tuple[list[list[float]], list[l
     assert ties.tolist() == [count for _, count in expected]
 
 
-def test_equal_values_go_leftmost_and_the_rest_are_counted() -> None:
-    values = torch.tensor([[0.5] * 10, [0.5] * 10])
-    chosen, ties = select_top(values, torch.ones(2, 10, dtype=torch.bool), 3)
-    assert chosen.nonzero()[:, 1].tolist() == [0, 1, 2, 0, 1, 2]
-    assert ties.tolist() == [7, 7]
-
-
 @pytest.mark.parametrize("width", [17, 300])
 def test_among_many_equal_values_the_leftmost_go_first_too(width: int) -> None:
     """Longer rows than those that any sort leaves in order."""
@@ -72,33 +63,6 @@ def test_among_many_equal_values_the_leftmost_go_first_too(width: int) -> None:
     chosen, ties = select_top(torch.tensor(values), torch.tensor(candidates), torch.tensor(ks))
     expected = [slow_select(*row) for row in zip(values, candidates, ks, strict=True)]
     assert chosen.tolist() == [row for row, _ in expected] and ties.tolist() == [count for _, count in expected]
-
-
-def test_ties_that_all_fit_are_not_ties_at_the_cut() -> None:
-    _, ties = select_top(torch.tensor([[2.0, 2.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool), 2)
-    assert ties.tolist() == [0]
-
-
-@pytest.mark.parametrize("k", [3, -1])
-def test_more_than_the_candidates_cannot_be_chosen(k: int) -> None:
-    candidates = torch.tensor([[True, True, False], [True, True, True]])
-    message = f"k is [{k}, {k}]: each at least 0 and at most its row's candidates, [2, 3]"
-    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
-        select_top(torch.zeros(2, 3), candidates, k)
-
-
-def test_nan_has_no_rank_but_may_stand_where_no_candidate_is() -> None:
-    values = torch.tensor([[math.nan, 1.0]])
-    assert select_top(values, torch.tensor([[False, True]]), 1).chosen.tolist() == [[False, True]]
-    with pytest.raises(ValueError, match=r"^values holds NaN at a candidate: NaN has no rank$"):
-        select_top(values, torch.tensor([[True, True]]), 1)
-
-
-def test_shapes_must_agree() -> None:
-    for values, candidates in (((3,), (3,)), ((1, 3), (1, 4)), ((2, 1, 3), (2, 1, 3))):
-        message = f"values and candidates have shapes {values} and {candidates}: one shape [B, n] is needed"
-        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
-            select_top(torch.zeros(values), torch.ones(candidates, dtype=torch.bool), 1)
 
 
 def random_logits(rows: int, vocabulary: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -114,14 +78,6 @@ def test_log_odds_are_the_logit_of_the_probability(seed: int, factor: float) -> 
     ):
         others = math.fsum(math.exp(factor * (z - row[token])) for k, z in enumerate(row) if k != token)
         assert float(value) == pytest.approx(-math.log(others), rel=1e-12, abs=1e-12)
-
-
-@given(st.integers(0, 10_000), st.floats(0.01, 4))
-def test_both_rankings_order_alike_while_neither_saturates(seed: int, factor: float) -> None:
-    logits, best = random_logits(6, 9, seed)
-    by_odds = rank_values(logits, best, factor)
-    by_probability = rank_values(logits, best, factor, "probability", "float64")
-    np.testing.assert_allclose(torch.sigmoid(by_odds), by_probability, rtol=1e-12)
 
 
 def test_log_odds_agree_with_the_theory() -> None:
@@ -181,34 +137,6 @@ def test_a_choice_by_topk_is_among_the_candidates_and_needs_the_columns_of_the_c
     assert level_choice.chosen[0].nonzero().tolist() == [[int(torch.topk(row, 1).indices) - 3]]
 
 
-def test_the_cut_lies_in_one_of_the_two_groups_of_each_row() -> None:
-    eligible = torch.tensor([[True, True, True, False]] * 4)
-    deferred = torch.tensor([[False, False, True, True]] * 4)
-    places, left = at_the_cut(eligible, deferred, torch.tensor([0, 1, 2, 3]))
-    early, late = [True, True, False, False], [False, False, True, False]
-    assert places.tolist() == [early, early, late, late] and left.tolist() == [0, 1, 0, 1]
-    values = torch.tensor([[1.0, 1.0, 5.0, 9.0]] * 4)
-    choice = select_deferring(select_top, values, eligible, deferred, torch.tensor([0, 1, 2, 3]))
-    assert choice.chosen.sum(dim=1).tolist() == [0, 1, 2, 3] and choice.ties.tolist() == [0, 1, 0, 0]
-    assert choice.chosen[2].tolist() == early
-
-
-def test_rows_without_positions_choose_nothing() -> None:
-    chosen, ties = select_top(torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), 0)
-    assert chosen.shape == (2, 0) and ties.tolist() == [0, 0]
-
-
-def test_probability_saturates_where_log_odds_still_tell_apart() -> None:
-    logits = torch.tensor([[0.0, 10.0], [0.0, 20.0], [0.0, 40.0]])
-    best = torch.tensor([1, 1, 1])
-    saturated = {
-        p: int((rank_values(logits, best, 1.0, "probability", p) == 1).sum())
-        for p in ("bfloat16", "float32", "float64")
-    }
-    assert saturated == {"bfloat16": 3, "float32": 2, "float64": 1}
-    assert rank_values(logits, best, 1000.0).tolist() == [1e4, 2e4, 4e4]
-
-
 def test_one_factor_per_row_and_rows_do_not_mix() -> None:
     logits, best = random_logits(150, 11)
     factors = torch.linspace(0.1, 30, 150, dtype=torch.float64)
@@ -228,11 +156,3 @@ def test_impossible_tokens_do_not_count_and_a_lone_token_is_certain() -> None:
 def test_the_factor_must_be_positive(factor: float) -> None:
     with pytest.raises(ValueError, match=rf"^factor is {factor}:"):
         rank_values(torch.zeros(1, 3), torch.tensor([0]), factor)
-
-
-def test_unknown_names_are_refused() -> None:
-    logits, best = random_logits(1, 3)
-    with pytest.raises(ValueError, match=r"^ranking is 'margin':"):
-        rank_values(logits, best, 1.0, "margin")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^precision is 'half':"):
-        rank_values(logits, best, 1.0, "log-odds", "half")  # type: ignore[arg-type]

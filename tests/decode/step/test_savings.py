@@ -228,13 +228,6 @@ def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: St
         assert trace.tokens.tolist() == other.tokens.tolist() and trace.prompt_text == other.prompt_text
 
 
-def test_nonsense_is_refused() -> None:
-    with pytest.raises(ValueError, match="memory is 0"):
-        Savings(memory=0)
-    with pytest.raises(ValueError, match="spread is -1"):
-        Savings(spread=-1)
-
-
 @pytest.mark.parametrize("model", PREDICTORS)
 def test_the_plain_loops_of_the_bench_decode_what_decode_does(model: str) -> None:
     predictor, shape = PREDICTORS[model], {"length": 12, "steps": 5, "block": 12}

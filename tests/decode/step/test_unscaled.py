@@ -190,15 +190,6 @@ def test_it_is_the_set_of_the_default_strategy_even_where_float64_cannot_tell_po
         assert np.array_equal(trace.unscaled[0], default.chosen[0])
 
 
-def test_what_rounding_hides_is_settled_at_factor_1_too() -> None:
-    table = torch.tensor([[-np.inf, 45.0, 1.0, 0.0], [-np.inf, 45.0, 1.0, -1e-15]], dtype=torch.float64)
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    for strategy in (Temperature(2.0), LeftToRight()):
-        (trace,) = decode(predictor, [[]], strategy, Shape(2, 2, 2))
-        assert trace.unscaled[0].tolist() == [False, True]
-        assert trace.changed.tolist() == [strategy == LeftToRight(), False]
-
-
 def test_rows_of_a_batch_and_of_a_file_keep_theirs(tmp_path: Any) -> None:
     predictor, prompts = bert_predictor(), ["the cat", "a small dog sat", "it ran"]
     reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)

@@ -12,23 +12,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, llada_predictor
+from tiny_models import llada_predictor
 
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.diff import diff
-from rws_decode.replay.replay import replay, replay_with
+from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, describe
-from rws_decode.strategies.recorded import recorded
-from rws_decode.strategies.table import as_strategy, check_text, strategy_from
-from rws_decode.trace.labels import strategy_label
-from rws_decode.trace.trace import load
+from rws_decode.strategies.table import as_strategy, check_text
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -160,20 +156,6 @@ def test_rws_scales_what_is_counted() -> None:
     assert trace.forwards < plain.forwards and trace.changed.any() and not plain.changed.any()
 
 
-@pytest.mark.parametrize("strategy", [rule[0] for rule in RULES], ids=str)
-def test_a_run_is_kept_replayed_and_repeated(strategy: CountingStrategy, tmp_path: object) -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)  # type: ignore[arg-type]
-    assert replay(trace).diverged_at is None
-    again = replay_with(trace, PREDICTOR)
-    assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)
-    saved = load(trace.save(f"{tmp_path}/t.parquet"))
-    assert saved == trace and strategy_from(saved.strategy) == strategy
-    assert as_strategy(strategy_label(saved.strategy)) == strategy
-    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE)  # type: ignore[arg-type]
-    for before, after in zip(batch, decode(PREDICTOR, PROMPTS, recorded(batch.traces), SHAPE), strict=True):
-        assert np.array_equal(before.commit_step, after.commit_step)
-
-
 @given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=8), st.floats(0.01, 0.99), st.floats(0.01, 9))
 def test_counts_of_any_probabilities(probability: list[float], tau: float, f: float) -> None:
     ordered = sorted(probability, reverse=True)
@@ -220,12 +202,6 @@ def test_counts_work_with_savings_rankings_and_sampling() -> None:
     assert drawn[0] == drawn[1] and replay(drawn[0]).diverged_at is None
 
 
-def test_gaps_are_filled_by_count() -> None:
-    predictor = bert_predictor()
-    (trace,) = decode(predictor, "the cat [MASK:3] the hill [MASK:3].", "threshold:0.3+temperature:8", Shape(6, 6, 6))
-    assert trace.forwards < 6 and trace.text and (trace.commit_step >= 0).all()
-
-
 @dataclass(frozen=True)
 class Three:
     """A user's own strategy: three at a time, whatever the schedule says."""
@@ -248,34 +224,6 @@ def test_a_strategy_of_ones_own_counts() -> None:
         decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE)
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone"):
         decode_compact(PREDICTOR, [[3]], Three(), SHAPE)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Threshold(1.0), "threshold is 1.0:"),
-        (lambda: ParallelFactor(0.0), "parallel_factor is 0.0"),
-        (lambda: EntropyBound(-1.0), "gamma is -1.0:"),
-        (lambda: Threshold(0.9, scaled=Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
-        (lambda: Threshold(0.9, scaled=Threshold(0.9)), "a strategy with a factor is needed"),
-        (
-            lambda: as_strategy("threshold"),
-            "threshold is None: strategy threshold needs threshold, as in threshold:0.9",
-        ),
-        (
-            lambda: as_strategy("threshold:0.9+margin"),
-            "temperature or rws with its number scales a strategy of other papers",
-        ),
-        (lambda: as_strategy("rws:8+rws:8"), "temperature or rws with its number scales a strategy of other papers"),
-        (lambda: as_strategy("threshold:0.9+rws:8", reward_scale=2.0), "has its number, leave it out"),
-        (lambda: as_strategy("threshold:0.9", reward_scale=2.0, scale=1.0), "threshold takes one"),
-        (lambda: check_text("gamma:3", "--compare"), "--compare is 'gamma:3':"),
-    ],
-)
-def test_misuse_names_the_call_that_is_right(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        make()
-    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_descriptions_say_what_scales() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 
 import mpmath
 import numpy as np
@@ -19,14 +18,11 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RewardReplay, Schedule
-from rws_decode.strategies.protocol import MaskedPositions, Strategy, describe
+from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.decoding import Decoding
 from rws_theory.gain import factor_range
 
-TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
-VIEW = MaskedPositions(2, 3)
-SHIPPED = [Confidence(), Temperature(2.0), RWS(8.0), Schedule((1.0,)), RewardReplay(8.0, (0.0,))]
 PROMPTS = ["the cat sat", "a dog ran"]
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10)
 
@@ -36,13 +32,6 @@ def rws_run() -> Decoding:
 
 
 RUN = rws_run()
-
-
-@pytest.mark.parametrize("strategy", SHIPPED, ids=lambda strategy: strategy.name)
-def test_shipped_strategies_keep_the_protocol(strategy: Strategy) -> None:
-    assert isinstance(strategy, Strategy)
-    factor = strategy.factor(MaskedPositions(0, 3, reward=np.zeros(3) if strategy.needs_reward else None))
-    assert factor.shape == (3,) and factor.dtype == np.float64 and (factor > 0).all()
 
 
 @given(st.lists(st.floats(-40, 40), min_size=1, max_size=4), st.floats(0.01, 32), st.floats(1e-8, 0.1))
@@ -60,31 +49,6 @@ def test_per_row_and_per_step_tables() -> None:
     assert replay.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0).factor(rewarded).tolist()
     coarse, both = RewardReplay(8.0, (3.0, -1.0), eps=0.5), rewarded._replace(reward=np.full(2, -1.0))
     assert coarse.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0, 0.5).factor(both).tolist()
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: Temperature(0.0), "scale is 0.0:"),
-        (lambda: Temperature((1.0, math.nan)), "scale is nan:"),
-        (lambda: RWS(-1.0), "reward_scale is -1.0:"),
-        (lambda: RWS(1.0, eps=0.0), "eps is 0.0:"),
-        (lambda: Schedule(()), f"factors {TABLE}"),
-        (lambda: Schedule(((1.0,), (1.0, 2.0))), f"factors {TABLE}"),
-        (lambda: Schedule((1.0, 0.0)), "factors holds 0.0: each must be positive and finite"),
-        (lambda: RewardReplay(8.0, ()), f"rewards {TABLE}"),
-        (lambda: RewardReplay(8.0, (math.inf,)), "rewards holds inf: each must be finite"),
-        (lambda: RewardReplay(math.inf, (0.0,)), "reward_scale is inf:"),
-        (lambda: RewardReplay(8.0, (0.0,), -1e-5), "eps is -1e-05:"),
-        (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
-        (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
-        (lambda: Schedule((1.0, 2.0)).factor(VIEW), "factors has 2 steps: step 2 (from 0) was asked for"),
-        (lambda: RewardReplay(8.0, (0.0,)).factor(VIEW), "rewards has 1 steps: step 2 (from 0) was asked for"),
-    ],
-)
-def test_numbers_that_are_no_factor_are_named(build: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
-        build()
 
 
 @pytest.mark.parametrize(("scale", "eps"), [(8.0, 1e-5), (0.3, 0.25), (1e100, 1e-12)])
@@ -152,13 +116,3 @@ def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
         message = f"traces come from {strategies}: rws runs of one reward_scale and eps are needed"
         with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
             shuffled(traces, np.random.default_rng(0))
-
-
-def test_descriptions_name_every_number() -> None:
-    assert [describe(strategy) for strategy in SHIPPED] == [
-        {"name": "default"},
-        {"name": "temperature", "scale": 2.0},
-        {"name": "rws", "reward_scale": 8.0, "eps": 1e-5},
-        {"name": "schedule"},
-        {"name": "reward-replay", "reward_scale": 8.0, "eps": 1e-5},
-    ]

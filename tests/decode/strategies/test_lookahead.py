@@ -16,20 +16,14 @@ from hypothesis import strategies as st
 from tiny_models import llada_predictor
 
 from rws_decode.decode import decode
-from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor
-from rws_decode.replay.replay import replay, replay_with
+from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.steering.steer import steer
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.lookahead import InformationGain, Lookahead, LookUM
-from rws_decode.strategies.protocol import LookingStrategy, MaskedPositions
-from rws_decode.strategies.table import as_strategy, strategy_from
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes
-from rws_decode.trace.labels import strategy_label
-from rws_decode.trace.trace import load
 from rws_theory.worlds.joint_table import JointTable
 
 PREDICTOR = llada_predictor()
@@ -194,17 +188,6 @@ def test_memory_splits_the_hypotheses_and_changes_nothing_else(strategy: Any) ->
     assert [trace.text for trace in saved] == [trace.text for trace in whole]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-def test_a_run_is_kept_replayed_and_repeated(strategy: Any, tmp_path: Any) -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)
-    again = replay_with(trace, PREDICTOR)
-    assert replay(trace).diverged_at is None and np.array_equal(again.commit_step, trace.commit_step)
-    assert again.forwards == trace.steps_run < trace.forwards  # the order is known: nothing is looked at
-    saved = load(trace.save(tmp_path / "t.parquet"))
-    assert saved == trace and strategy_from(saved.strategy) == strategy
-    assert np.isfinite(trace.value[trace.chosen]).all()
-
-
 @pytest.mark.parametrize("strategy", [InformationGain(6), LookUM(4)], ids=repr)
 def test_gaps_ends_and_guidance(strategy: Any) -> None:
     row = [6, *[PREDICTOR.mask_id] * 3, 8, 9, PREDICTOR.mask_id, *[PREDICTOR.mask_id] * 2, 7]
@@ -257,40 +240,6 @@ def test_lookum_draws_paths_by_their_weight() -> None:
     assert share == pytest.approx(weights[0] / sum(weights), abs=0.08)
     (best,) = decode(predictor, [[]], replace(strategy, alpha=0.0, seed=0), Shape(2, 2, 2))
     assert best.commit_step[0] == int(left(0) > left(1))
-
-
-def test_names_numbers_and_the_protocol() -> None:
-    assert as_strategy("information-gain:8+rws:8") == InformationGain(8, scaled=RWS(8.0))
-    assert as_strategy("lookum", hypotheses=3, scale=2.0) == LookUM(3, scaled=Temperature(2.0))
-    (trace,) = decode(PREDICTOR, "the cat", "information-gain:3+temperature:2", SHAPE)
-    assert strategy_label(trace.strategy) == "information-gain:3+temperature:2"
-    assert all(isinstance(strategy, LookingStrategy) for strategy in STRATEGIES)
-    assert not isinstance(Confidence(), LookingStrategy)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: InformationGain(0), "hypotheses is 0:"),
-        (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
-        (lambda: InformationGain(math.nan), "hypotheses is nan: a whole number"),  # type: ignore[arg-type]
-        (lambda: InformationGain(4, position_temperature=0.0), "position_temperature is 0.0"),
-        (lambda: LookUM(2, pool=0), "pool is 0:"),
-        (lambda: LookUM(2, alpha=-1.0), "alpha is -1.0:"),
-        (lambda: LookUM(2, seed=-1), "seed is -1"),
-        (lambda: LookUM(2).order(MaskedPositions(0, 1)), "view.look is None: lookum looks ahead, give it to decode"),
-        (lambda: decode_compact(PREDICTOR, "a", "lookum:2", SHAPE), "the compact decoder goes by confidence"),
-        (
-            lambda: steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len),
-            "LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0): copies stay in step",
-        ),
-        (lambda: decode(PREDICTOR, "a", LookUM(2), SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
-    ],
-)
-def test_misuse_is_named(make: Any, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        make()
-    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_predictor_that_breaks_on_a_hypothesis_is_named() -> None:

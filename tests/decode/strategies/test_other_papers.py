@@ -14,13 +14,10 @@ from tiny_models import llada_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
-from rws_decode.replay.replay import replay, replay_with
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import Temperature
 from rws_decode.strategies.parallel import Klass
-from rws_decode.strategies.table import strategy_from
 from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
-from rws_decode.trace.trace import load
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -124,17 +121,6 @@ def test_it_is_the_slow_version(strategy: Any, picked: Callable[[], Picked]) -> 
         assert np.array_equal(saved.commit_step, trace.commit_step)
 
 
-@pytest.mark.parametrize("strategy", [case[0] for case in CASES], ids=IDS)
-def test_a_run_is_kept_replayed_and_repeated(strategy: Any, tmp_path: Any) -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[1], strategy, SHAPE)
-    again = replay_with(trace, PREDICTOR)
-    assert replay(trace).diverged_at is None and np.array_equal(again.commit_step, trace.commit_step)
-    saved = load(trace.save(tmp_path / "t.parquet"))
-    assert saved == trace and trace.strategy["scaled"] == {"name": "temperature", "scale": 2.0}
-    if strategy.name in ("klass", "certainty-prior"):
-        assert strategy_from(saved.strategy) == strategy
-
-
 def test_klass_commits_more_than_one_position_where_predictions_rest() -> None:
     predictor = load_predictor("mini")
     traces = decode(predictor, predictor.prompts[:3], Klass(0.9), Shape(64, 64, 32))
@@ -173,24 +159,3 @@ def test_frequent_tokens_wait() -> None:
     assert frequency.sum() == pytest.approx(1) and frequency[6] > 0.7 and (frequency > 0).all()
     (trace,) = decode(PREDICTOR, PROMPTS[0], Calibrated(FREQUENCY, decay=5.0), SHAPE)
     assert trace.god_steps == 0  # a large decay writes from left to right
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Klass(1.0), "threshold is 1.0"),
-        (lambda: Klass(0.9, rest=0), "rest is 0:"),
-        (lambda: Klass(0.9, divergence=0.0), "divergence is 0.0"),
-        (lambda: CertaintyPrior(0.0), "sigma is 0.0"),
-        (lambda: Calibrated(np.array([0.0, 1.0])), "token_frequencies gives them"),
-        (lambda: Calibrated(FREQUENCY, decay=-1.0), "decay is -1.0"),
-        (lambda: decode(PREDICTOR, "a", Calibrated(FREQUENCY[:5]), SHAPE), "frequency has 5 tokens: the model has 28"),
-        (lambda: decode(PREDICTOR, "a", OracleOrder(TRUTH[:3]), SHAPE), "truth has 3 tokens: the answer has 12"),
-        (lambda: OracleOrder(np.array([0.5])), "the answer's token ids"),
-        (lambda: token_frequencies([[30]], 28), r"texts[0] holds the id 30"),
-    ],
-)
-def test_misuse_is_named(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        make()
-    assert message in str(caught.value)

@@ -17,16 +17,12 @@ from torch import Tensor, tensor
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.protocol import RevisingStrategy, describe
+from rws_decode.strategies.factors import Temperature
+from rws_decode.strategies.protocol import RevisingStrategy
 from rws_decode.strategies.revising import P2, ReMDM, Wino
-from rws_decode.strategies.table import as_strategy, check_text, strategy_from
 from rws_decode.testing.exact import exact_predictor
-from rws_decode.trace.labels import strategy_label
-from rws_decode.trace.trace import Trace, load
+from rws_decode.trace.trace import Trace
 from rws_theory.testing import random_table
 
 LLADA, BERT = llada_predictor(), bert_predictor()
@@ -217,37 +213,3 @@ def test_a_seed_of_its_own_gives_each_row_its_draws() -> None:
     assert not np.array_equal(first.canvas, second.canvas)
     (alone,) = decode(BERT, "the cat", ReMDM(0.5, seed=8), Shape(12, 6, 12))
     assert np.array_equal(alone.canvas, second.canvas)
-
-
-@pytest.mark.parametrize("text", ["remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.2+rws:8", "wino:0.3+temperature:2"])
-def test_a_name_with_numbers_is_decoded_saved_and_replayed(text: str, tmp_path: Any) -> None:
-    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
-    (trace,) = decode(LLADA, PROMPTS[0], text, Shape(12, 6, 12), reward=reward)
-    assert strategy_label(trace.strategy) == text and load(trace.save(tmp_path / "t.parquet")) == trace
-    assert replay(trace).diverged_at is None
-    assert np.array_equal(replay_with(trace, LLADA).canvas, trace.canvas)
-    strategy = as_strategy(text)
-    assert strategy_from(describe(strategy)) == strategy
-    assert "reward" in check_text(text, "--compare") or "temperature" in text
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ReMDM(1.5), "eta is 1.5:"),
-        (lambda: ReMDM(True), "eta is True:"),
-        (lambda: ReMDM(0.5, "loop"), "form is 'loop':"),  # type: ignore[arg-type]
-        (lambda: ReMDM(0.5, seed=-1), "seed is -1: a whole number"),
-        (lambda: P2(-1.0), "eta is -1.0:"),
-        (lambda: P2(math.nan), "eta is nan:"),
-        (lambda: P2(1.0, "none"), "evidence is 'none':"),
-        (lambda: Wino(1.0), "threshold is 1.0:"),
-        (lambda: Wino(0.5, 2.0), "verify is 2.0:"),
-        (lambda: Wino(0.5, scaled=Wino(0.5)), "scaled is Wino"),
-        (lambda: P2(0.5, scaled=RWS(-1.0)), "reward_scale is -1.0"),
-    ],
-)
-def test_what_no_paper_has_is_refused(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        make()
-    assert "\n" not in str(caught.value)

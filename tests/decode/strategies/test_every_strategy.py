@@ -1,0 +1,164 @@
+"""What holds for every strategy: its run is kept, described, replayed and repeated; what it cannot be is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_models import llada_predictor
+
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.replay.replay import replay, replay_with
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.steering.steer import steer
+from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
+from rws_decode.strategies.lookahead import InformationGain, LookUM
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.parallel import EntropyBound, Klass, ParallelFactor, Threshold
+from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
+from rws_decode.strategies.recorded import recorded
+from rws_decode.strategies.revising import P2, ReMDM, Wino
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.table import as_strategy, check_text, strategy_from
+from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
+from rws_decode.trace.labels import strategy_label
+from rws_decode.trace.trace import load
+
+PREDICTOR = llada_predictor()
+PROMPTS = ["the cat sat", "a dog ran over the hill"]
+SHAPE = Shape(length=12, steps=8, block=6)
+REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+FREQUENCY, TRUTH = np.linspace(0.01, 0.2, 28), np.array([9, 11, 7, 13, 6, 8, 20, 21, 10, 9, 7, 6])
+VIEW = MaskedPositions(2, 3)
+STRATEGIES = [
+    *(Temperature(2.0), RWS(8.0), RWSEvery(8.0, 2), FlippedReward(8.0), RandomReward(8.0, 1)),
+    *(Margin(), Margin("logit"), Entropy(), RandomOrder(3), LeftToRight()),
+    *(Threshold(0.42), Threshold(0.99), ParallelFactor(1.9), EntropyBound(1.9), Threshold(0.6, scaled=RWS(12.0))),
+    *(Klass(0.3, 0.05, 1, scaled=Temperature(2.0)), Klass(0.5, 0.2, scaled=Temperature(2.0))),
+    *(CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
+    *(InformationGain(5), InformationGain(8, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
+    *(ReMDM(0.5, scaled=RWS(8.0)), P2(2.0), P2(1.0, "left-out"), Wino(0.2, scaled=RWS(8.0))),
+]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: Path) -> None:
+    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD)
+    repeated = decode(PREDICTOR, PROMPTS, recorded(list(batch)), SHAPE)
+    for trace, other in zip(batch, repeated, strict=True):
+        assert np.array_equal(other.canvas, trace.canvas) and np.array_equal(other.tokens, trace.tokens)
+        assert other.reward_calls == 0
+    saved = load(trace.save(tmp_path / "t.parquet"))
+    assert saved == trace and saved.strategy["name"] == strategy.name
+    if not isinstance(strategy, Calibrated | OracleOrder):  # their tables are not written down
+        assert strategy_from(saved.strategy) == strategy
+    assert replay(trace).diverged_at is None
+    again = replay_with(trace, PREDICTOR)
+    assert np.array_equal(again.canvas, trace.canvas) and np.array_equal(again.tokens, trace.tokens)
+    if isinstance(strategy, OrderStrategy):
+        assert trace.ranking == "order" and again.strategy == {"name": "recorded-order"}
+        assert again.forwards == trace.steps_run  # the order is known: nothing is looked at
+    less = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=Savings.everything())
+    assert less.texts == batch.texts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("temperature:4", "rws:8", "rws-flipped:8", "margin", "threshold:0.42", "klass:0.3", "entropy-bound:0.5"),
+        *("threshold:0.9+rws:8", "remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.3+temperature:2"),
+        *("information-gain:3+temperature:2", "lookum:3", "certainty-prior:2"),
+    ],
+)
+def test_a_text_is_the_label_of_its_strategy(text: str) -> None:
+    strategy = as_strategy(text)
+    assert strategy_label(describe(strategy)) == text and strategy_from(describe(strategy)) == strategy
+    assert ("reward" in check_text(text, "--compare")) == ("rws" in text)
+
+
+TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
+COMPACT = "the compact decoder goes by confidence and the schedule alone"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Temperature(0.0), "scale is 0.0:"),
+        (lambda: Temperature((1.0, math.nan)), "scale is nan:"),
+        (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
+        (lambda: RWS(-1.0), "reward_scale is -1.0:"),
+        (lambda: RWS(1.0, eps=0.0), "eps is 0.0:"),
+        (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
+        (lambda: RWSEvery(8.0, 2).factor(VIEW), "reward is None: rws"),
+        (lambda: RWSEvery(8.0, 0), "every is 0"),
+        (lambda: RWSEvery(8.0, 1.5), "every is 1.5"),  # type: ignore[arg-type]
+        (lambda: FlippedReward(8.0, eps=0.0), "eps is 0.0"),
+        (lambda: RandomReward(0.0), "reward_scale is 0.0"),
+        (lambda: RandomReward(8.0, 2**63), f"seed is {2**63}"),
+        (lambda: Schedule(()), f"factors {TABLE}"),
+        (lambda: Schedule(((1.0,), (1.0, 2.0))), f"factors {TABLE}"),
+        (lambda: Schedule((1.0, 0.0)), "factors holds 0.0: each must be positive and finite"),
+        (lambda: Schedule((1.0, 2.0)).factor(VIEW), "factors has 2 steps: step 2 (from 0) was asked for"),
+        (lambda: RewardReplay(8.0, ()), f"rewards {TABLE}"),
+        (lambda: RewardReplay(8.0, (math.inf,)), "rewards holds inf: each must be finite"),
+        (lambda: RewardReplay(math.inf, (0.0,)), "reward_scale is inf:"),
+        (lambda: RewardReplay(8.0, (0.0,)).factor(VIEW), "rewards has 1 steps: step 2 (from 0) was asked for"),
+        (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
+        (lambda: Margin("odds"), "of is 'odds'"),  # type: ignore[arg-type]
+        (lambda: RandomOrder(-1), "seed is -1"),
+        (lambda: RandomOrder(True), "seed is True"),
+        (lambda: Threshold(1.0), "threshold is 1.0:"),
+        (lambda: Threshold(0.9, scaled=Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
+        (lambda: Wino(0.5, scaled=Wino(0.5)), "scaled is Wino"),
+        (lambda: ParallelFactor(0.0), "parallel_factor is 0.0"),
+        (lambda: EntropyBound(-1.0), "gamma is -1.0:"),
+        (lambda: Klass(1.0), "threshold is 1.0"),
+        (lambda: Klass(0.9, rest=0), "rest is 0:"),
+        (lambda: Klass(0.9, divergence=0.0), "divergence is 0.0"),
+        (lambda: CertaintyPrior(0.0), "sigma is 0.0"),
+        (lambda: Calibrated(np.array([0.0, 1.0])), "token_frequencies gives them"),
+        (lambda: Calibrated(FREQUENCY, decay=-1.0), "decay is -1.0"),
+        (lambda: decode(PREDICTOR, "a", Calibrated(FREQUENCY[:5]), SHAPE), "frequency has 5 tokens: the model has 28"),
+        (lambda: decode(PREDICTOR, "a", OracleOrder(TRUTH[:3]), SHAPE), "truth has 3 tokens: the answer has 12"),
+        (lambda: OracleOrder(np.array([0.5])), "the answer's token ids"),
+        (lambda: token_frequencies([[30]], 28), "texts[0] holds the id 30"),
+        (lambda: InformationGain(0), "hypotheses is 0:"),
+        (lambda: InformationGain(math.nan), "hypotheses is nan: a whole number"),  # type: ignore[arg-type]
+        (lambda: InformationGain(4, position_temperature=0.0), "position_temperature is 0.0"),
+        (lambda: LookUM(2, pool=0), "pool is 0:"),
+        (lambda: LookUM(2, alpha=-1.0), "alpha is -1.0:"),
+        (lambda: LookUM(2, seed=-1), "seed is -1"),
+        (lambda: LookUM(2).order(VIEW), "view.look is None: lookum looks ahead, give it to decode"),
+        (lambda: ReMDM(1.5), "eta is 1.5:"),
+        (lambda: ReMDM(True), "eta is True:"),
+        (lambda: ReMDM(0.5, "loop"), "form is 'loop':"),  # type: ignore[arg-type]
+        (lambda: P2(-1.0), "eta is -1.0:"),
+        (lambda: P2(1.0, "none"), "evidence is 'none':"),
+        (lambda: Wino(0.5, 2.0), "verify is 2.0:"),
+        (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
+        (lambda: as_strategy("threshold"), "threshold is None: strategy threshold needs threshold, as in"),
+        (lambda: as_strategy("threshold:0.9+margin"), "temperature or rws with its number scales a strategy"),
+        (lambda: as_strategy("rws:8+rws:8"), "temperature or rws with its number scales a strategy"),
+        (lambda: as_strategy("threshold:0.9+rws:8", reward_scale=2.0), "has its number, leave it out"),
+        (lambda: as_strategy("threshold:0.9", reward_scale=2.0, scale=1.0), "threshold takes one"),
+        (lambda: check_text("gamma:3", "--compare"), "--compare is 'gamma:3':"),
+        (lambda: decode_compact(PREDICTOR, "a", "lookum:2", SHAPE), COMPACT),
+        (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
+        (lambda: decode(PREDICTOR, "a", LookUM(2), SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
+        (
+            lambda: steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len),
+            "LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0): copies stay in step",
+        ),
+    ],
+)
+def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
