@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
-from rws_decode import RWS, Confidence, Temperature, load_predictor, load_reward, recorded, replay_with
-from rws_decode.__main__ import main
+from rws_decode import Confidence, load_predictor, load_reward
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
-from rws_decode.replay.replay import replay
 from rws_decode.settings import Shape
-
-COMMAND = [
-    *("generate", "--model", "mini", "--reward", "mini", "--strategy", "rws", "--reward-scale", "8", "--example", "3"),
-    *("--length", "64", "--steps", "32", "--block", "32", "--json"),
-]
-KEYS = [
-    *("tokens", "text", "commit_step", "god_tokens", "god_steps", "forwards", "reward_calls", "reward_calls_saved"),
-    *("completed", "final_reward", "log_prob", "rules_broken", "scales", "rewards", "ties"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +24,6 @@ def mini():
 @pytest.fixture(scope="module")
 def prompts(mini):
     return [example["prompt"] for example in mini.examples if example["kind"] == "keywords"][:4]
-
-
-def test_the_documented_command_prints_its_json_twice_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    printed = []
-    for _ in range(2):
-        assert main(COMMAND) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
-    result = json.loads(printed[0])
-    assert sorted(result) == sorted(KEYS)
-    assert len(result["tokens"]) == 64 and len(result["scales"]) == 32
-    assert result["reward_calls"] + result["reward_calls_saved"] == 32
-
-
-def test_scale_one_is_default_and_recorded_factors_repeat_rws(mini, prompts) -> None:
-    prompts = prompts[:2]
-    default = decode(mini, prompts, Confidence())
-    assert np.array_equal(default.tokens, decode(mini, prompts, Temperature(1.0)).tokens)
-    guided = decode(mini, prompts, RWS(8.0), reward=load_reward("mini"))
-    assert np.array_equal(guided.tokens, decode(mini, prompts, recorded(guided.traces)).tokens)
-    assert replay(guided[0]).diverged_at is None
-    assert np.array_equal(replay_with(default[0], mini).tokens, default[0].tokens)
 
 
 def test_mini_writes_sentences_of_its_language(mini, prompts) -> None:

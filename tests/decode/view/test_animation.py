@@ -6,9 +6,11 @@ import io
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+import readme_pictures
 import torch
 from PIL import Image, ImageColor, ImageSequence
 from table_models import REWARD, table_predictor
@@ -170,8 +172,38 @@ def test_sixty_four_tokens_in_as_many_steps_take_less_than_a_megabyte() -> None:
     assert layout_of(pair, frames_of(*pair), None).size[0] == 960
 
 
-def test_runs_that_no_picture_should_hold_are_refused_in_one_line() -> None:
-    names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
-    (trace,) = decode(hostile(names), "q", "default", Shape(512, 512, 512))
-    with pytest.raises(ValueError, match=r"514 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
-        animate(trace, trace)
+def test_runs_that_no_picture_should_hold_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rws_decode.view.slots._PIXELS", 1e6)
+    with pytest.raises(ValueError, match=r"6 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
+        animate(run(), run())
+
+
+# --- the README's pictures --------------------------------------------------------------------------------------------
+
+
+MEGABYTE = 1_000_000
+
+
+def frames(path: Path) -> list[tuple[int, bytes]]:
+    """Return the milliseconds and the pixels of each frame."""
+    with Image.open(path) as file:
+        return [(frame.info["duration"], frame.convert("RGB").tobytes()) for frame in ImageSequence.Iterator(file)]
+
+
+def test_the_animation_is_made_anew(tmp_path: Path) -> None:
+    kept = readme_pictures.IMAGES / "decodes.gif"
+    readme_pictures.animation(tmp_path, tmp_path / "decodes.gif")
+    ours, theirs = frames(tmp_path / "decodes.gif"), frames(kept)
+    assert [time for time, _ in ours] == [time for time, _ in theirs]
+    stale = [number for number, (new, old) in enumerate(zip(ours, theirs, strict=True)) if new != old]
+    assert stale == [], "run make pictures"
+    assert kept.stat().st_size < MEGABYTE
+
+
+def test_both_pictures_are_small_and_have_a_ground_of_their_own() -> None:
+    for name, least, most, size in (("decodes.gif", 900, 1000, MEGABYTE), ("frontier.png", 800, 1100, MEGABYTE / 5)):
+        path = readme_pictures.IMAGES / name
+        assert path.stat().st_size < size
+        with Image.open(path) as picture:
+            assert least <= picture.width <= most
+            assert picture.convert("RGBA").getextrema()[3] == (255, 255)  # readers' dark pages do not shine through
