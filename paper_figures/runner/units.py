@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
-from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
@@ -182,8 +181,12 @@ def _files_of(model: Model) -> Any:
     if role in ("reward", "judge") and (entry := known_reward(short)) is not None:
         commit = revision or entry.revision
         return entry.hub_id if commit is None else f"{entry.hub_id}@{commit}"
-    predictors = {name: name for name in shipped("ForMaskedLM")}
-    directory = locate(role, short, {"predictor": predictors, "causal": CAUSAL}.get(role, REWARDS)).directory
+    if role == "causal":
+        # Here, as it imports PyTorch, which a process that only hands out or reads units does not need.
+        from paper_figures.statistics.causal_scores import SHIPPED as ships
+    else:
+        ships = {each: each for each in shipped("ForMaskedLM")} if role == "predictor" else REWARDS
+    directory = locate(role, short, ships).directory
     if directory is None:
         return name
     return {path.name: _file(path) for path in sorted(directory.iterdir()) if path.is_file() and path.suffix != ".md"}

@@ -137,3 +137,9 @@ def test_the_commands_of_the_theory_wait_for_no_scipy(tmp_path: Path) -> None:
     path = ["path", str(tmp_path / "logits.npy"), "--k", "1", "--scale-min", "0.1", "--scale-max", "9"]
     for words in (["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"], path):
         assert not of_command("rws_theory", *words) & (SCIPY | FRAMES | NETWORKS)
+
+
+def test_who_hands_out_units_and_reads_results_waits_for_no_network() -> None:
+    code = "import paper_figures.runner.runner\nfrom paper_figures.runner.units import Unit, origin_of\n"
+    unit = "Unit(experiment='x', prompt='', strategy={'name': 'rws'}, reward='mini')"
+    assert not imported_by(f"{code}origin_of([{unit}])") & NETWORKS

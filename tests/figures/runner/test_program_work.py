@@ -28,13 +28,7 @@ ANSWERS = {
     f"Here:\n{FENCE}python\ndef next_of(x):\n    return x + 1\n{FENCE}\nDone.": ("passed", "fenced function"),
     "    return x\n": ("wrong", "continuation"),
     "I cannot write programs.": ("error", "unparsable"),
-    # The process above it is the first of its namespace, which ignores signals from within.
-    "    import os\n    os.kill(os.getppid(), 9)\n    return x + 1\n": ("passed", "continuation"),
     "    import os\n    os._exit(0)\n": ("ended", "continuation"),
-    "    raise SystemExit(0)\n": ("error", "continuation"),
-    "    while True:\n        pass\n": ("time", "continuation"),
-    "    print('x' * 10**6)\n    return x + 1\n": ("output", "continuation"),
-    "    return type('Any', (), {'__eq__': lambda *_: True})()\n": ("refused", "continuation"),
     "    raise ValueError('\\ud800')\n": ("error", "continuation"),
     "return x + 1": ("passed", "indented body"),
 }

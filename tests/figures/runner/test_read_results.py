@@ -40,27 +40,27 @@ def test_a_file_that_may_never_end_is_named_and_not_read(tmp_path: Path, name: s
         read_failures(tmp_path)
 
 
-@pytest.mark.parametrize("column", ["strategy", "history", "judges", "unit_fields"])
-def test_a_part_without_a_column_of_its_units_is_named_and_left_out(tmp_path: Path, column: str) -> None:
-    whole, cut = [unit({"name": "temperature", "scale": c}) for c in (2.0, 3.0)]
-    folder = stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}])) / "study" / "units-abc"
-    path = folder / part_name(["study1"])
-    pq.write_table(pq.read_table(path, partitioning=None).drop_columns([column]), path)
-    with pytest.warns(ResultsWarning, match=rf"{path.name}: it does not say which units it holds$"):
-        assert read_results(tmp_path).answers["text"].tolist() == ["so"]
+ABSENT = [(column, None) for column in ("strategy", "history", "judges", "unit_fields")]
+NO_TEXTS = [[None, []], [["a"], None], [[1], [2]], ["a", "b"]]
 
 
-@pytest.mark.parametrize("values", [[None, []], [["a"], None], [[1], [2]], ["a", "b"]])
-@pytest.mark.parametrize("column", ["history", "judges"])
-def test_a_part_whose_lists_of_texts_are_none_is_named_and_left_out(
-    tmp_path: Path, column: str, values: list[Any]
+@pytest.mark.parametrize(
+    ("column", "values"), [*ABSENT, *((column, values) for column in ("history", "judges") for values in NO_TEXTS)]
+)
+def test_a_part_that_lacks_what_its_units_have_is_named_and_left_out(
+    tmp_path: Path, column: str, values: list[Any] | None
 ) -> None:
     whole, cut = [unit({"name": "temperature", "scale": c}) for c in (2.0, 3.0)]
     stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}, {"text": "never"}]))
     path = tmp_path / "study" / "units-abc" / part_name(["study1"])
     table = pq.read_table(path, partitioning=None)
-    pq.write_table(table.set_column(table.schema.get_field_index(column), column, [values]), path)
-    with pytest.warns(ResultsWarning, match=rf"{path.name}: history and judges of each row must be lists of texts$"):
+    said = "it does not say which units it holds"
+    if values is None:
+        pq.write_table(table.drop_columns([column]), path)
+    else:
+        said = "history and judges of each row must be lists of texts"
+        pq.write_table(table.set_column(table.schema.get_field_index(column), column, [values]), path)
+    with pytest.warns(ResultsWarning, match=rf"{path.name}: {said}$"):
         assert read_results(tmp_path).answers["text"].tolist() == ["so"]
 
 
