@@ -75,7 +75,7 @@ def read_results_json(path: Path, command: str, parts: Sequence[str]) -> dict[st
     if not isinstance(results, dict):
         raise ValueError(f"{path} is not a JSON object: make it again with {command}")
     schema_found = (results.get("schema"), results.get("version"))
-    if schema_found != (None, None) and schema_found not in _schemas(path.parent.name):
+    if schema_found != (None, None) and schema_found != _schema(path.parent.name):
         schema, version = schema_found
         raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {command}")
     if absent := [part for part in parts if part not in results]:
@@ -86,14 +86,12 @@ def read_results_json(path: Path, command: str, parts: Sequence[str]) -> dict[st
     return results
 
 
-def _schemas(experiment: str) -> tuple[tuple[str, int], ...]:
-    """Return the schemas, with their versions, that results of an experiment may have."""
+def _schema(experiment: str) -> tuple[str, int]:
+    """Return the schema, with its version, that results of an experiment have."""
     from paper_figures.runner import claims_run
     from paper_figures.studies.design import results_json
 
-    if experiment == claims_run.NAME:
-        return (claims_run.SCHEMA,)
-    return results_json.SCHEMA, results_json.schema_of(experiment)
+    return claims_run.SCHEMA if experiment == claims_run.NAME else results_json.SCHEMA
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

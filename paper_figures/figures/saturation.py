@@ -198,7 +198,7 @@ def _apart(data: Rounding) -> str:
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure of what rounding does, from the experiment's results below `runs`."""
     data = compute(runs)
-    guide = data.settings.get("reward")
+    guide = data.settings.get("reward") if set(data.strategies) - {"temperature"} else None
     guided = f" Reward model: {guide_name(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (

@@ -8,7 +8,7 @@ The module of a study has two functions:
 
 Its options are a dataclass in `studies.options`, which `--help` reads without waiting for PyTorch. `design.asked` reads
 which prompts are asked, for all studies in the same way: --data, --examples and --prompt. `design.comparison` runs
-studies that compare arms over prompts, and `design.single_stage` those of one stage of units.
+studies that compare arms over prompts.
 """
 
 from __future__ import annotations

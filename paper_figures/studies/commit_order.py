@@ -19,8 +19,9 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import begin
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import CommitOrderOptions
 from paper_figures.table import Table, records
@@ -43,7 +44,7 @@ def run(options: CommitOrderOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     finite("reward_scale", options.reward_scale, above=0)
     _check_steps(options)
-    options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
+    options, prompts = begin(options, NAME, {"--reward": (options.reward,)}, judged=True)
 
     base = base_unit(options, NAME)
     units = order_units(base, prompts.test, options.reward, options.reward_scale)
@@ -51,11 +52,8 @@ def run(options: CommitOrderOptions) -> dict[str, Any]:
         frame = stages.run(NAME, units)
     outcome = stages.outcome()
     rows = _rows(frame, outcome.folder)
-    settings = single_stage.prompt_settings(options)
-    settings |= {"reward": options.reward, "reward_scale": options.reward_scale}
-    settings |= {"group": options.length // options.steps, "ranking": options.ranking, "precision": options.precision}
     results = {"rows": rows}
-    return single_stage.finish(options, base, outcome, tables(frame), settings=settings, results=results) | results
+    return finish(NAME, options, outcome, tables(frame), results, options.seed) | results
 
 
 def _check_steps(options: CommitOrderOptions) -> None:

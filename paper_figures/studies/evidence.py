@@ -72,7 +72,7 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
     tell(f"{NAME}: making the tables ...")
     write_json(Path(options.out) / NAME / "about.json", _about(options, outcome.frame))
     study_tables = tables(pd.concat([outcome.frame, searched], ignore_index=True), seed=options.seed)
-    return finish(NAME, outcome, study_tables, None, seed=options.seed)
+    return finish(NAME, options, outcome, study_tables, None, options.seed)
 
 
 def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:

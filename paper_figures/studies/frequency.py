@@ -26,7 +26,7 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import FrequencyOptions
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.means import Summary, readable, summary_table
 from paper_figures.studies.summaries.paired_answers import LINE, PAIR, aligned, lines_of, over_guides, rng_for
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.summaries.timing import (
@@ -35,7 +35,6 @@ from paper_figures.studies.summaries.timing import (
     note_several_workers,
     percent,
     run_timing,
-    shown_times,
     timed_rows,
     untimed,
     with_increase,
@@ -90,7 +89,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     rows, timing = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
     study_tables = [_trade_off(answers, timed, timing, seed), quality]
     if rows:
-        study_tables.append(Table("seconds", rows, shown_times(rows), f"{HOW} {timing}"))
+        study_tables.append(Table("seconds", rows, readable(rows), f"{HOW} {timing}"))
     return [table for table in study_tables if table is not None] + printed_tables("table12_frequency")
 
 

@@ -22,6 +22,7 @@ from paper_figures.studies.design.comparison import arms_from, run_comparison, s
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import OverheadOptions
+from paper_figures.studies.summaries.means import readable
 from paper_figures.studies.summaries.paired_answers import LINE, lines_of
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.summaries.timing import (
@@ -29,7 +30,6 @@ from paper_figures.studies.summaries.timing import (
     measured,
     note_several_workers,
     run_timing,
-    shown_times,
     timed_rows,
 )
 from paper_figures.studies.work.timing import SAVINGS, way_of
@@ -68,7 +68,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         "every step. best-of-n decodes N samples and scores them together. reward calls: texts scored; saved: not "
         f"needed, or scored before; same text: share of prompts with the text of the usual savings. {HOW} {timing}"
     )
-    return [Table("overhead", rows, shown_times(rows), caption), *_memory(timed), *printed_tables("table11_overhead")]
+    return [Table("overhead", rows, readable(rows), caption), *_memory(timed), *printed_tables("table11_overhead")]
 
 
 def _memory(timed: pd.DataFrame) -> list[Table]:

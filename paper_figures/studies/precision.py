@@ -36,12 +36,14 @@ import pandas as pd
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.significance import holm_within, paired_test
-from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import begin
 from paper_figures.studies.design.method_numbers import numbers_of, strategy_of
 from paper_figures.studies.design.methods import FROM_RWS
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import SCALED, PrecisionOptions
+from paper_figures.studies.summaries.means import readable
 from paper_figures.studies.work.precision import work
 from paper_figures.table import Table, records
 
@@ -70,7 +72,7 @@ def run(options: PrecisionOptions) -> dict[str, Any]:
         raise ValueError(f"--scales is {list(options.scales)}: different positive finite numbers are needed")
     strategies = tuple(name for name in SCALED if name in options.strategies)
     guides = (options.reward,) if strategies != SCALED[:1] else ()
-    options, prompts = single_stage.begin(options, NAME, {"--reward": guides})
+    options, prompts = begin(options, NAME, {"--reward": guides})
 
     base = base_unit(options, NAME)
     first = precision_units(base, prompts.test, options.scales, strategies, options.reward)
@@ -79,10 +81,8 @@ def run(options: PrecisionOptions) -> dict[str, Any]:
         second = precision_units(base, prompts.test, options.scales, strategies, options.reward, rws=rws_rows)
         frame = pd.concat([rws_rows, stages.run("controls", second)], ignore_index=True)
     study_tables = tables(frame, seed=options.seed)
-    settings = single_stage.prompt_settings(options) | {"scales": options.scales, "seed": options.seed}
-    settings |= {"strategies": list(strategies)} | ({} if strategies == SCALED[:1] else {"reward": options.reward})
     results = {table.name: list(table.rows) for table in study_tables}
-    return single_stage.finish(options, base, stages.outcome(), study_tables, settings=settings, results=results)
+    return finish(NAME, options, stages.outcome(), study_tables, results, options.seed)
 
 
 def precision_units(
@@ -135,7 +135,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     # A control's own strategy and scale differ by prompt, so its rows have its method and its reward scale instead.
     relabelled = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
     summary = _summary(relabelled, seed) if len(frame) else []
-    return [Table("summary", summary, _shown(summary), _CAPTION)] if summary else []
+    return [Table("summary", summary, readable(summary), _CAPTION)] if summary else []
 
 
 def _summary(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
@@ -181,25 +181,3 @@ def _line(paired: pd.DataFrame, names: Sequence[Any], seed: int) -> dict[str, An
     pairs = zip(paired["tokens"], paired["tokens_exact"], strict=True)
     line["same_tokens"] = float(np.mean([list(tokens) == list(other) for tokens, other in pairs]))
     return line
-
-
-def _shown(summary: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    def due(row: dict[str, Any], field: str) -> str | None:
-        low, high, p = (row[f"{field}_due_{name}"] for name in ("low", "high", "p_holm"))
-        return None if row["ranking"] == "exact" else f"{row[f'{field}_due']:+.2f} [{low:+.2f}, {high:+.2f}], p {p:.2g}"
-
-    return [
-        {name: row[name] for name in list(row)[: list(row).index("scale")]}
-        | {
-            "scale": f"{row['scale']:g}",
-            "ranking": row["ranking"],
-            "GOD tokens": f"{row['god_tokens']:.2f}",
-            "due to rounding": due(row, "god_tokens"),
-            "GOD steps": f"{row['god_steps']:.2f}",
-            "due to rounding (steps)": due(row, "god_steps"),
-            **{name: f"{100 * row[name]:.1f} %" for name in ("inexact", "saturated", "tied")},
-            "near-tied": f"{100 * row['near_tied']:.1f} %",
-            "same": f"{100 * row['same_tokens']:.0f} %",
-        }
-        for row in summary
-    ]

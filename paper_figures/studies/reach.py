@@ -29,7 +29,8 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import begin, check_range
+from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ReachOptions
 from paper_figures.studies.work.reach import work
@@ -52,8 +53,8 @@ _CAPTION = (
 
 def run(options: ReachOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
-    options, prompts = single_stage.begin(options, NAME, {"--reward": (options.reward,)})
+    check_range(options.scale_min, options.scale_max, options.budget, options.steps)
+    options, prompts = begin(options, NAME, {"--reward": (options.reward,)})
 
     ends = {"low": options.scale_min, "high": options.scale_max, "budget": options.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
@@ -66,9 +67,7 @@ def run(options: ReachOptions) -> dict[str, Any]:
     if study_tables:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"})
         results["prompts"] = outputs.to_dict("records")
-    names = ("seed", "reward", "scale_min", "scale_max", "budget")
-    settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
-    return single_stage.finish(options, base, stages.outcome(), study_tables, settings=settings, results=results)
+    return finish(NAME, options, stages.outcome(), study_tables, results, options.seed)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -89,24 +88,4 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         summary += [at | row for row in [*lines, {"prompt": "all"} | total]]
     numbers = [json.loads(text) for text in frame["strategy_json"]]
     ends = {"low": min(strategy["low"] for strategy in numbers), "high": max(strategy["high"] for strategy in numbers)}
-    return [Table("summary", summary, _shown(summary), _CAPTION.format(**ends))]
-
-
-def _shown(summary: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {name: row[name] for name in list(row)[: list(row).index("prompt")]}
-        | {
-            "prompt": row["prompt"],
-            "temperature": row["temperature"],
-            "reward scale": row["reward_scale"],
-            "shared": row["shared"],
-            "only temperature": f"{row['only_temperature']} ({row['only_temperature_width']:.2f})",
-            "only reward scale": f"{row['only_reward_scale']} ({row['only_reward_scale_width']:.2f})",
-            "open": row["open"],
-            "certified paths": row["certified"],
-            "forwards": row["forwards"],
-            "grid": row["grid_forwards"],
-            "reward calls": row["reward_calls"],
-        }
-        for row in summary
-    ]
+    return [Table("summary", summary, summary, _CAPTION.format(**ends))]

@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import begin
+from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, summary_table
@@ -50,7 +51,7 @@ def run(options: RivalsOptions) -> dict[str, Any]:
     for text in options.strategies:
         (check_method if is_method(text) else check_text)(text, "--strategies")
     begun = [
-        single_stage.begin(each, NAME, {"--reward": (each.reward,)})
+        begin(each, NAME, {"--reward": (each.reward,)})
         for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
     ]
 
@@ -64,15 +65,8 @@ def run(options: RivalsOptions) -> dict[str, Any]:
     with open_stages(options, units, work) as stages:
         frame = stages.run(NAME, units)
     study_tables = tables(frame, seed=options.seed)
-    settings = single_stage.prompt_settings(begun[0][0]) | {
-        "seed": options.seed,
-        "worlds": [f"{model}:{reward}" for model, reward in _worlds(options)],
-        "strategies": list(options.strategies),
-    }
     results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
-    return single_stage.finish(
-        begun[0][0], bases[0], stages.outcome(), study_tables, settings=settings, results=results
-    )
+    return finish(NAME, begun[0][0], stages.outcome(), study_tables, results, options.seed)
 
 
 def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:

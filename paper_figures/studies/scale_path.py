@@ -34,8 +34,9 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.asked import begin, check_range
 from paper_figures.studies.design.options import GRID
+from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ScalePathOptions
 from paper_figures.studies.work.scale_paths import work
@@ -55,7 +56,7 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
     _check(options)
     causal = None if options.causal == "none" else options.causal
     readers = {"--reward": (options.reward,), "--judge": (options.judge,), "--causal": (causal,)}
-    options, prompts = single_stage.begin(options, NAME, readers, judged=True)
+    options, prompts = begin(options, NAME, readers, judged=True)
 
     scales = list(dict.fromkeys(options.reward_scale))
     strategy = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max, "scales": scales}
@@ -72,17 +73,14 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
         results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
         profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
-    names = ("reward", "judge", "scale_min", "scale_max", "budget", "seed")
-    settings = single_stage.prompt_settings(options) | {name: getattr(options, name) for name in names}
-    settings |= {"causal": causal, "reward_scale": scales}
-    return single_stage.finish(options, base, stages.outcome(), study_tables, settings=settings, results=results)
+    return finish(NAME, options, stages.outcome(), study_tables, results, options.seed)
 
 
 def _check(options: ScalePathOptions) -> None:
 
     for scale in options.reward_scale:
         finite("reward_scale", scale, above=0)
-    single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
+    check_range(options.scale_min, options.scale_max, options.budget, options.steps)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -100,7 +98,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         lines = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
         totals = [_total([line for line in lines if line["over"] == over]) for over in dict.fromkeys(_overs(lines))]
         summary += [at | line for line in [*lines, *totals]]
-    return [Table("summary", summary, [_shown(row) for row in summary], _CAPTION)]
+    return [Table("summary", summary, summary, _CAPTION)]
 
 
 def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,9 +147,3 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         mean = name.endswith("best_judge")
         total[name] = (math.fsum(values) / len(values) if values else None) if mean else sum(values)
     return total
-
-
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name.replace("_", " "): f"{value:.3g}" if isinstance(value, float) else value for name, value in row.items()
-    }

@@ -11,39 +11,65 @@ The last two differ by rounding alone. Temperature at c stands beside RWS at s_R
 
 These files go below OUT/temperature, besides the units' parts, which keep the traces of default, temperature and rws:
 `summary.csv|md`, a row per method and scale, and `controls.csv|md`, rws minus each other method on the same prompts.
-`paper_figures.studies.summaries.temperature` says what the columns mean.
+
+The summary has these columns, and the ends of their 95 % intervals, `_low` and `_high`:
+
+- `method`; `guide`, the reward model that it is about or compared under;
+- `scale`, s_R or c (1 for the default, None for margin); `n`, the number of answers;
+- `perplexity`, exp(nll / tokens) under the causal model, with the end of text counted; `perplexity_pooled`, over all
+  tokens;
+- `true_perplexity`, by the exact log P(answer | prompt) of the language. An incoherent answer has probability zero, so
+  it is over the `true_perplexity_n` coherent answers only: read it with the share `coherent`;
+- `god_tokens`, `god_steps`; `exact`, minus the number of rules broken;
+- `judge`, the raw score of the judge. With several judges it is the mean of their normalised scores, of those that
+  guide nothing, or if there are none, of the other guides;
+- `reward`, the raw score of the guide; `keywords_included`; `mean_factor`; `cost`.
+
+The controls have `control`, `guide`, `scale`, `metric`, `n`; `difference`, rws minus the other on the same prompts,
+with its interval from `low` to `high`; `p` of the sign-flip permutation test; and `p_holm`, corrected over guides and
+scales.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from paper_figures.runner.units import Unit
+from paper_figures.statistics.causal_scores import exp_or_inf
 from paper_figures.studies.design.arms import Arms, answer_unit, measures_of, run_arms
 from paper_figures.studies.design.asked import one_turn
 from paper_figures.studies.design.comparison import arms_from, run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import TEMPERATURES, TemperatureOptions
-from paper_figures.studies.summaries.answers import SETTINGS
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.means import Summary, readable, summarise
 from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.studies.summaries.temperature import METRICS, answers_table, compare, summarise
 from paper_figures.table import Table
 
 NAME = "temperature"
 
 TRACED = ("default", "temperature", "rws")
+COMPARED = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")
+METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
+_ORDER = (
+    *("default", "margin", "temperature", "temperature-bf16", "rws"),
+    *("constant", "shuffled", "flipped", "random", "best-of-n"),
+)
+_ONCE = {"default": 1.0, "margin": None}  # methods that no scale changes, and the scale that they are shown at
 _SUMMARY = (
     "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % interval; pooled: "
     "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
     "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
     "rules broken."
 )
-_COMPARED = (
+_CONTROLS = (
     "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
     "one run), with its paired 95 % interval, and p of the sign-flip permutation test, corrected over guides "
     "and scales by Holm's method."
@@ -85,73 +111,100 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     answers = answers_table(frame)
     if not len(answers):
         return []
-    # The methods of one run differ in their ranking. Other settings separate runs that share a folder.
-    by = [name for name in SETTINGS if name in answers and name not in ("ranking", "precision")]
-    varied = [name for name in by if answers[name].nunique(dropna=False) > 1]
-    summary: list[dict[str, Any]] = []
-    controls: list[dict[str, Any]] = []
-    for _, rows in answers.groupby(by, dropna=False):
-        settings = {name: rows[name].tolist()[0] for name in varied}
-        summary += [settings | line for line in summarise(rows, seed)]
-        controls += [settings | line for line in compare(rows, seed)]
-    study_tables = [Table("summary", summary, _shown_summary(summary), _SUMMARY)]
-    study_tables += [Table("controls", controls, _shown_controls(controls), _COMPARED)] if controls else []
+    summary, controls = _compared(answers, seed)
+    study_tables = [Table("summary", summary, readable(summary), _SUMMARY)]
+    study_tables += [Table("controls", controls, _shown_controls(controls), _CONTROLS)] if controls else []
     return study_tables + printed_tables("table8_temperature")
 
 
-def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Format the summary for reading, with each mean and its interval in one column."""
-    several = len({row["guide"] for row in summary}) > 1
-    return [
-        {
-            **_before(row, "method"),
-            "method": row["method"],
-            **({"guide": row["guide"]} if several else {}),
-            "scale": None if row["scale"] is None else f"{row['scale']:g}",
-            "n": row["n"],
-            "perplexity": _interval(row, "perplexity"),
-            "pooled": _number(row["perplexity_pooled"]),
-            "true perplexity": None
-            if row["true_perplexity"] is None
-            else f"{row['true_perplexity']:.2f} (n = {row['true_perplexity_n']})",
-            "coherent": _interval(row, "coherent"),
-            "GOD tokens": _number(row["god_tokens"]),
-            "GOD steps": _number(row["god_steps"]),
-            "keywords": _number(row["keywords_included"]),
-            "reward": _number(row["reward"]),
-            "judge": _number(row["judge"]),
-            "exact": _number(row["exact"]),
-            "mean factor": f"{row['mean_factor']:.3g}",
-            "cost": f"{row['cost']:g}",
-        }
-        for row in summary
-    ]
+def answers_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return every method's answers at every guide and scale, with the numbers that the tables average.
+
+    `frame` holds the rows of the experiment's units. Temperatures are repeated for every guide, at the reward scale
+    that equals their factor. All columns of `METRICS` are present; a value that an answer lacks is nan. The result is
+    empty if there are no answers.
+    """
+    if "method" not in frame:
+        return frame.iloc[:0]
+    plain = frame["method"].isin(("temperature", "temperature-bf16"))
+    guides = sorted(frame["guide"].dropna().unique()) if "guide" in frame else []
+    at = [frame[plain].assign(guide=guide, reward_scale=frame[plain]["scale"]) for guide in guides]
+    answers = answers_of(pd.concat([frame[~plain], *at], ignore_index=True))
+    if not len(answers):
+        return answers
+
+    def numbers(column: str) -> Any:
+        # The table lacks a column if no answer has a value for it.
+        values = answers[column] if column in answers else pd.Series(np.nan, answers.index)
+        return pd.to_numeric(values.astype(object), errors="coerce").astype(float)
+
+    logs, tokens = numbers("log_probability"), numbers("causal_tokens")
+    # An answer that the language cannot produce has no true perplexity.
+    true = np.exp(-logs.where(np.isfinite(logs)) / tokens)
+    columns = {name: numbers(name) for name in ("perplexity", "nll", "coherent", "keywords_included")}
+    return answers.assign(
+        **columns,
+        causal_tokens=tokens,
+        true_perplexity=true,
+        exact=-numbers("violations"),
+        reward=numbers("own_score"),
+        judge=_judged(answers, guides),
+    ).sort_values("example", kind="stable")
+
+
+def _judged(answers: pd.DataFrame, guides: Sequence[str]) -> list[float]:
+    scorers = [str(name).removeprefix("score of ") for name in answers if str(name).startswith("score of ")]
+    alone = sorted(name for name in scorers if name not in guides)
+    if len(alone) == 1:
+        return answers[f"score of {alone[0]}"].to_list()
+    rows = answers.to_dict("records")
+    scores = [[row[f"normalised score of {name}"] for name in alone or scorers if name != row["guide"]] for row in rows]
+    return [float(np.mean(row_scores)) if row_scores else float("nan") for row_scores in scores]
+
+
+def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of the summary and those of the controls."""
+    # The ranking is the method's, and not another run's; `reward` is a setting elsewhere, the guide of a run.
+    answers = answers.drop(columns=["ranking", "precision"], errors="ignore").rename(columns={"reward": "own score"})
+    names = {("own score" if name == "reward" else name): name for name in (*METRICS, "mean_factor", "cost")}
+    by, over = ("method", "guide", "reward_scale"), ("guide", "reward_scale")
+    measures = Summary((*names, "true_perplexity"), by, {"method": "rws"}, ("example",), over)
+    cells: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in summarise(answers, measures, seed=seed):
+        at = {name: value for name, value in list(row.items())[: list(row).index("measure")]}
+        cells.setdefault(tuple(at.items()), {})[names.get(row["measure"], row["measure"])] = row
+    summary: dict[tuple[Any, ...], dict[str, Any]] = {}
+    controls = []
+    for key in sorted(cells, key=lambda key: _ORDER.index(key[0][1])):
+        at, numbers = dict(key), cells[key]
+        method, scale = at.pop("method"), at.pop("reward_scale")
+        line = at | {"method": method, "scale": _ONCE.get(method, scale), "n": numbers["mean_factor"]["n"]}
+        for name, row in numbers.items():
+            line |= {name: row["mean"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+        of = answers[(answers[[name for name, _ in key]] == [value for _, value in key]).all(axis=1)]
+        scored = of[of["nll"].notna()]
+        total = scored["causal_tokens"].sum()
+        line["perplexity_pooled"] = exp_or_inf(math.fsum(scored["nll"]) / total) if len(scored) else None
+        line["true_perplexity_n"] = numbers["true_perplexity"]["n"]
+        summary.setdefault((method, line["scale"], *at.values()), line)
+        for metric in METRICS if method in COMPARED else ():
+            row = numbers[metric]
+            if row["difference"] is not None:
+                ends = (0.0 - row[f"difference{end}"] for end in ("", "_high", "_low"))  # of rws minus the method
+                controls.append(
+                    at | {"control": method, "scale": scale, "metric": metric, "n": row["pairs"]}
+                    | dict(zip(("difference", "low", "high"), ends, strict=True))
+                    | {"p": row["p"], "p_holm": row["p_holm"]}
+                )  # fmt: skip
+    controls.sort(key=lambda row: COMPARED.index(row["control"]))
+    return list(summary.values()), controls
 
 
 def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Format the comparisons for reading: one row per control, guide and scale, a column per metric."""
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
-    several = len({row["guide"] for row in controls}) > 1
-    metrics = [metric for metric in METRICS if any(row["metric"] == metric for row in controls)]
     for row in controls:
-        start = _before(row, "control") | {"rws minus": row["control"]} | ({"guide": row["guide"]} if several else {})
-        start |= {"scale": f"{row['scale']:g}"}
-        line = table.setdefault(tuple(start.values()), start | dict.fromkeys(metrics))
-        line[row["metric"]] = f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
-        line["same text"] = f"{100 * row['same_text']:.0f} %"
+        start = dict(list(row.items())[: list(row).index("metric")])
+        text = f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
+        table.setdefault(tuple(start.values()), start)[row["metric"]] = text
     return list(table.values())
-
-
-def _before(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Return the items that stand before a column: the settings in which runs differ."""
-    return dict(list(row.items())[: list(row).index(column)])
-
-
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
-
-
-def _interval(row: Mapping[str, Any], field: str) -> str | None:
-    if row[field] is None:
-        return None
-    return f"{row[field]:.2f} [{row[f'{field}_low']:.2f}, {row[f'{field}_high']:.2f}]"

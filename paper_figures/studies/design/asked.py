@@ -6,6 +6,7 @@ one of them is given. What cannot be asked is refused here, in one line, before 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
@@ -14,19 +15,53 @@ from typing import Any, TypeVar
 from paper_figures.data.prompt_files import PromptRow
 from paper_figures.data.unknown_words import unknown_words
 from paper_figures.runner.units import Unit, origin_of
-from paper_figures.studies.design.options import Drawn, PromptOptions
+from paper_figures.studies.design.options import ComparisonOptions, Drawn, PromptOptions, StageOptions
 from paper_figures.studies.design.prompt_sources import named_prompts, numbered_examples
 from paper_figures.studies.design.prompts import Prompt, Prompts, is_file, prompts_of
+from rws_decode.canvas.schedule import block_plan
 from rws_decode.checkpoints.files import shipped
 from rws_decode.mini.stories.answers import judge
 from rws_decode.text.dialogue import check_text
 from rws_decode.text.gaps import masks_in
+from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 
 _SHOWN = 8  # unknown words that a note names, at most
 
 
 Options = TypeVar("Options", bound=PromptOptions)
+
+
+def check_options(options: ComparisonOptions | StageOptions) -> None:
+    """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
+    if not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
+    check_writable("--out", Path(options.out), "directory")
+    block_plan(options.length, options.steps, options.block)
+
+
+def check_range(scale_min: float, scale_max: float, budget: int | None, steps: int) -> None:
+    """Raise ValueError for bad ends of a range of scales, or a budget below the forwards of one answer."""
+    if not 0 < scale_min < scale_max < math.inf:
+        raise ValueError(f"--scale-min and --scale-max are {scale_min} and {scale_max}: 0 < min < max < inf is needed")
+    if budget is not None and budget < steps:
+        raise ValueError(f"--budget is {budget}: at least --steps, {steps}, is needed")
+
+
+def begin(
+    options: Options, experiment: str, models: Mapping[str, Iterable[str | None]], *, judged: bool = False
+) -> tuple[Options, Prompts]:
+    """Check the options and read the prompts before PyTorch is imported, and say what is loaded and left out.
+
+    `models` are the reward and causal models by the option that names them. `judged` says whether answers are judged by
+    the rules of the story language. Return the options as they are recorded, and the prompts. ValueError as
+    `check_options` and `asked_prompts` raise it, and for prompts of several turns.
+    """
+    check_options(options)
+    prompts = asked_prompts(options)
+    one_turn(options, prompts)
+    announce(experiment, options.model, prompts, models, judged=judged)
+    return recorded(options, prompts), prompts
 
 
 def given_as(options: PromptOptions) -> str:

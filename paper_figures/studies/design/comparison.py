@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 from paper_figures.runner.digests import digest
 from paper_figures.runner.units import Model, Unit
 from paper_figures.studies.design.arms import Arms, run_arms
-from paper_figures.studies.design.asked import announce, asked_prompts, recorded
+from paper_figures.studies.design.asked import announce, asked_prompts, check_options, recorded
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.design.prompts import Prompts, prompts_of
-from paper_figures.studies.design.results_json import finish, seconds_of, settings_of, sources_of
+from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.scale_selection import GRID, check_selection, select_scales
-from paper_figures.studies.design.stages import Stages, base_unit, check_options, open_stages
+from paper_figures.studies.design.stages import Stages, base_unit, open_stages
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, to_csv
 from rws_decode.common.files import parse_json, write_changed
@@ -72,19 +72,14 @@ def run_comparison(
     chosen = Path(options.out) / name / "selection.json"
     guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
     results = {
-        "experiment": name,
-        "settings": settings_of(options),
         "prompts": asked,
         "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
-        "sources": sources_of(outcome.origin),
-        "units": outcome.folder.name,
-        "seconds": seconds_of(outcome.frame),
         "tables": {
             item.name: {"caption": item.caption, "rows": list(item.rows), "shown": list(item.shown)}
             for item in measured_tables(study_tables)
         },
     }
-    return finish(name, outcome, study_tables, results, seed=options.seed) | {"data": asked}
+    return finish(name, options, outcome, study_tables, results, options.seed) | {"data": asked}
 
 
 def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:

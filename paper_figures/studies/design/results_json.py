@@ -12,13 +12,15 @@ import pandas as pd
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.units import Origin
+from paper_figures.studies.design.asked import given_as
+from paper_figures.studies.design.options import PromptOptions
 from paper_figures.studies.design.stages import Outcome
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, write_tables
 from paper_figures.table_text import files_line, terminal_text
 from rws_decode.common.files import write_changed
 
-SCHEMA = ("rws_decode.experiment.results", 3)
+SCHEMA = ("rws_decode.experiment.results", 4)
 
 # These options say where and how units run, not what is run, so no number depends on them.
 _WHERE = frozenset(["out", "base_url", "yes", *(field.name for field in fields(RunOptions))])
@@ -27,11 +29,16 @@ _WHERE = frozenset(["out", "base_url", "yes", *(field.name for field in fields(R
 def settings_of(options: RunOptions) -> dict[str, Any]:
     """Return the options that results depend on, as JSON-ready data; options that were not given are left out.
 
+    Of the ways to name prompts only the one that was used is there.
+
     >>> from paper_figures.studies.options import DiversityOptions
     >>> list(settings_of(DiversityOptions(out="runs", workers=2, judges=("exact",))))[:5]
     ['data', 'prompts', 'model', 'rewards', 'judges']
     """
     settings = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in _WHERE}
+    if isinstance(options, PromptOptions):
+        unused = {"data", "examples", "prompt"} - {given_as(options)}
+        settings = {name: value for name, value in settings.items() if name not in unused}
     settings = {name: value for name, value in settings.items() if value is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
 
@@ -52,31 +59,28 @@ def sources_of(origin: Origin | None) -> dict[str, Any] | None:
     return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
 
 
-def schema_of(experiment: str) -> tuple[str, int]:
-    """Return the schema of an experiment's results.json, and its version."""
-    return f"rws_decode.experiment.{experiment}.results", 2
-
-
 def finish(
     name: str,
+    options: RunOptions,
     outcome: Outcome,
     tables: Sequence[Table],
     results: Mapping[str, Any] | None,
-    schema: tuple[str, int] = SCHEMA,
-    *,
     seed: int,
 ) -> dict[str, Any]:
     """Write a study's tables, manifest and OUT/NAME/results.json, and return what `--json` prints.
 
-    `results` is what results.json holds after its schema; None for a study that has no such file. Files that hold the
-    same stay as they are.
+    results.json has the experiment; settings, the options; sources, digests of code and models, and library versions;
+    units, the name of their folder; seconds, those of all units added up; and `results`. A study without tables, or
+    with None as `results`, has no such file. Files that hold the same stay as they are.
     """
     folder = outcome.folder.parent
     write_manifest(outcome.folder, seed, outcome.asked)
     write_tables(folder, measured_tables(tables))
-    if results is not None:
-        text = json.dumps({"schema": schema[0], "version": schema[1], **results}, indent=1, ensure_ascii=False,
-                          allow_nan=False)  # fmt: skip
+    if tables and results is not None:
+        whole = {"schema": SCHEMA[0], "version": SCHEMA[1], "experiment": name, "settings": settings_of(options)}
+        whole |= {"sources": sources_of(outcome.origin), "units": outcome.folder.name}
+        whole |= {"seconds": seconds_of(outcome.frame), **results}
+        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
         write_changed(folder / "results.json", text + "\n")
     message = terminal_text(tables) if tables else "no table: the results that one needs are not there\n"
     if outcome.counts["failed"]:

@@ -17,8 +17,6 @@ from paper_figures.runner.units import Origin, Unit, origin_of
 from paper_figures.runner.worker import Work
 from paper_figures.studies.design.options import ComparisonOptions, StageOptions, settings_from
 from paper_figures.studies.work.measuring import work as measure
-from rws_decode.canvas.schedule import block_plan
-from rws_theory.commands.options import check_writable
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,6 @@ def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure
         run_options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": options.batch}
         run_options["retry_failed"] = options.retry_failed
         yield Stages(lambda asked: run_units(asked, work, Path(options.out), **run_options), origin=origin)
-
-
-def check_options(options: ComparisonOptions | StageOptions) -> None:
-    """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
-    if not 0 <= options.seed < 2**31:
-        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
-    check_writable("--out", Path(options.out), "directory")
-    block_plan(options.length, options.steps, options.block)
 
 
 def base_unit(options: ComparisonOptions | StageOptions, experiment: str) -> Unit:

@@ -8,7 +8,7 @@ effect of the reward.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.trend import trend_test
+from paper_figures.studies.summaries.means import readable
 from paper_figures.table import Table
 
 _CALIPER = 0.25
@@ -57,14 +58,14 @@ def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
         Table(
             "god_quintiles",
             fifths,
-            [_read(row, "win") for row in fifths],
+            readable(fifths),
             "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
             "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval.",
         ),
         Table(
             "god_trends",
             trends,
-            [_read(row, "slope") for row in trends],
+            readable(trends),
             "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its permutation p, "
             "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % interval; "
             "monotone, whether it rises in every fifth, and how often it would by chance. An association over prompts "
@@ -73,7 +74,7 @@ def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
         Table(
             "reward_at_equal_god",
             equal,
-            [_read(row, "difference", "god_difference", "alpha", "beta") for row in equal],
+            readable(equal),
             "RWS minus a control on the same prompts. Difference: of the mean outcome (net: won minus lost against the "
             "default; score: the guide's, normalised); GOD difference, in tokens; alpha: the outcome's difference at "
             "equal GOD, by least squares on the difference in GOD, beta: per token of GOD; 95 % intervals; "
@@ -112,13 +113,3 @@ def _equal_god(judged: pd.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
 def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     mean, low, high = (None, None, None) if interval is None else interval
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
-
-
-def _read(row: Mapping[str, Any], *intervals: str) -> dict[str, Any]:
-    """Format a row for reading: each number is followed by its interval."""
-    ends = {f"{name}_{end}" for name in intervals for end in ("low", "high")}
-    shown = {name: value for name, value in row.items() if name not in ends and name != "p"}
-    for name in intervals:
-        if row[name] is not None:
-            shown[name] = f"{row[name]:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}]"
-    return shown

@@ -236,6 +236,24 @@ def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return _wide(rows, _with_difference)
 
 
+def readable(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Format rows for reading: a number and its interval, NAME_low to NAME_high, are one cell; columns of None go.
+
+    >>> readable([{"n": 3, "god": 0.5, "god_low": 0.25, "god_high": 0.75, "cpu": None}])
+    [{'n': 3, 'god': '0.5 [0.25, 0.75]'}]
+    """
+    named = {name for row in rows for name, value in row.items() if value is not None}
+    shown = []
+    for row in rows:
+        ends = {f"{name}_{end}" for name in row for end in ("low", "high")}
+        out = {name: value for name, value in row.items() if name in named and name not in ends}
+        for name, value in out.items():
+            if value is not None and f"{name}_low" in row:
+                out[name] = f"{value:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}]"
+        shown.append(out)
+    return shown
+
+
 def _wide(
     rows: Sequence[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str | None]
 ) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")
 _WAY = ("guide", "reward_scale", "method", "example")
 HOW = (
     "seconds: mean over prompts of the median over repetitions, an answer at a time, the methods in turn within one "
-    "process; in brackets the quartiles of all runs. increase: 100 (seconds / seconds of the default with the same "
+    "process; quartiles: of all runs. increase: 100 (seconds / seconds of the default with the same "
     "savings - 1), with the 95 % interval over prompts, rough where these are few; p: of no difference, "
     "exchanging the two on random prompts (never below 2 / 2^prompts), corrected over the reward models by Holm's "
     "method. CPU: the same of the process's CPU time, which other processes change less; none on CUDA. The paper's "
@@ -170,22 +170,6 @@ def timed_rows(timed: pd.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[
         machine_text += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"
     holm_within(timed_lines, fixed_columns)
     return timed_lines, f"Measured on {machine_text}."
-
-
-def shown_times(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Format rows of `timed_rows` for reading."""
-    shown = []
-    cpu = any(row["cpu_seconds"] is not None for row in rows)
-    for row in rows:
-        out = {name: row[name] for name in list(row)[: list(row).index("prompts")]}
-        out["seconds"] = f"{row['seconds']:.3g} [{row['quartile_1']:.3g}, {row['quartile_3']:.3g}]"
-        out["increase, %"] = percent(row, "increase")
-        out["p"] = None if row["p_holm"] is None else f"{row['p_holm']:.2g}"
-        if cpu:
-            out |= {"CPU seconds": row["cpu_seconds"], "CPU increase, %": percent(row, "cpu_increase")}
-        names = ("forwards", "reward_calls", "reward_calls_saved", "same_text")
-        shown.append(out | {name.replace("_", " "): row[name] for name in names})
-    return shown
 
 
 def percent(row: Mapping[str, Any], name: str) -> str | None:
