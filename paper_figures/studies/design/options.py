@@ -45,7 +45,7 @@ class Drawn(int):
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """Options for the prompts that are asked."""
+    """Options for the prompts that are asked, and for the mask predictor that answers."""
 
     data: str | None = option(
         "stories", f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
@@ -57,6 +57,7 @@ class PromptOptions:
         None, "a prompt, in place of --data; repeat it for more", metavar="TEXT", instead_of="data", repeated=True
     )
     prompts: int = option(Drawn(32), "how many of a SOURCE; the others are all taken, unless this is given; 0: all")
+    model: str = option("mini", "mask predictor: shipped name, directory, hub id", metavar="NAME")
 
 
 def repetitions_option() -> Any:
@@ -70,15 +71,8 @@ def methods_option(names: tuple[str, ...]) -> Any:
 
 
 @dataclass(frozen=True)
-class PredictorOptions:
-    """Options for the mask predictor."""
-
-    model: str = option("mini", "mask predictor: shipped name, directory, hub id", metavar="NAME")
-
-
-@dataclass(frozen=True)
-class JudgeOptions:
-    """Options for the reward models that guide and judge, and for the causal model."""
+class GuidanceOptions:
+    """Options for the models that guide and judge, for choosing reward scales, and for the methods."""
 
     rewards: tuple[str, ...] = option(
         ("mini", "mini-judge", "exact"),
@@ -91,12 +85,6 @@ class JudgeOptions:
         (), "reward models that only judge", metavar="NAME", flags=("--judges", "--judge"), may_be_empty=True
     )
     causal: str | None = option(None, "causal model for perplexity, or none", metavar="NAME")
-
-
-@dataclass(frozen=True)
-class ScaleOptions:
-    """Options for choosing the reward scale of each guide on validation prompts."""
-
     validation: int = option(16, "further prompts that reward scales are chosen on")
     validation_data: str | None = option(
         None, "where those are from (default: --data); the paper takes RewardBench's", metavar="FILE|SOURCE"
@@ -113,12 +101,6 @@ class ScaleOptions:
     select: Literal["grid", "path"] = option("grid", "choose on the grid, or on the whole axis")
     path_prompts: int = option(4, "validation prompts whose complete scale paths are followed, and recorded")
     path_budget: int | None = option(None, "forwards that each path may take (default: no limit)")
-
-
-@dataclass(frozen=True)
-class MethodOptions:
-    """Options for the methods that are compared."""
-
     methods: tuple[str, ...] = methods_option(COMPARED)
     sampling_temperature: float = option(1.0, "of the samples of best-of-n", metavar="T")
     reward_cost: float = option(1.0, "a reward call in forwards", metavar="F")
@@ -157,16 +139,14 @@ class SeedOptions:
 
 # A dataclass takes the fields of its bases in the order from the last base to the first.
 @dataclass(frozen=True)
-class ComparisonOptions(
-    RunOptions, SeedOptions, DecodingOptions, MethodOptions, ScaleOptions, JudgeOptions, PredictorOptions, PromptOptions
-):
+class ComparisonOptions(RunOptions, SeedOptions, DecodingOptions, GuidanceOptions, PromptOptions):
     """The options of a study that compares methods. A study's own class gives them other defaults and adds its own."""
 
     batch: int = 24
 
 
 @dataclass(frozen=True)
-class StageOptions(RunOptions, DecodingOptions, PredictorOptions, PromptOptions):
+class StageOptions(RunOptions, DecodingOptions, PromptOptions):
     """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
 
     data: str | None = "examples"
