@@ -15,11 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from paper_figures.runner.units import Unit
-from paper_figures.statistics.totals import compare_totals, mean_of
 from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.prompts import Prompts
@@ -27,7 +25,7 @@ from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import FrequencyOptions
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
 from paper_figures.studies.summaries.means import Summary, readable, summary_table
-from paper_figures.studies.summaries.paired_answers import LINE, PAIR, aligned, lines_of, over_guides, rng_for
+from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of, over_guides
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.summaries.timing import (
     HOW,
@@ -109,22 +107,14 @@ def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) 
             )
         }
     lines = list(lines_of(over_guides(answers, ["god_tokens", "god_steps", "reward_calls"])))
-    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
+    ratios = {name: list(comparisons(lines, [name], seed, name)) for name in ("god_tokens", "god_steps")}
     trade_off = []
-    for line, answered in lines:
-        base = bases.get(str(line | {"method": None}))
+    for index, (line, answered) in enumerate(lines):
         row = line | {"prompts": len(answered), "reward_calls": float(answered["reward_calls"].mean())}
-        for name in ("god_tokens", "god_steps"):
-            row |= {name: float(answered[name].mean())} | dict.fromkeys(
-                (f"{name}_ratio", f"{name}_low", f"{name}_high")
-            )
-            if base is not None and line["method"] != "default":
-                columns = [[part[name].to_numpy(float), np.ones(len(part))] for part in aligned(answered, base, [name])]
-                comparison = (
-                    compare_totals(mean_of, *columns, rng_for(seed, line, name)) if len(columns[0][1]) else None
-                )
-                if comparison is not None and comparison.ratio is not None:
-                    row |= dict(zip((f"{name}_ratio", f"{name}_low", f"{name}_high"), comparison.ratio, strict=True))
+        for name, compared in ratios.items():
+            ratio = compared[index] and compared[index].ratio  # type: ignore[union-attr]
+            ends = (f"{name}_ratio", f"{name}_low", f"{name}_high")
+            row |= {name: float(answered[name].mean())} | dict(zip(ends, ratio or (None,) * 3, strict=True))
         times = clock.get(str(line), {})
         names = ("seconds", "increase", "increase_low", "increase_high")
         row |= {name: times.get(name) for names in (names, [f"cpu_{name}" for name in names]) for name in names}

@@ -17,23 +17,30 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from paper_figures.statistics.significance import holm_within
-from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
+from paper_figures.statistics.totals import interval_of_totals, mean_of, pooled_perplexity_of
 from paper_figures.studies.design.asked import require
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.options import KeywordsOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.means import Summary, means_table, summarise
-from paper_figures.studies.summaries.paired_answers import LINE, PAIR, aligned, lines_of, over_guides, rng_for
+from paper_figures.studies.summaries.paired_answers import (
+    LINE,
+    PAIR,
+    comparisons,
+    lines_of,
+    over_guides,
+    rng_for,
+    totals,
+)
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
 NAME = "keywords"
-_POOLED = ["nll", "causal_tokens"]
+_POOLED = ("nll", "causal_tokens")
 _EXAMPLES = 4
 
 
@@ -45,18 +52,18 @@ class _Claim(NamedTuple):
     """
 
     quantity: str
-    columns: Sequence[str]
+    columns: tuple[str, ...]
     kind: Literal["mean", "ratio", "percent below"]
     printed: str
 
 
 _BELOW, _OVER = "perplexity of RWS below that of the default", "GOD of RWS over that of the default, at least"
 _CLAIMS = (
-    _Claim("perplexity per text, % below default", ["perplexity"], "percent below", _BELOW),
+    _Claim("perplexity per text, % below default", ("perplexity",), "percent below", _BELOW),
     _Claim("perplexity pooled, % below default", _POOLED, "percent below", _BELOW),
-    _Claim("GOD in tokens over default's", ["god_tokens"], "ratio", _OVER),
-    _Claim("GOD in steps over default's", ["god_steps"], "ratio", _OVER),
-    _Claim("keywords included", ["keywords_included"], "mean", "keywords included, all methods"),
+    _Claim("GOD in tokens over default's", ("god_tokens",), "ratio", _OVER),
+    _Claim("GOD in steps over default's", ("god_steps",), "ratio", _OVER),
+    _Claim("keywords included", ("keywords_included",), "mean", "keywords included, all methods"),
 )
 
 
@@ -113,36 +120,22 @@ def _pooled(answers: pd.DataFrame, like: Mapping[str, Any], seed: int) -> list[d
     """
     names = list(like)[: list(like).index("measure")]
     lines = list(lines_of(answers, names))
-    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
+    compared = comparisons(lines, _POOLED, seed, "pooled against rws", statistic=pooled_perplexity_of, reference="rws")
     pooled = []
-    for line, rows in lines:
+    for (line, rows), comparison in zip(lines, compared, strict=True):
         row: dict[str, Any] = {name: line[name] for name in names}
         row |= {name: None for name in like if name not in names} | {"measure": "perplexity_pooled"}
-        scored = rows.dropna(subset=_POOLED)
+        scored = rows.dropna(subset=list(_POOLED))
         row["n"] = len(scored)
         if len(scored):
-            interval = interval_of_totals(
-                pooled_perplexity_of, _columns(scored, _POOLED), rng_for(seed, line, "pooled")
-            )
-            row |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
-        base = bases.get(str(line | {"method": None}))
-        pair = None if base is None or line["method"] == "rws" else aligned(rows, base, _POOLED)
-        if pair is not None and len(pair[0]):
-            one_of, other_of = (_columns(part, _POOLED) for part in pair)
-            comparison = compare_totals(
-                pooled_perplexity_of, one_of, other_of, rng_for(seed, line, "pooled against rws")
-            )
+            of = interval_of_totals(pooled_perplexity_of, totals(scored, _POOLED), rng_for(seed, line, "pooled"))
+            row |= {"mean": of.mean, "low": of.low, "high": of.high}
+        if comparison is not None:
             row |= {"pairs": comparison.pairs, "difference": comparison.difference.mean, "p": comparison.p}
             row |= {"difference_low": comparison.difference.low, "difference_high": comparison.difference.high}
         pooled.append(row)
     holm_within(pooled, [name for name in names if name not in ("guide", "reward_scale")])
     return pooled
-
-
-def _columns(rows: pd.DataFrame, names: Sequence[str]) -> list[Any]:
-    """Return columns of numbers; a single one gets a column of ones beside it, as the statistic of a mean needs."""
-    columns = [rows[name].to_numpy(float) for name in names]
-    return columns if len(columns) > 1 else [*columns, np.ones(len(rows))]
 
 
 def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
@@ -152,28 +145,24 @@ def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
     numbers = answers.assign(**{name: answers[name].astype(float) for name in columns})
     guide_means = [over_guides(numbers, columns)] if numbers["guide"].nunique() > 1 else []
     lines = [line for part in (numbers, *guide_means) for line in lines_of(part)]
-    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
+    statistics = {claim: pooled_perplexity_of if claim.columns == _POOLED else mean_of for claim in claims}
+    compared = [
+        list(comparisons(lines, claim.columns, seed, claim.quantity, statistic=statistics[claim])) for claim in claims
+    ]
     printed = _printed()
     tested: list[dict[str, Any]] = []
-    for line, rows in lines:
-        base = bases.get(str(line | {"method": None}))
-        for claim in claims:
-            answered = rows.dropna(subset=list(claim.columns))
-            pair = None if base is None or line["method"] == "default" else aligned(rows, base, claim.columns)
+    for index, (line, rows) in enumerate(lines):
+        for claim, of_claim in zip(claims, compared, strict=True):
+            answered, comparison = rows.dropna(subset=list(claim.columns)), of_claim[index]
             row = line | {"quantity": claim.quantity, "n": len(answered)}
             row |= dict.fromkeys(("value", "low", "high", "p"))
-            statistic = pooled_perplexity_of if claim.columns == _POOLED else mean_of
-            if pair is not None and len(pair[0]):
-                one_of, other_of = (_columns(part, claim.columns) for part in pair)
-                comparison = compare_totals(statistic, one_of, other_of, rng_for(seed, line, claim.quantity))
+            if comparison is not None:
                 row |= {"n": comparison.pairs, "p": comparison.p}
                 if claim.kind != "mean" and comparison.ratio is not None:
                     row |= _as_claimed(claim, *comparison.ratio)
             if claim.kind == "mean" and len(answered):
-                interval = interval_of_totals(
-                    statistic, _columns(answered, claim.columns), rng_for(seed, line, claim.quantity)
-                )
-                row |= _as_claimed(claim, *interval)
+                values, rng = totals(answered, claim.columns), rng_for(seed, line, claim.quantity)
+                row |= _as_claimed(claim, *interval_of_totals(statistics[claim], values, rng))
             about = claim.kind == "mean" or line["method"] == "rws"
             tested.append(row | {"printed": printed.get(claim.printed) if about else None})
     settings = [name for name in lines[0][0] if name not in LINE]

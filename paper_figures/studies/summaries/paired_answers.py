@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paper_figures.statistics.totals import Statistic, TotalsComparison, compare_totals, mean_of
 from paper_figures.studies.summaries.answers import SETTINGS
 from paper_figures.studies.summaries.means import plain
 
@@ -55,6 +56,35 @@ def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -
     kept = [rows.dropna(subset=list(columns)).set_index(list(PAIR)).sort_index() for rows in (first, second)]
     both = kept[0].index.intersection(kept[1].index)
     return kept[0].loc[both], kept[1].loc[both]
+
+
+def totals(rows: pd.DataFrame, columns: Sequence[str]) -> list[Any]:
+    """Return columns of numbers; a single one gets a column of ones beside it, as the statistic of a mean needs."""
+    numbers = [rows[name].to_numpy(float) for name in columns]
+    return numbers if len(numbers) > 1 else [*numbers, np.ones(len(rows))]
+
+
+def comparisons(
+    lines: Sequence[tuple[dict[str, Any], pd.DataFrame]],
+    columns: Sequence[str],
+    seed: int,
+    *name: str,
+    statistic: Statistic = mean_of,
+    reference: str = "default",
+) -> Iterator[TotalsComparison | None]:
+    """Yield, for each line of `lines_of`, how a statistic of its totals compares with that of the reference's line.
+
+    The reference's line is that of its method, and otherwise the same. None where there is no such line, where it is
+    the line itself, or where no prompt has a value in both. `name` is that of the statistic, for its generator.
+    """
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == reference}
+    for line, rows in lines:
+        base = bases.get(str(line | {"method": None}))
+        pair = () if base is None or line["method"] == reference else aligned(rows, base, columns)
+        if pair and len(pair[0]):
+            yield compare_totals(statistic, *(totals(part, columns) for part in pair), rng_for(seed, line, *name))
+        else:
+            yield None
 
 
 def over_guides(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -14,11 +14,10 @@ import pandas as pd
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.significance import holm_within
-from paper_figures.statistics.totals import compare_totals, mean_of
 from paper_figures.studies.design.arms import best_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.summaries.paired_answers import aligned, lines_of, rng_for, settings_of
+from paper_figures.studies.summaries.paired_answers import comparisons, lines_of, settings_of
 from paper_figures.studies.work.timing import SPLIT, timing_unit
 from paper_figures.table import records
 from rws_theory.commands.progress import tell
@@ -107,9 +106,8 @@ def with_increase(
     CPU time. The increase is in percent.
     """
     column = f"median_{prefix}seconds"
-    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
     increases = []
-    for line, rows in lines:
+    for (_, rows), comparison in zip(lines, comparisons(lines, [column], seed, column), strict=True):
         names = [f"{prefix}{name}" for name in ("seconds", "quartile_1", "quartile_3")]
         names += [f"{prefix}{name}" for name in ("increase", "increase_low", "increase_high", "p")]
         row: dict[str, Any] = dict.fromkeys(names)
@@ -119,11 +117,7 @@ def with_increase(
             if f"{prefix}seconds" in timed:
                 runs = np.concatenate([np.asarray(first, dtype=float) for first in timed[f"{prefix}seconds"]])
                 row |= dict(zip(names[1:3], np.quantile(runs, [0.25, 0.75]).tolist(), strict=True))
-        base = bases.get(str(line | {"method": None}))
-        pair = None if base is None or line["method"] == "default" else aligned(rows, base, [column])
-        if pair is not None and len(pair[0]):
-            first, second = ([part[column].to_numpy(float), np.ones(len(part))] for part in pair)
-            comparison = compare_totals(mean_of, first, second, rng_for(seed, line, column))
+        if comparison is not None:
             row[names[6]] = comparison.p
             if comparison.ratio is not None:
                 row |= dict(zip(names[3:6], (100 * (number - 1) for number in comparison.ratio), strict=True))
