@@ -44,7 +44,6 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _distinct(answers: pd.DataFrame) -> Table:
-
     rows = []
     for line, answered in lines_of(answers, reference="rws"):
         texts = answered["text"].tolist()
@@ -66,7 +65,6 @@ def _distinct(answers: pd.DataFrame) -> Table:
 
 
 def _differences(answers: pd.DataFrame, seed: int) -> Table:
-
     lines = list(lines_of(answers))
     guided = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
     differences: list[dict[str, Any]] = []

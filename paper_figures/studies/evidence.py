@@ -130,7 +130,6 @@ def read_rows(runs: Path) -> pd.DataFrame:
 
 
 def _run_world(world: World, prompts: Prompts, options: EvidenceOptions, stages: Stages) -> None:
-
     validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options.seed))
     scales = chosen_scales(answers_of(validation), world.name)
     first = stages.run(f"{world.name} arms", units_before(world, prompts, options, scales))

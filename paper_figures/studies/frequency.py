@@ -5,8 +5,7 @@ chose for RWS at every step. Then some prompts are decoded again, one answer at 
 These files go below OUT/frequency, besides the units' parts and `selection.json|csv`:
 
 - `trade_off`: means over the guides, as Table 12 has them, and GOD and seconds relative to the default's;
-- `quality`: every method against rws, guide by guide;
-- `seconds`: what was timed, guide by guide, and on what machine.
+- `quality`: every method against rws, guide by guide.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import FrequencyOptions
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from paper_figures.studies.summaries.means import Summary, readable, summary_table
+from paper_figures.studies.summaries.means import Summary, summary_table
 from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of, over_guides
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.summaries.timing import (
@@ -52,14 +51,12 @@ def run(options: FrequencyOptions) -> dict[str, Any]:
 
 
 def _run_stages(options: FrequencyOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-
     study = arms_from(options, base, prompts, scales_from(options, base, prompts, stages))
     run_arms(replace(study, every=tuple(every for every in sorted(options.every) if every > 1)), stages)
     run_timing(options, base, prompts.test[: options.timing_prompts], stages, _ways, repetitions=options.repetitions)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-
     # The constant factor costs as much as the default, so a difference in their seconds is the machine's noise.
     chosen = ["default", "rws", *(name for name in answers if name.startswith("rws every ")), "constant"]
     return [way_of(method, answers[method]) for method in chosen if method in answers]
@@ -84,10 +81,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         Summary(measures, LINE, {"method": "rws"}, PAIR, ("guide", "reward_scale")),
         seed,
     )
-    rows, timing = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
+    timing = timed_rows(timed, seed, LINE)[1] if len(timed) else "Nothing was timed."
     study_tables = [_trade_off(answers, timed, timing, seed), quality]
-    if rows:
-        study_tables.append(Table("seconds", rows, readable(rows), f"{HOW} {timing}"))
     return [table for table in study_tables if table is not None] + printed_tables("table12_frequency")
 
 
@@ -122,14 +117,12 @@ def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) 
     caption = (
         "Means over the guides, prompt by prompt (Table 12). god_: tokens, or steps; in brackets over the default's, "
         "with the 95 % interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
-        "increase over the default's, of wall and CPU time: as in `seconds`, on this machine and not on the paper's. "
-        f"{how}"
+        f"increase over the default's, of wall and CPU time, on this machine and not on the paper's. {HOW} {how}"
     )
     return Table("trade_off", trade_off, _shown(trade_off), caption)
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-
     shown_rows = []
     for row in rows:
         out = {name: row[name] for name in list(row)[: list(row).index("god_tokens")] if row[name] is not None}

@@ -78,7 +78,6 @@ def _programs_asked(options: HumanEvalOptions) -> bool:
 
 
 def _check(options: HumanEvalOptions, prompts: Prompts) -> None:
-
     lacking = "no right answer to be checked: --data humaneval has tests, --data puzzles those of the mini models"
     require(
         options,
@@ -89,7 +88,6 @@ def _check(options: HumanEvalOptions, prompts: Prompts) -> None:
 
 
 def _run_stages(options: HumanEvalOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-
     programs = _programs_asked(options)
     if programs:
         prompts = _worded(options, prompts)
@@ -122,7 +120,6 @@ def _worded(options: HumanEvalOptions, prompts: Prompts) -> Prompts:
 
 
 def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> list[Unit]:
-
     limits = Limits() if options.program_seconds is None else replace(Limits(), seconds=options.program_seconds)
     settings = program_settings(options.data.partition(":")[2] or None, allow_code_execution=True, limits=limits)
     plain = replace(

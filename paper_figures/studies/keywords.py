@@ -87,7 +87,6 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _means(answers: pd.DataFrame, seed: int) -> Table | None:
-
     measures = ("perplexity_per_text", "god_tokens", "god_steps", "keywords_included", "coherent", "cost")
     frame = answers.rename(columns={"perplexity": "perplexity_per_text"})
     present = tuple(measure for measure in measures if measure in frame)
@@ -139,7 +138,6 @@ def _pooled(answers: pd.DataFrame, like: Mapping[str, Any], seed: int) -> list[d
 
 
 def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
-
     claims = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
     columns = list(dict.fromkeys(name for claim in claims for name in claim.columns))
     numbers = answers.assign(**{name: answers[name].astype(float) for name in columns})
@@ -212,7 +210,6 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _examples(answers: pd.DataFrame) -> Table:
-
     chosen = answers[answers["method"].isin(("default", "rws"))]
     # Names are sorted by their number, test-2 before test-10, whatever the order in which the rows were stored.
     names = set(answers[answers["method"] == "rws"]["example"])

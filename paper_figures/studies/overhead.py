@@ -46,13 +46,11 @@ def run(options: OverheadOptions) -> dict[str, Any]:
 
 
 def _run_stages(options: OverheadOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-
     run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
     run_timing(options, base, prompts.test, stages, _ways, repetitions=options.repetitions, memory=True)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-
     guided_ways = [way_of(method, answers[method], savings) for savings in SAVINGS for method in ("default", "rws")]
     return guided_ways + [way_of(method, rows) for method, rows in answers.items() if method not in ("default", "rws")]
 
@@ -72,7 +70,6 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _memory(timed: pd.DataFrame) -> list[Table]:
-
     measured_rows = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
     rows = []
     for line, rows_of_guide in lines_of(measured_rows, ("guide", "measured_on")):

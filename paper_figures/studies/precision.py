@@ -162,7 +162,6 @@ def _summary(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
 
 
 def _line(paired: pd.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
-
     line: dict[str, Any] = {"n": len(paired)}
     for field in ("god_tokens", "god_steps"):
         values, exact = paired[field].to_numpy(float), paired[f"{field}_exact"].to_numpy(float)

@@ -77,7 +77,6 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
 
 
 def _check(options: ScalePathOptions) -> None:
-
     for scale in options.reward_scale:
         finite("reward_scale", scale, above=0)
     check_range(options.scale_min, options.scale_max, options.budget, options.steps)

@@ -82,7 +82,6 @@ def run(options: TemperatureOptions) -> dict[str, Any]:
 
 
 def _run_stages(options: TemperatureOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-
     scales = tuple(options.reward_scale or ())
     arms = replace(arms_from(options, base, prompts, dict.fromkeys(options.rewards, scales)), traced=TRACED)
     methods = [method for method in TEMPERATURES if method in options.methods]

@@ -96,7 +96,6 @@ def asked_prompts(options: Any, validation: int = 0) -> Prompts:
 
 
 def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[str, tuple[Prompt, ...]]:
-
     if validation:
         raise ValueError(
             f"--{how} names no prompts to choose reward scales on: --reward-scale S sets them, "
@@ -115,7 +114,6 @@ def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[
 
 
 def _refuse_gaps(prompt: Prompt) -> None:
-
     for turn in prompt.turns:
         if masks_in(turn):
             raise ValueError(
@@ -125,7 +123,6 @@ def _refuse_gaps(prompt: Prompt) -> None:
 
 
 def _check_words(model: str, prompts: Sequence[Prompt]) -> None:
-
     missed: dict[str, None] = {}
     touched = 0
     for prompt in prompts:

@@ -83,7 +83,6 @@ def run_comparison(
 
 
 def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-
     run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
 
 

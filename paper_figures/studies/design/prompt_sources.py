@@ -47,7 +47,6 @@ class Prompt:
 
 
 def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
-
     kinds = KINDS if kind == "all" else (kind or "keywords",)
     if not set(kinds) <= set(KINDS):
         raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")
@@ -65,13 +64,11 @@ def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
 
 
 def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-
     rows = story_dialogue_set(count, seed, split=split)
     return [Prompt(row.id, tuple(row.turns), {"kind": "dialogue"}) for row in rows]
 
 
 def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-
     rows = story_puzzle_set(count, seed, split=split)  # type: ignore[arg-type] - one of the two splits
     return [
         Prompt(row.id, (row.prompt,), {"kind": "puzzle", "puzzle": row.kind, "right_answer": row.answer})
@@ -88,7 +85,6 @@ def _examples(kind: str | None, model: str) -> list[Prompt]:
 
 
 def _openings(detail: str | None, model: str) -> list[Prompt]:
-
     if detail:
         raise ValueError(f"data is 'openings:{detail}': openings have no detail")
     rows = further_prompts(model)
@@ -98,7 +94,6 @@ def _openings(detail: str | None, model: str) -> list[Prompt]:
 
 
 def _held_out(model: str) -> list[dict[str, Any]]:
-
     examples = shipped_examples(model)
     if not examples:
         raise ValueError(
@@ -152,7 +147,6 @@ def _name_of(turns: tuple[str, ...]) -> str:
 
 
 def _keywords(file: str | None, _: str) -> list[Prompt]:
-
     keyword_set = load_keyword_set(file)
     return [
         Prompt(prompt.id, (keyword_set.text(prompt),), {"topic": prompt.topic, "keywords": list(prompt.keywords)})
@@ -169,17 +163,14 @@ def _benchmark(loader: str) -> Callable[[str | None, str], list[Prompt]]:
 
 
 def _humaneval(file: str | None, _: str) -> list[Prompt]:
-
     return [Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows]
 
 
 def _text(file: str | None, model: str) -> list[Prompt]:
-
     return named_prompts(read_text(str(file), f"data is text:{file}"), model)
 
 
 def _file(file: str | None, model: str) -> list[Prompt]:
-
     return named_prompts(read_prompts(str(file), "data"), model)
 
 

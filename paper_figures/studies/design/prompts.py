@@ -109,5 +109,4 @@ def _without(prompts: Sequence[Prompt], others: Sequence[Prompt]) -> list[Prompt
 
 
 def _drawn(total: int, count: int, seed: int) -> list[int]:
-
     return sorted(np.random.default_rng(seed).choice(total, count, replace=False).tolist()) if count else []

@@ -65,7 +65,6 @@ def verdict_rows(answers: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _comparison(choices: Mapping[str, str]) -> PairVerdict:
-
     orders: list[Any] = [choices[order] for order in ORDERS]
     return PairVerdict(*(Verdict(choice, "", "", 0, None, None, 0.0, True) for choice in orders))
 
@@ -130,7 +129,6 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
 
 
 def _left_out(rows: pd.DataFrame, answers: pd.DataFrame) -> str:
-
     dialogues = dialogues_of(answers)
     expected = int(dialogues["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
     missing = expected - len(rows)
@@ -138,7 +136,6 @@ def _left_out(rows: pd.DataFrame, answers: pd.DataFrame) -> str:
 
 
 def _signs(rows: pd.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
-
     tests = []
     for key, group in rows[rows["invalid"] == 0].groupby(list(by), sort=True):
         win, draw, loss = (int(group[name].sum()) for name in ("win", "draw", "loss"))

@@ -58,7 +58,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
     seconds = (time.perf_counter() - started) / len(units)
     measures = _measures(units, [trace.text or "" for trace in traces])
     return [
-        [_row(unit, trace) | more | {"seconds": seconds}]
+        [answer_row(unit, trace) | more | {"seconds": seconds}]
         for unit, trace, more in zip(units, traces, measures, strict=True)
     ]
 
@@ -130,7 +130,8 @@ def _digest(tokens: NDArray[np.int64]) -> str:
     return hashlib.sha256(tokens.astype("<i8").tobytes()).hexdigest()[:16]
 
 
-def _row(unit: Unit, trace: Trace) -> dict[str, Any]:
+def answer_row(unit: Unit, trace: Trace) -> dict[str, Any]:
+    """Return what a trace says of a unit's answer, as the module describes it."""
     log_prob = trace.log_prob
     if unit.settings.get("tilt") is not None:
         log_prob = exact_world(unit)[0].world.log_prob(trace.tokens.tolist(), trace.prompt.tolist())

@@ -22,8 +22,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 
 def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
-    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
-    reach = compare_reach(paths["temperature"], paths["reward-scale"])
+    paths, reach = both_paths(unit)
     return _counts(paths, reach) | {
         "outputs": [asdict(output) for output in reach.outputs],
         "paths": [{"over": over} | asdict(path) for over, path in paths.items()],
@@ -31,8 +30,13 @@ def _row(unit: Unit) -> dict[str, Any]:
     }
 
 
-def path_of(unit: Unit, over: Over) -> ScalePath:
-    """Return a unit's complete scale path over one axis, from `low` to `high` of its strategy."""
+def both_paths(unit: Unit) -> tuple[dict[Over, ScalePath], Reach]:
+    """Return a unit's complete scale paths, from `low` to `high` of its strategy, and their comparison."""
+    paths: dict[Over, ScalePath] = {over: _path_of(unit, over) for over in get_args(Over)}
+    return paths, compare_reach(paths["temperature"], paths["reward-scale"])
+
+
+def _path_of(unit: Unit, over: Over) -> ScalePath:
     numbers = unit.strategy
     return scale_path(
         predictor_for(unit),

@@ -10,6 +10,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.frontier_points import context_and_canvas
 from paper_figures.studies.work.decoding import predictor_for, prompt_of, reward_for, strategy_of
+from paper_figures.studies.work.evidence import answer_row
 from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
@@ -23,10 +24,11 @@ from rws_theory.worlds import Frontier, frontier
 def work(units: Sequence[Unit]) -> list[Rows]:
     """Decode the units of one batch and return one row for each; `studies.rivals` describes the columns."""
     first = units[0]
-    run = _decoded(units)
-    if first.settings.get("frontier"):
-        return [[_row(trace) | {"regret": _regret(unit, trace)}] for unit, trace in zip(units, run, strict=True)]
-    return [[_row(trace)] for trace in run]
+    rows = []
+    for unit, trace in zip(units, _decoded(units), strict=True):
+        row = answer_row(unit, trace) | {"tokens_per_forward": trace.length / trace.forwards}
+        rows.append([row | {"regret": _regret(unit, trace)} if first.settings.get("frontier") else row])
+    return rows
 
 
 def _decoded(units: Sequence[Unit]) -> Decoding:
@@ -46,21 +48,6 @@ def _decoded(units: Sequence[Unit]) -> Decoding:
         options = Options(**settings, sampling_temperature=draws)
         return steer(predictor, prompts, method, shape, reward=reward, options=options)
     return decode(predictor, prompts, strategy_of(units), shape, reward=reward, options=Options(**settings))
-
-
-def _row(trace: Trace) -> dict[str, Any]:
-    return {
-        "text": trace.text,
-        "final_reward": None if trace.final_reward is None else trace.final_reward["raw"],
-        "log_prob": trace.log_prob,
-        "rules_broken": None if trace.rules_broken is None else len(trace.rules_broken),
-        "god_steps": trace.god_steps,
-        "god_tokens": trace.god_tokens,
-        "forwards": trace.forwards,
-        "tokens_per_forward": trace.length / trace.forwards,
-        "reward_calls": trace.reward_calls,
-        "changed_steps": int(trace.changed.sum()),
-    }
 
 
 def _regret(unit: Unit, trace: Trace) -> float | None:

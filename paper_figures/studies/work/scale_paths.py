@@ -8,17 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, get_args
+from typing import Any
 
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, prompt_of, reward_for
-from paper_figures.studies.work.reach import path_of
+from paper_figures.studies.work.reach import both_paths
 from rws_decode.mini.stories.answers import judge
 from rws_decode.rewards.base import score_checked
-from rws_decode.scales.path import Over, ScalePath
-from rws_decode.scales.reach import Reach, compare_reach
+from rws_decode.scales.path import ScalePath
+from rws_decode.scales.reach import Reach
 from rws_theory.orders.deviation import generation_order_deviation
 
 Answer = tuple[int, ...]
@@ -31,8 +31,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 
 def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
-    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
-    reach = compare_reach(paths["temperature"], paths["reward-scale"])
+    paths, reach = both_paths(unit)
     number = {output.tokens: index for index, output in enumerate(reach.outputs)}
     walks = [_walk(unit, scale, number) for scale in unit.strategy["scales"]]
     return {

@@ -169,7 +169,6 @@ def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
 
 
 def _entry(way: Mapping[str, Any], runs: Sequence[_Run]) -> dict[str, Any]:
-
     traces, scored = runs[-1].traces, len(runs[-1].traces) if len(way["runs"]) > 1 else 0
     cpu = [] if torch.cuda.is_initialized() else [run.cpu_seconds for run in runs]
     return {
@@ -214,7 +213,6 @@ def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
 
 
 def _synchronise() -> None:
-
     if torch.cuda.is_initialized():
         for device in range(torch.cuda.device_count()):
             if torch.cuda.memory_allocated(device):

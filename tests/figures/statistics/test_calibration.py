@@ -11,13 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
-from paper_figures.data.rows import local_rows
 from paper_figures.statistics.calibration import Pair, read_pairs, sampled, score_pairs, statistics
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.testing import tiny_checkpoint
@@ -35,12 +33,7 @@ ROWS = [
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    if path.suffix == ".parquet":
-        pd.DataFrame(rows).to_parquet(path)
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
@@ -60,14 +53,16 @@ def calibrate(capsys: pytest.CaptureFixture[str], *options: str | Path) -> tuple
     return status, json.loads(captured.out) if captured.out else None, captured.err
 
 
+def pairs() -> list[Pair]:
+    return read_pairs(ROWS)
+
+
 # Pairs.
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".json", ".parquet"])
-def test_every_format_gives_the_same_pairs(ending: str, tmp_path: Path) -> None:
-    pairs = read_pairs(local_rows(write(tmp_path / f"data{ending}", ROWS))[0])
-    assert [(pair.row, pair.number) for pair in pairs] == [(row, answer) for row in range(12) for answer in range(2)]
-    for pair in pairs:
+def test_every_answer_of_a_row_is_a_pair() -> None:
+    assert [(pair.row, pair.number) for pair in pairs()] == [(row, answer) for row in range(12) for answer in range(2)]
+    for pair in pairs():
         assert f"\n\nHuman: {pair.prompt}\n\nAssistant: " == ROWS[pair.row]["prompt"]
         assert pair.answer == ROWS[pair.row]["answers"][pair.number]["answer"]
 
@@ -96,12 +91,6 @@ def test_known_layouts_are_found_and_others_named() -> None:
 def test_rows_that_hold_no_pair_are_named(row: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         read_pairs([{"prompt": "a", "answer": "b"}, row])
-
-
-def test_lines_may_hold_line_separators_within_their_texts(tmp_path: Path) -> None:
-    path = tmp_path / "data.jsonl"
-    path.write_text(json.dumps({"prompt": "a\u2028b", "answer": "c"}, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert read_pairs(local_rows(path)[0])[0].prompt == "a\u2028b"
 
 
 @given(st.integers(0, 60), st.integers(2, 70), st.integers(0, 2**32))
@@ -160,10 +149,6 @@ def test_it_writes_what_load_reward_reads(
     assert (about["n"], about["rows"], about["pairs"], about["chosen"], about["skipped"]) == (24, 12, 24, "all", 0)
     assert about["data"] == {"file": "nectar.jsonl", "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
     assert sorted(path.name for path in folder.glob("reward*")) == ["reward.json"]
-
-
-def pairs() -> list[Pair]:
-    return read_pairs(ROWS)
 
 
 def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -203,7 +203,7 @@ def test_every_table_of_seconds_says_what_measured_them(frames: dict[str, pd.Dat
     named_tables = {
         table.name: table for table in frequency.tables(frames["frequency"]) + overhead.tables(frames["overhead"])
     }
-    for name in ("trade_off", "seconds", "overhead"):
+    for name in ("trade_off", "overhead"):
         assert (
             f"Measured on {timing.machine_name('cpu')}, PyTorch threads: 1, workers at once: 1"
             in named_tables[name].caption
