@@ -78,16 +78,6 @@ class Comparison:
         shown = None if self.arm.method in (*CONTROLS, "better-scale") else self.arm.number
         return arm_title(self.arm.method, shown, self.arm.sampling_temperature > 0, self.arm.one_by_one)
 
-    @property
-    def factor_control(self) -> bool:
-        """Return whether the other arm is made from RWS at the same s_R, without its reward."""
-        return self.arm.method in CONTROLS
-
-    @property
-    def alike(self) -> bool:
-        """Return whether no prompt differs at all."""
-        return self.wins == self.losses == 0 if self.wins is not None else not self.difference and self.least is None
-
     def text(self) -> str:
         """Return difference, interval and unit, as "+1.2 [-3.0, +5.4] points"."""
         measure = MEASURES[self.measure]
@@ -103,11 +93,6 @@ def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
     means = rows.groupby(["method", "number"])["reward"].mean()
     methods = ("rws", "temperature")
     return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}
-
-
-def tuned_of(answers: pd.DataFrame, world: str) -> float | None:
-    """Return the c of temperature that was chosen as s_R is; None without validation answers."""
-    return chosen_scales(answers, world).get("temperature")
 
 
 def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
@@ -147,7 +132,7 @@ def compare(answers: pd.DataFrame, tuned: Mapping[str, float | None], *, main: b
 @lru_cache(maxsize=4)
 def comparisons_of(record: Recorded, main: bool = False) -> tuple[Comparison, ...]:
     """Return the comparisons of a record, computed once for all exhibits that show them; main: as `compare` has it."""
-    tuned = {world: tuned_of(record.answers, world) for world in worlds_of(record.answers)}
+    tuned = {world: chosen_scales(record.answers, world).get("temperature") for world in worlds_of(record.answers)}
     return tuple(compare(record.answers, tuned, main=main))
 
 

@@ -130,7 +130,7 @@ def test_scales_are_chosen_on_validation_prompts() -> None:
 def test_verdicts_follow_from_the_numbers() -> None:
     assert row_of("english:era", "reward", Arm("constant", 8.0)).verdict == "RWS more"
     swapped = row_of("mini:mini", "net mini-judge", Arm("swapped", 8.0))
-    assert swapped.alike and swapped.same == PROMPTS and swapped.p == 1.0
+    assert swapped.wins == swapped.losses == 0 and swapped.same == PROMPTS and swapped.p == 1.0
     same_reward = row_of("english:era", "reward", Arm("swapped", 8.0))
     assert (same_reward.verdict, same_reward.least) == ("undecided", None)
     assert "inf" not in same_reward.text()
