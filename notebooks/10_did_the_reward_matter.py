@@ -32,8 +32,7 @@
 import numpy as np
 from IPython.display import Markdown
 
-from paper_figures.exhibits.evidence_looks import title_of
-from paper_figures.figures.parts.evidence_sentences import chosen_scale
+from paper_figures.exhibits.evidence import chosen_scale, title_of
 from paper_figures.lessons import reward_matters as lesson
 from paper_figures.recorded import recorded
 from paper_figures.statistics.frontier_points import context_and_canvas, texts_of

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -22,11 +19,6 @@ Rows = Sequence[Row]
 
 # Columns of what was printed and of what was measured stand under these headings.
 _GROUPS = {"paper": "printed in the paper", "here": "here"}
-# In HTML, cells with more letters, or longer than that, are text and wrap; others are numbers and stay on one line.
-_LETTERS, _LONG = 20, 44
-_NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?( ?%)?$")
-# A table with so many columns of text is read row by row on a narrow screen, not sideways.
-_TEXTS = 3
 
 
 class Brief(NamedTuple):
@@ -71,10 +63,13 @@ class Column:
     ends: tuple[str, str] | None = None
     unit: float = 1.0
 
-    def value(self, row: Row) -> Any:
-        """Return a row's number as it was measured, in the column's unit; None where it is missing."""
-        value = row.get(self.field or self.label)
-        return value if value is None or self.unit == 1.0 else self.unit * value
+    def values(self, row: Row) -> dict[str, Any]:
+        """Return heading -> a row's number as it was measured, in the column's unit, and the ends of its interval."""
+        fields = {self.label: self.field or self.label}
+        if self.ends is not None:
+            fields |= {f"{self.label}, {end}": field for end, field in zip(("low", "high"), self.ends, strict=True)}
+        numbers = {name: row.get(field) for name, field in fields.items()}
+        return {n: v if v is None or self.unit == 1.0 else self.unit * v for n, v in numbers.items()}
 
     def text(self, row: Row) -> str | None:
         """Return a row's cell as text, a truth as yes or no; None where the value is missing."""
@@ -86,10 +81,13 @@ class Column:
         if isinstance(value, bool):
             return "yes" if value else "no"
         number, *ends = (self._number(row[name]) for name in (self.field or self.label, *(self.ends or ())))
+        if self.ends and row[self.ends[0]] == row[self.ends[1]]:  # of a bootstrap
+            return f"{number} in every prompt"
         return f"{number} [{', '.join(ends)}]" if ends else number
 
     def _number(self, value: float) -> str:
-        return f"{self.unit * value:{self.form}}" if self.form else cell_text(value, "")
+        # Rounding must leave no "-0".
+        return f"{round(self.unit * value, 9) + 0.0:{self.form}}" if self.form else cell_text(value, "")
 
 
 def make_table(name: str, data: pandas.DataFrame | Rows, columns: Sequence[Column], caption: str) -> Table:
@@ -189,52 +187,10 @@ def to_latex(table: Table) -> str:
         [{name: cell_text(cell, "--") for name, cell in row.items()} for row in table.shown], dtype=object
     )
     if any(": " in column for column in frame.columns):
-        split = [split_column(column) for column in frame.columns]
-        frame.columns = pd.MultiIndex.from_tuples([(_GROUPS.get(group, group), label) for group, label in split])
+        split = [column.partition(": ") if ": " in column else ("", "", column) for column in frame.columns]
+        frame.columns = pd.MultiIndex.from_tuples([(_GROUPS.get(group, group), label) for group, _, label in split])
     text = frame.to_latex(index=False, escape=True, multicolumn_format="l")
     return f"% {' '.join(table.caption.split())}\n{text}"
-
-
-def to_html(table: Table, caption_id: str, marked: Mapping[str, Callable[[str], str]]) -> tuple[str, bool]:
-    """Return a table's text as an HTML table, and whether a narrow screen shows it row by row.
-
-    Columns of text wrap, columns of numbers are set flush right. caption_id: the id of the element that holds the
-    caption. marked: column -> what makes HTML of its cells, where plain text does not do.
-    """
-    groups, labels = zip(*map(split_column, table.shown[0]), strict=True)
-    kinds = [_kind([row[column] for row in table.shown]) for column in table.shown[0]]
-    stacked = kinds.count("text") + kinds.count("long text") >= _TEXTS
-    head = "".join(
-        f'<th scope="col"{_classes(group, kind)}>{escape(label)}</th>'
-        for label, group, kind in zip(labels, groups, kinds, strict=True)
-    )
-    if any(groups):
-        head = f"{_spans(groups)}</tr>\n<tr>{head}"
-    lines = []
-    for row in table.shown:
-        cells = []
-        for label, group, kind, cell in zip(labels, groups, kinds, row.values(), strict=True):
-            tag, scope = ("td", "") if cells else ("th", ' scope="row"')
-            text = "&ndash;" if cell is None else marked.get(label, escape)(cell_text(cell, ""))
-            name = f"{_GROUPS.get(group, group)}: {label}" if group else label
-            cells.append(f'<{tag}{scope}{_classes(group, kind)} data-label="{escape(name)}">{text}</{tag}>')
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    body = "\n".join(lines)
-    html = (
-        f'<table aria-labelledby="{escape(caption_id)}"{_classes("rows" if stacked else "")}>\n'
-        f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    )
-    return html, stacked
-
-
-def split_column(column: str) -> tuple[str, str]:
-    """Return a column's group, "" where it has none, and its label.
-
-    >>> split_column("paper: perplexity"), split_column("scale")
-    (('paper', 'perplexity'), ('', 'scale'))
-    """
-    group, colon, label = column.partition(": ")
-    return (group, label) if colon else ("", column)
 
 
 def write_tables(folder: Path, tables: Sequence[Table], *, latex: bool = False) -> list[Path]:
@@ -256,33 +212,3 @@ def cell_text(cell: Any, missing: str) -> str:
     if cell is None:
         return missing
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
-
-
-def _kind(cells: Sequence[Any]) -> str:
-    """Return what a column holds: "number", "text", "long text", or "" for short entries.
-
-    >>> _kind(["1.5", None, "-2"]), _kind(["a reward model that did not guide"]), _kind(["+0.1 [-1, +2] p 0.5"])
-    ('number', 'text', '')
-    """
-    texts = [cell_text(cell, "") for cell in cells if cell is not None]
-    if texts and all(map(_NUMBER.match, texts)):
-        return "number"
-    if any(len(text) > _LONG or sum(map(str.isalpha, text)) > _LETTERS for text in texts):
-        return "long text" if max(map(len, texts)) > 2 * _LONG else "text"
-    return ""
-
-
-def _spans(groups: Sequence[str]) -> str:
-    """Return the upper line of the head: each group over its columns."""
-    runs = [(group, len(list(columns))) for group, columns in groupby(groups)]
-    return "".join(
-        f'<th colspan="{count}"{_classes(group)} scope="colgroup">{escape(_GROUPS.get(group, group))}</th>'
-        if group
-        else f'<td colspan="{count}"></td>'
-        for group, count in runs
-    )
-
-
-def _classes(*names: str) -> str:
-    given = " ".join(name for name in names if name)
-    return f' class="{escape(given)}"' if given else ""

@@ -1,4 +1,4 @@
-"""RWS minus something, with its interval and p: what a difference says, and how it is written.
+"""RWS minus other methods, with intervals and p: what a difference says, and how it is written.
 
 Rows are those of `paper_figures.studies.summaries.means.summarise` with the baseline rws: mean, low and high of one
 method and measure, and its difference to RWS on the same prompts. Here a difference is RWS minus the method: above zero
@@ -7,13 +7,21 @@ is better for RWS.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from paper_figures.exhibits.names import method_name, methods_in
+from paper_figures.table import Table, wide
 
 Row = Mapping[str, Any]
 
 ALPHA = 0.05
+_CAPTION = (
+    "RWS minus every other method on the same prompts: mean difference, its paired 95 % interval, and p corrected over "
+    "the reward models by Holm's method; * if the interval excludes zero and p is at most 0.05. The CSV has the mean "
+    "of each method too."
+)
 
 
 @dataclass(frozen=True)
@@ -42,24 +50,20 @@ class Difference:
             return 0
         return 1 if self.low > 0 else -1
 
-    @property
-    def none(self) -> bool:
-        """Return whether value and interval are all zero, because all pairs are equal."""
-        return self.value == self.low == self.high == 0
-
     def text(self) -> str:
-        """Return the difference, its interval and p: "+5 [-10, +20], p 0.3"; a bootstrap of equal pairs has no width.
+        """Return the difference, its interval and p, with * for a sign; a bootstrap of equal pairs has no width.
 
         >>> Difference("mini", -0.2, -0.3, -0.1, 0.04).text(), Difference("mini", 0.0, 0.0, 0.0, 1.0).text()
-        ('-0.2 [-0.3, -0.1], p 0.04', '0 in every prompt')
+        ('-0.2 [-0.3, -0.1], p 0.04 *', '0 in every prompt')
         """
-        if self.none:
+        if self.value == self.low == self.high == 0:
             return "0 in every prompt"
         ends = "in every prompt" if self.low == self.high else f"[{self.low:+.3g}, {self.high:+.3g}]"
-        return f"{self.value:+.3g} {ends}" + ("" if self.p is None else f", p {self.p:.2g}")
+        p_text = "" if self.p is None else f", p {self.p:.2g}"
+        return f"{self.value:+.3g} {ends}{p_text}" + (" *" if self.sign else "")
 
 
-def difference_from_row(name: str, row: Row | None, scale: float = 1.0) -> Difference | None:
+def rws_minus(name: str, row: Row | None, scale: float = 1.0) -> Difference | None:
     """Return RWS minus the row's method, times `scale`; None without a row or a difference."""
     if row is None or row["difference"] is None:
         return None
@@ -69,57 +73,37 @@ def difference_from_row(name: str, row: Row | None, scale: float = 1.0) -> Diffe
     return Difference(name, value, low, high, row["p_holm"])
 
 
-def rws_minus(row: Row | None) -> dict[str, Any] | None:
-    """Return a row of `means.summarise`, whose difference is to RWS, with RWS minus its method; None without one.
+def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str]) -> Table:
+    """Return a line for each guide and method with RWS minus that method in each measure.
 
-    >>> row = rws_minus({"method": "default", "difference": 0.2, "difference_low": 0.1, "difference_high": 0.4})
-    >>> row and (row["difference"], row["low"], row["high"])
-    (-0.2, -0.4, -0.1)
+    rows: with their guide's `name`; measures: measure -> what a heading calls it.
     """
-    if row is None or row["difference"] is None:
-        return None
-    ends = {"difference": -row["difference"], "low": -row["difference_high"], "high": -row["difference_low"]}
-    return {**row} | {name: value + 0.0 for name, value in ends.items()}  # no minus zero
+    order, names = methods_in(rows), list(dict.fromkeys(row["name"] for row in rows))
+    kept = [row for row in rows if row["method"] != "rws" and row["measure"] in measures]
+    kept.sort(key=lambda row: (names.index(row["name"]), order.index(row["method"])))
+    shown = wide(
+        kept,
+        lambda row: {"guide": row["name"], "RWS minus": method_name(row["method"])},
+        lambda row: {measures[row["measure"]]: (minus := rws_minus(row["name"], row)) and minus.text()},
+        [label for name, label in measures.items() if any(row["measure"] == name for row in kept)],
+    )
+    return Table(stem, rows, shown, _CAPTION)
 
 
-def excludes_zero(row: Row) -> bool:
-    """Return whether the interval from "low" to "high" excludes zero; one without width never does.
+def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, str] = ("higher", "lower")) -> str:
+    """Return in words for how many RWS is higher, and for how many it is lower; of: what is counted, in the plural.
 
-    >>> [excludes_zero({"low": low, "high": high}) for low, high in [(0.1, 0.2), (-0.1, 0.2), (0.3, 0.3)]]
-    [True, False, False]
+    >>> found = [Difference("a", 0.2, 0.1, 0.3, 0.01), Difference("b", 0.0, 0.0, 0.0, 1.0)]
+    >>> tally(found, "guides"), tally(found[1:], "guides")
+    ('higher for 1 of 2 guides, lower for none', 'shown neither higher nor lower for any of 1 guides')
     """
-    return (row["low"] > 0 or row["high"] < 0) and row["low"] < row["high"]
-
-
-def clear(row: Row) -> bool:
-    """Return whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
-
-    >>> row = {"low": 0.1, "high": 0.3, "p_holm": 0.04}
-    >>> clear(row), clear(row | {"low": -0.1}), clear(row | {"p_holm": None})
-    (True, False, False)
-    """
-    return excludes_zero(row) and row["p_holm"] is not None and row["p_holm"] <= ALPHA
-
-
-def difference_text(row: Row) -> str:
-    """Return a difference and its interval to three significant digits.
-
-    >>> difference_text({"difference": 0.1234, "low": -1.0, "high": 20.0})
-    '+0.123 [-1, +20]'
-    """
-    return f"{row['difference']:+.3g} [{row['low']:+.3g}, {row['high']:+.3g}]"
-
-
-def minus_text(row: Row | None) -> str | None:
-    """Return a difference with its interval and corrected p for a table, with * if the interval excludes zero.
-
-    >>> minus_text({"difference": 0.5, "low": 0.25, "high": 0.75, "p_holm": 0.04})
-    '+0.5 [+0.25, +0.75] p 0.04 *'
-    """
-    if row is None:
-        return None
-    p_text = "" if row["p_holm"] is None else f" p {row['p_holm']:.2g}"
-    return f"{difference_text(row)}{p_text}" + (" *" if excludes_zero(row) else "")
+    signs = [difference.sign for difference in differences if difference is not None]
+    if not signs:
+        return f"nothing to compare for any of the {of}"
+    if not any(signs):
+        return f"shown neither {words[0]} nor {words[1]} for any of {len(signs)} {of}"
+    higher, lower = signs.count(1) or "none", signs.count(-1) or "none"
+    return f"{words[0]} for {higher} of {len(signs)} {of}, {words[1]} for {lower}"
 
 
 def span(row: Row | None, scale: float = 1.0, form: str = ".0f") -> str | None:

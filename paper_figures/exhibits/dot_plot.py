@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -23,6 +24,11 @@ class Dots:
     label: str
     marks: Mapping[str, Mark]
     hollow: bool = False
+
+
+def marks_of(rows: Mapping[str, Mapping[str, Any]], value: str = "mean") -> dict[str, Mark]:
+    """Return name -> the mark of its row; a row without a value has none."""
+    return {name: (row[value], row["low"], row["high"]) for name, row in rows.items() if row[value] is not None}
 
 
 def draw_dots(axes: Axes, names: Sequence[str], series: Sequence[Dots], labelled: bool = True) -> None:

@@ -5,7 +5,7 @@ The results are those below the runs where they are there, else the record that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +19,18 @@ from paper_figures.recorded import Recorded, recorded
 from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_mean_interval
 from paper_figures.statistics.paired_proportions import paired_share_difference
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.evidence import read_rows
+from paper_figures.studies.summaries.evidence import answers_of, arm_title, completed, frontiers_of
+from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
 from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
+from rws_decode.common.files import read_json
 
 if TYPE_CHECKING:
     import pandas
 
 NAME = "evidence"
+Places = Mapping[Arm, tuple[Interval, Interval]]  # where an arm's answers lie by two measures
 _RESAMPLES = 1999  # of a figure's interval: a page draws some hundred of them
 
 
@@ -69,12 +74,7 @@ def evidence_of(runs: Path) -> Recorded:
 
 @lru_cache(maxsize=2)
 def _read(runs: Path, _state: int) -> Recorded:
-    from paper_figures.studies.evidence import read_rows
-    from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
-    from rws_decode.common.files import read_json
-
-    rows = read_rows(runs)
-    about = read_json(runs / NAME / "about.json")
+    rows, about = read_rows(runs), read_json(runs / NAME / "about.json")
     frontiers = frontiers_of(rows)
     # These are not the results that ship.
     return Recorded(completed(answers_of(rows), frontiers), frontiers, {**about, "own": True})
@@ -98,24 +98,19 @@ def worlds_in(evidence: Recorded) -> list[str]:
     return worlds_of(evidence.answers)
 
 
+@lru_cache(maxsize=8)
 def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
     """Return the test answers of a world by arm, each frame by prompt in one order, with the columns of `MEASURES`.
 
     Arms that have not answered all test prompts of the world are left out, so that all arms are of the same prompts.
     An empty mapping where the world has no answers.
     """
-    return _arms(evidence, world)
-
-
-@lru_cache(maxsize=8)
-def _arms(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
-    exact = WORLDS[world].exact
     # Log perplexity is that of the exact world, else of the causal model.
     columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent", "log_perplexity": "nll"}
     arms = {}
     for arm, frame in sorted(whole_arms(evidence.answers, world).items(), key=_order):
         scores = {column: scores_of(frame, world, measure) for column, measure in columns.items()}
-        if exact:
+        if WORLDS[world].exact:
             scores["log_perplexity"] = -scores["log_p_word"]
         arms[arm] = frame.assign(**scores).set_index("prompt")
     return arms
@@ -124,6 +119,57 @@ def _arms(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
 def _order(item: tuple[Arm, Any]) -> tuple[Any, ...]:
     arm = item[0]
     return arm.method, -1.0 if arm.number is None else arm.number, arm.sampling_temperature, arm.one_by_one
+
+
+def quality_of(world: str) -> str:
+    """Return the measure of the quality of a world's texts: log p where it is exact, else the share coherent."""
+    return "log_p_word" if WORLDS[world].exact else "coherent"
+
+
+def title_of(arm: Arm) -> str:
+    """Return an arm's name.
+
+    >>> title_of(Arm("rws", 8.0)), title_of(Arm("temperature", 0.5))
+    ('RWS 8', 'temperature 0.5')
+    """
+    return arm_title(arm.method, arm.number, bool(arm.sampling_temperature), arm.one_by_one)
+
+
+def path_of(arms: Mapping[Arm, Any], method: str) -> list[Arm]:
+    """Return the greedy arms of a method by rising number; the default is the temperature 1.
+
+    >>> [arm.number for arm in path_of({Arm("temperature", 2.0): 0, Arm("default"): 0}, "temperature")]
+    [None, 2.0]
+    """
+    methods = (method, "default") if method == "temperature" else (method,)
+    greedy = [arm for arm in arms if not arm.sampling_temperature and not arm.one_by_one and arm.method in methods]
+    return sorted(greedy, key=lambda arm: 1.0 if arm.number is None else arm.number)
+
+
+def chosen_scale(evidence: Recorded, world: str, method: str = "rws") -> Arm | None:
+    """Return the greedy arm of the scale that was chosen on validation prompts; None if there is none."""
+    scales = evidence.about.get("chosen", {}).get(world) or chosen_scales(evidence.answers, world)
+    path = path_of(arms_of(evidence, world), method)
+    return next((arm for arm in path if arm.method == method and arm.number == scales.get(method)), None)
+
+
+def places_of(evidence: Recorded, world: str, x: str, y: str, keep: Callable[[Arm], bool] = lambda arm: True) -> Places:
+    """Return the mean of two measures of each arm that is kept and has both, with their intervals."""
+    return {
+        arm: (at, level)
+        for arm, frame in arms_of(evidence, world).items()
+        if keep(arm) and (at := interval_of(frame, x)) and (level := interval_of(frame, y))
+    }
+
+
+def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
+    """Return a mean with its interval as text.
+
+    >>> text_of(Interval(0.5, 0.25, 0.75), signed=True)
+    '+0.50 [+0.25, +0.75]'
+    """
+    mean, low, high = (f"{number:{'+' if signed else ''}.{digits}f}" for number in interval)
+    return f"{mean} [{low}, {high}]"
 
 
 def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:

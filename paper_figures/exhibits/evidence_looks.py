@@ -6,16 +6,18 @@ one of an arm that commits one token a step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
+from paper_figures.exhibits.evidence import Places, path_of, title_of
+from paper_figures.exhibits.labels import Label
 from paper_figures.exhibits.style import Line
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, Arm
-from paper_figures.studies.summaries.evidence import arm_title
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 
 FAMILIES: dict[str, Line] = {
@@ -41,31 +43,6 @@ def family_of(arm: Arm) -> str:
     if arm.method == "default":
         return "compute" if arm.one_by_one else "default"
     return "control" if arm.method in CONTROLS else METHODS[arm.method].kind
-
-
-def title_of(arm: Arm) -> str:
-    """Return an arm's name.
-
-    >>> title_of(Arm("rws", 8.0)), title_of(Arm("temperature", 0.5))
-    ('RWS 8', 'temperature 0.5')
-    """
-    return arm_title(arm.method, arm.number, bool(arm.sampling_temperature), arm.one_by_one)
-
-
-def path_of(arms: Mapping[Arm, Any], method: str) -> list[Arm]:
-    """Return the greedy arms of a method by rising number; the default is the temperature 1.
-
-    >>> [arm.number for arm in path_of({Arm("temperature", 2.0): 0, Arm("default"): 0}, "temperature")]
-    [None, 2.0]
-    """
-    chosen = [
-        arm
-        for arm in arms
-        if not arm.sampling_temperature
-        and not arm.one_by_one
-        and (arm.method == method or (method == "temperature" and arm.method == "default"))
-    ]
-    return sorted(chosen, key=lambda arm: 1.0 if arm.number is None else arm.number)
 
 
 def ends_of(interval: Interval) -> np.ndarray:
@@ -95,11 +72,38 @@ def draw_arm(axes: Axes, arm: Arm, x: Interval, y: Interval, **style: Any) -> No
 
 def legend_of_families(families: Sequence[str]) -> dict[str, Any]:
     """Return a legend's handles and labels of families, whatever the fill of the first marker drawn is."""
-    from matplotlib.lines import Line2D
-
     handles = [
         Line2D([], [], color=FAMILIES[name].color, marker=FAMILIES[name].marker, linestyle=FAMILIES[name].dash)
         for name in FAMILIES
         if name in families
     ]
     return {"handles": handles, "labels": [look.label for name, look in FAMILIES.items() if name in families]}
+
+
+def draw_places(axes: Axes, places: Places, paths: Sequence[str] = (), **style: Any) -> None:
+    """Draw arms where they lie, RWS above the others, and a line along the scales of each method of `paths`."""
+    for method in paths:
+        path, look = path_of(places, method), FAMILIES[family_of(Arm(method))]
+        if len(path) > 1:
+            middle = [[places[arm][side].mean for arm in path] for side in (0, 1)]
+            axes.plot(*middle, color=look.color, linewidth=1.0, linestyle=look.dash, zorder=2)
+    for arm, (x, y) in places.items():
+        draw_arm(axes, arm, x, y, label=None, zorder=4 if arm.method == "rws" else 3, **style)
+
+
+def label_of(arm: Arm, x: float, y: float, text: str | None = None) -> Label:
+    """Return the label of an arm's point, in its family's colour; by default its short name."""
+    return Label(x, y, short_of(arm) if text is None else text, FAMILIES[family_of(arm)].color)
+
+
+def short_of(arm: Arm) -> str:
+    """Return an arm's name beside its point.
+
+    >>> short_of(Arm("temperature", 0.5)), short_of(Arm("default")), short_of(Arm("window", 4.0))
+    ('c 0.5', 'default', 'window 4')
+    """
+    names = {"temperature": "c", "rws": "RWS", "window": "window"}
+    if arm.method in names:
+        return f"{names[arm.method]} {arm.number:g}"
+    plain = {"default": "default", "margin": "margin", "left-to-right": "left to right", "random-order": "random"}
+    return plain.get(arm.method) or title_of(arm)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.studies.design.methods import METHODS
-from rws_theory.printed import printed_in
+from paper_figures.studies.summaries.printed import paper_names
 
 # How much work a decode may leave out (`rws_decode.settings.Savings`), in words.
 SAVINGS = {"nothing": "no savings", "usual": "usual savings", "everything": "all savings"}
@@ -51,27 +51,12 @@ def guide_name(guide: str) -> str:
     >>> guide_name("skywork-v0.2"), guide_name("mini")
     ('Skywork', 'mini')
     """
-    from paper_figures.studies.summaries.printed import paper_names
-
     return paper_names().get(guide, guide)
 
 
-def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
-    """Return (guide, reward scale) -> the guide's name, with the scale if a guide has several.
-
-    The paper's reward models come first, in its order, the others as they are in the rows.
-
-    >>> guide_names([{"guide": "mini", "reward_scale": 2.0}, {"guide": "grm", "reward_scale": 4.0}])
-    {('grm', 4.0): 'GRM', ('mini', 2.0): 'mini'}
-    """
-    order = {row["model"]: position for position, row in enumerate(printed_in("table1_win_rate")["rows"])}
-    keys: list[tuple[str, float | None]] = [*dict.fromkeys((row["guide"], row.get("reward_scale")) for row in rows)]
-    keys.sort(key=lambda key: order.get(guide_name(key[0]), len(order)))
-    several = len({guide for guide, _ in keys}) < len(keys)
-    return {
-        (guide, scale): f"{guide_name(guide)}, s_R = {scale:g}" if several else guide_name(guide)
-        for guide, scale in keys
-    }
+def names_of(rows: Iterable[Row]) -> list[str]:
+    """Return the `name` of each guide in the rows, in their order."""
+    return list(dict.fromkeys(row["name"] for row in rows))
 
 
 def with_guide_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]]:

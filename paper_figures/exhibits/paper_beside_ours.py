@@ -2,57 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.table import Column, Table
+from paper_figures.table import Column, Table, cell_text
+from rws_theory.printed import printed_in
 
 Numbers = Mapping[str, Mapping[str, Any]]
 
 
-def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, shown: Numbers | None = None) -> Table:
+def beside(
+    stem: str, key: str, printed: Numbers, here: Numbers, caption: str, columns: Sequence[Column] | None = None
+) -> Table:
     """Return a table with one row per name, the paper's names first; a name of both sides has both in one row.
 
-    printed, here: name -> column -> number or text; shown: our numbers as text, if the plain number is not enough.
-    Columns become "paper: ..." and "here: ...", and are empty if that side has no such name. Give reward models the
-    paper's names (`names.guide_name`), so that they share the paper's rows.
+    printed: name -> column -> number or text; here: name -> field -> the same; columns: what is shown of `here`, by
+    default every field. They become "paper: ..." and "here: ...", and are empty if that side has no such name. The ends
+    of intervals are columns of the CSV. Give reward models the paper's names (`names.guide_name`), so that they share
+    the paper's rows.
 
-    >>> table = beside("s", "model", {"A": {"win": 60.2}}, {"B": {"win": 0.5}}, "A caption.")
-    >>> [dict(row) for row in table.shown]  # doctest: +NORMALIZE_WHITESPACE
-    [{'model': 'A', 'paper: win': '60.2', 'here: win': None}, {'model': 'B', 'paper: win': None, 'here: win': '0.5'}]
+    >>> columns = [Column("win, %", "win", ".0f", ("low", "high"))]
+    >>> here = {"A": {"win": 60.0, "low": 50.0, "high": 70.0}}
+    >>> table = beside("s", "model", {"A": {"win": 60.2}}, here, "A caption.", columns)
+    >>> table.shown
+    [{'model': 'A', 'paper: win': '60.2', 'here: win, %': '60 [50, 70]'}]
+    >>> list(table.rows[0])
+    ['model', 'paper: win', 'here: win, %', 'here: win, %, low', 'here: win, %, high']
     """
-    sides = {"paper": printed, "here": here}
-    columns = {
-        side: dict.fromkeys(column for row in of_side.values() for column in row) for side, of_side in sides.items()
-    }
+    left = dict.fromkeys(column for row in printed.values() for column in row)
+    if columns is None:
+        columns = [Column(name) for name in dict.fromkeys(name for row in here.values() for name in row)]
     rows, texts = [], []
     for name in dict.fromkeys([*printed, *here]):
-        row: dict[str, Any] = {key: name}
-        text: dict[str, str | None] = {key: name}
-        for side, of_side in sides.items():
-            for column in columns[side]:
-                value = of_side.get(name, {}).get(column)
-                text_here = (shown or {}).get(name, {}).get(column) if side == "here" else None
-                row[f"{side}: {column}"] = value
-                text[f"{side}: {column}"] = number_text(value) if text_here is None else text_here
+        given, ours = printed.get(name, {}), here.get(name, {})
+        row: dict[str, Any] = {key: name} | {f"paper: {column}": given.get(column) for column in left}
+        text = {key: name} | {f"paper: {column}": number_text(given.get(column)) for column in left}
+        for column in columns:
+            row |= {f"here: {label}": value for label, value in column.values(ours).items()}
+            text[f"here: {column.label}"] = column.text(ours) if ours else None
         rows.append(row)
         texts.append(text)
     return Table(stem, rows, texts, caption)
 
 
-def columns_beside(
-    stem: str, key: str, printed: Numbers, here: Numbers, columns: Sequence[Column], caption: str
-) -> Table:
-    """Return the table of `beside` where every name of `here` has a row, and `columns` say what is shown of it.
+def numbers_by(rows: Iterable[Mapping[str, Any]], by: str = "name") -> dict[str, dict[str, Any]]:
+    """Return name -> the means of each measure of its rows, with the ends of their intervals, for `measured`.
 
-    >>> columns = [Column("win, %", "win", ".0f", ("low", "high"))]
-    >>> here = {"A": {"win": 60.0, "low": 50.0, "high": 70.0}}
-    >>> [dict(row) for row in columns_beside("s", "model", {"A": {"win": 60.2}}, here, columns, "A caption.").shown]
-    [{'model': 'A', 'paper: win': '60.2', 'here: win, %': '60 [50, 70]'}]
+    >>> numbers_by([{"name": "a", "measure": "win", "mean": 1.0, "low": 0.0, "high": 2.0, "n": 9, "reward_scale": 8.0}])
+    {'a': {'s_R': 8.0, 'prompts': 9, 'win': 1.0, 'win low': 0.0, 'win high': 2.0}}
     """
-    numbers = {name: {column.label: column.value(row) for column in columns} for name, row in here.items()}
-    texts = {name: {column.label: column.text(row) for column in columns} for name, row in here.items()}
-    return beside(stem, key, printed, numbers, caption, texts)
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["mean"] is not None:
+            line = lines.setdefault(row[by], {"s_R": row.get("reward_scale"), "prompts": row["n"]})
+            line |= {row["measure"]: row["mean"]} | {f"{row['measure']} {end}": row[end] for end in ("low", "high")}
+    return lines
+
+
+def measured(label: str, measure: str, form: str = ".3g", unit: float = 1.0) -> Column:
+    """Return the column of a measure of `numbers_by` with its interval."""
+    return Column(label, measure, form, (f"{measure} low", f"{measure} high"), unit)
 
 
 def number_text(value: Any) -> str | None:
@@ -61,9 +70,56 @@ def number_text(value: Any) -> str | None:
     >>> number_text(0.123456), number_text("a"), number_text(None), number_text(1200)
     ('0.1235', 'a', None, '1200')
     """
-    if value is None or isinstance(value, str):
-        return value
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return None if value is None else cell_text(value, "")
+
+
+def printed_range(quantity: str) -> tuple[float, float]:
+    """Return the ends of the range that the text on the keyword task prints; both are the same for a single number.
+
+    >>> printed_range("perplexity of RWS below that of the default"), printed_range("GOD of the default")
+    ((12, 16), (0.95, 0.95))
+    """
+    entry = _keyword_task()[quantity]
+    return entry.get("value", entry.get("low")), entry.get("value", entry.get("high"))
+
+
+def ranges_table(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Table:
+    """Return each range or number of that text with the range of ours; quantities without a number are left out.
+
+    ours: quantity, as `printed_in("keyword_task")` names it, -> our values; over: what these are of, in words.
+    """
+    rows = [
+        {"quantity": quantity, **dict(zip(_ENDS, (*printed_range(quantity), min(values), max(values)), strict=True))}
+        | {"where in the paper": _keyword_task()[quantity]["where"]}
+        for quantity, values in ours.items()
+        if values
+    ]
+    shown = [
+        {
+            "quantity": row["quantity"],
+            "paper: printed": _range(row, "paper", "g"),
+            "here: range": _range(row, "here", ".2f"),
+        }
+        | {"where in the paper": row["where in the paper"]}
+        for row in rows
+    ]
+    caption = (
+        f"{printed_in('keyword_task')['where']}: numbers in the text, as printed, and the same quantities here, over "
+        f"{over}. GOD here is in steps. Percentages and ratios can be compared, levels cannot."
+    )
+    return Table(stem, rows, shown, caption)
+
+
+_ENDS = ("paper: low", "paper: high", "here: low", "here: high")
+
+
+def _keyword_task() -> dict[str, dict[str, Any]]:
+    task = printed_in("keyword_task")
+    return {entry["quantity"]: entry for entry in (*task["ranges"], *task["values"])}
+
+
+def _range(row: Mapping[str, Any], side: str, form: str) -> str:
+    return " to ".join(dict.fromkeys(f"{row[f'{side}: {end}']:{form}}" for end in ("low", "high")))
 
 
 def agrees(printed: float, computed: float) -> bool:

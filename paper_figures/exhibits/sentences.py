@@ -12,8 +12,7 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from paper_figures.exhibits.differences import span
-from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.differences import span, tally
 from paper_figures.exhibits.names import guide_name, in_words, method_name
 from paper_figures.exhibits.runs import setting
 from rws_theory.printed import printed_in

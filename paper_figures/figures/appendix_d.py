@@ -7,7 +7,6 @@ Inputs: `rws_theory/printed/appendix_d.json`. Run time: two seconds.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.paper_beside_ours import agrees
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, panel_title
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, make_table
 from rws_theory import Crossings, crossings, gap_statistics, max_probability
 from rws_theory.printed import printed_in
 
@@ -103,26 +102,23 @@ def table(example: Example) -> Table:
     """Return every number of the example: as the paper printed it, as computed, and whether they agree."""
     printed = example.printed
     statistics = gap_statistics([printed["a"], printed["b"]])
-    rows: list[tuple[str, float, float]] = []
+    rows: list[dict[str, Any]] = []
+
+    def add(quantity: str, value: float, computed: float) -> None:
+        row = {"quantity": quantity, "paper: printed": value, "here: computed": computed}
+        rows.append(row | {"agrees to the digits printed": agrees(value, computed)})
+
     for row, name in enumerate("ab"):
-        rows.append((f"Sigma_{name}", printed[f"sigma_{name}"], float(statistics.total[row])))
-        rows.append((f"delta_{name}", printed[f"delta_{name}"], float(statistics.smallest[row])))
+        add(f"Sigma_{name}", printed[f"sigma_{name}"], float(statistics.total[row]))
+        add(f"delta_{name}", printed[f"delta_{name}"], float(statistics.smallest[row]))
     for point in printed["probability"]:
         for name in "ab":
-            value = float(max_probability(printed[name], point["r"]))
-            rows.append((f"P^{name}({point['r']:g})", point[name], value))
-    rows.append(("crossing r", printed["crossing"], example.crossing))
-    columns = ("quantity", "paper: printed", "here: computed", "agrees to the digits printed")
+            add(f"P^{name}({point['r']:g})", point[name], float(max_probability(printed[name], point["r"])))
+    add("crossing r", printed["crossing"], example.crossing)
+    columns = [Column("quantity"), Column("paper: printed", form="g"), Column("here: computed", form=".4f")]
+    columns.append(Column("agrees to the digits printed"))
     caption = f"{printed['where']}: what was printed and what is computed from the same two vectors."
-    return Table(
-        "appendix_d",
-        [dict(zip(columns, (name, p, c, agrees(p, c)), strict=True)) for name, p, c in rows],
-        [
-            dict(zip(columns, (name, f"{p:g}", f"{c:.4f}", "yes" if agrees(p, c) else "no"), strict=True))
-            for name, p, c in rows
-        ],
-        caption,
-    )
+    return make_table("appendix_d", rows, columns, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -131,30 +127,21 @@ def exhibit(runs: Path) -> Exhibit:
     root, printed = example.crossing, example.printed
     numbers = table(example)
     wrong = [row["quantity"] for row in numbers.rows if not row["agrees to the digits printed"]]
-    golden = 10 * math.log((1 + math.sqrt(5)) / 2)
-    (proved,) = example.crossings.crossings
-    exactly = (
-        f"With x = exp(r/10) the equation is (x - 1)(x² - x - 1) = 0, so r = 10 ln((1 + √5)/2) = {golden:.6f}; the "
-        f"proved enclosure is [{proved.lower:.12f}, {proved.upper:.12f}]."
-    )
-    at_two = max_probability([printed["a"], printed["b"]], 2.0)
     caption = (
         f"The example of {printed['where']}. The two curves cross once, at r = {root:.4f} (dashed); the paper prints "
         f"{printed['crossing']} (dotted). Hollow markers are the confidences that it prints at r = 1 and r = 2."
     )
     alt = (
         f"Two rising confidence curves from one third towards one, almost on top of each other. Curve a is above b "
-        f"until they cross at scale {root:.2f}, far right of the printed {printed['crossing']}. The printed values "
-        "lie on the curves at scale 1 and far above them at scale 2. Below, their difference, in thousandths."
+        f"until they cross at scale {root:.2f}, far right of the printed {printed['crossing']}. Their difference below."
     )
-    conclusions = (
-        f"Appendix D: {len(wrong)} of {len(numbers.rows)} printed numbers differ from the computed ones"
-        + (f" ({', '.join(wrong)})." if wrong else "."),
-        f"At r = 2, P^a = {at_two[0]:.4f} and P^b = {at_two[1]:.4f}; the one crossing is at r = {root:.4f}. {exactly}",
+    said = (
+        f"Appendix D: {len(wrong)} of {len(numbers.rows)} printed numbers differ from the computed ones "
+        f"({', '.join(wrong) or 'none'}); the one crossing is proved to be at r = {root:.4f}."
     )
     return Exhibit(
         "Appendix D: two confidence curves and their crossing",
         (Picture("appendix_d", draw(example), caption, alt),),
         (numbers,),
-        conclusions=conclusions,
+        conclusions=(said,),
     )

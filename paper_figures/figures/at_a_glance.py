@@ -8,7 +8,7 @@ Run time: half a minute, shared with the exhibits of the same study.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,23 +17,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from paper_figures.exhibits.evidence import evidence_of, inputs_of
-from paper_figures.exhibits.evidence_looks import FAMILIES, draw_arm, family_of, path_of, title_of
+from paper_figures.exhibits.evidence import chosen_scale, evidence_of, inputs_of, path_of, title_of
+from paper_figures.exhibits.evidence_looks import draw_places, label_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.paper_beside_ours import printed_range
+from paper_figures.exhibits.sentences import sentences
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.figures import reward_frontier
-from paper_figures.figures.parts.glance_sentences import LEAST_SCALE, captions, gain
-from paper_figures.figures.parts.table8_printed import draw_printed
-from paper_figures.figures.reward_frontier import Frontiers
+from paper_figures.figures.reward_frontier import WORLD, Frontiers
+from paper_figures.figures.table8_pattern import draw_printed
 from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence_answers import MADE, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
+from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
+LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _SIZE = 4.5, 4.0  # inches of each figure
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
 _PATHS = "temperature", "rws"
@@ -89,17 +92,11 @@ def draw_frontier(data: Frontiers, size: tuple[float, float] = _SIZE) -> Figure:
     axes = picture.subplots()
     if len(data.curve):
         axes.plot(*data.curve.T, color=GREY, linewidth=2.4)
-    shown = shown_arms(data.places)
-    for method in _PATHS:
-        look = FAMILIES[method]
-        path = [arm for arm in path_of(data.places, method) if arm in shown]
-        middle = [[data.places[arm][side].mean for arm in path] for side in (0, 1)]
-        axes.plot(*middle, color=look.color, linewidth=1.1, linestyle=look.dash)
+    shown = {arm: data.places[arm] for arm in shown_arms(data.places)}
+    draw_places(axes, shown, _PATHS)
     labels = [Label(x, y, "", GREY) for x, y in data.curve.tolist()[::6]]
-    for arm in shown:
-        x, y = data.places[arm]
-        draw_arm(axes, arm, x, y, label=None, zorder=4 if arm.method == "rws" else 3)
-        labels.append(Label(x.mean, y.mean, _short(arm), FAMILIES[family_of(arm)].color))
+    names = {"lookahead": "reward lookahead", "tilt-decode": "decoding the exact tilt"}
+    labels += [label_of(arm, x.mean, y.mean, names.get(arm.method)) for arm, (x, y) in shown.items()]
     axes.margins(x=0.08)
     axes.set_xlabel("log p of the text  [nats per word]")
     axes.set_ylabel("reward  [deviations]")
@@ -108,13 +105,6 @@ def draw_frontier(data: Frontiers, size: tuple[float, float] = _SIZE) -> Figure:
         axes.annotate("the best possible", data.curve[len(data.curve) // 2], (-6, 4), textcoords="offset points",
                       fontsize=8.5, color="#4a4a4a", ha="right")  # fmt: skip
     return picture
-
-
-def _short(arm: Arm) -> str:
-    if arm.method in ("rws", "temperature"):
-        return f"{'RWS' if arm.method == 'rws' else 'c'} {arm.number:g}"
-    names = {"default": "default", "lookahead": "reward lookahead", "tilt-decode": "decoding the exact tilt"}
-    return names.get(arm.method) or title_of(arm)
 
 
 def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE) -> Figure:
@@ -185,11 +175,48 @@ def exhibit(runs: Path) -> Exhibit:
         return Exhibit(
             title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs)
         )
+    say = _say(data)
+    drawn = zip(("frontier", "controls", "table8"), draw(data), strict=True)
     pictures = tuple(
-        Picture(f"glance_{name}", drawn, caption, alt)
-        for (name, (caption, alt)), drawn in zip(
-            captions(data.frontier, data.comparisons).items(), draw(data), strict=True
-        )
+        Picture(f"glance_{name}", each, say(f"{name}_caption"), say(f"{name}_alt")) for name, each in drawn
     )
-    said = Story(claim, gain(data.evidence), "", pictures[0].stem)
+    said = Story(claim, tuple(filter(None, (say("gain"),))), "", pictures[0].stem)
     return Exhibit(title, pictures, conclusions=(claim,), inputs=inputs_of(runs), story=said)
+
+
+def _say(data: Glance) -> Callable[[str], str]:
+    """Return what fills in the blocks of at_a_glance.j2."""
+    evidence, rows, places = data.evidence, data.comparisons, data.frontier.places
+    rws, length = chosen_scale(evidence, WORLD), WORLDS[WORLD].length
+    against = {
+        row.arm.method: row
+        for row in comparisons_of(evidence)
+        if (row.world, row.drawn, row.measure, row.arm.one_by_one) == (WORLD, False, "reward", False)
+        and rws is not None
+        and row.scale == rws.number
+    }
+    regret = data.frontier.regrets.get(rws) if rws else None
+    path = [arm for arm in path_of(places, "temperature") if (arm.number or 1.0) >= LEAST_SCALE] if regret else []
+    best = max(path, key=lambda arm: places[arm][1].mean, default=None)
+    scales: dict[str, set[float]] = {}
+    for row in rows:
+        scales.setdefault(row.arm.method, set()).add(row.scale)
+    printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
+    default = printed_range("GOD of the default")[0]
+    both = [c for c, row in printed.items() if row["god"] > default and row["perplexity"] < printed[1.0]["perplexity"]]
+    return sentences(
+        "at_a_glance",
+        model=WORLDS[WORLD].model,
+        against=against if {"default", "constant"} <= against.keys() else None,
+        rws=rws and title_of(rws),
+        below=regret and regret.mean / length,
+        best=best and (best.number or 1.0),
+        ahead=[places[best][side].mean - places[rws][side].mean for side in (0, 1)] if best and rws else None,
+        methods=len(places),
+        controls=[METHODS[name].title for name in scales],
+        single=[min(of) for of in scales.values() if len(of) == 1],
+        margins=[row.difference / row.margin for row in rows],
+        printed=printed,
+        default=default,
+        both=both,
+    )

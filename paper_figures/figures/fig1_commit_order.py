@@ -21,7 +21,7 @@ from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.plan import command
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import Look
 from rws_decode.trace.trace import Trace, load
 from rws_decode.view.plots.commit_order import draw_order
@@ -107,17 +107,13 @@ def table(orders: CommitOrders) -> Table:
         of_name = [row for row in rows if row["strategy"] == name]
         means = {field: float(np.mean([row[field] for row in of_name])) for field in list(rows[0])[2:]}
         rows.append({"prompt": "mean", "strategy": name, **means})
-    named = [row | {"strategy": LINES[row["strategy"]].label} for row in rows]
-    shown = [{field: _text(field, value) for field, value in row.items()} for row in named]
+    columns = [Column("prompt"), Column("strategy", form=lambda row: LINES[row["strategy"]].label)]
+    columns += [Column(name, form=".2f" if "GOD" in name else "g") for name in list(rows[0])[2:]]
     caption = (
         f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
         "of the text alone, before its first end-of-text token."
     )
-    return Table("fig1_commit_order", rows, shown, caption)
-
-
-def _text(field: str, value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}" if "GOD" in field else f"{value:g}"
+    return make_table("fig1_commit_order", rows, columns, caption)
 
 
 def _measures(trace: Trace, written: int) -> dict[str, float]:
@@ -135,38 +131,32 @@ def _measures(trace: Trace, written: int) -> dict[str, float]:
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 1 from the traces below `runs`."""
     orders = compute(runs)
-    row = orders.traces[orders.drawn]
-    first, deviations = row["rws"], table(orders)
+    first, deviations = orders.traces[orders.drawn]["rws"], table(orders)
     mean = {row["strategy"]: row for row in deviations.rows if row["prompt"] == "mean"}
     random = footrule_mean(first.length, first.block, per_step=first.length // first.steps)
-    filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
-    of_filler = ", ".join(f"{LINES[name].label}: {count}" for name, count in filler.items())
     caption = (
         f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
         f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
         f"{orders.drawn}, “{first.prompt_text}” Each mark is a token. The dotted line is strict left-to-right order; "
         "dashed lines separate blocks. Open grey marks are end-of-text filler: the positions from the first end of "
-        f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to "
+        f"text on. A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to "
         "right commits each step's tokens as one block."
     )
-    alt = "Three scatter panels of position in the answer against diffusion step. " + " ".join(
-        f"{LINES[name].label}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, "
-        f"{trace.god_steps:.2f} in steps."
-        for name, trace in row.items()
+    alt = (
+        "Three scatter panels of position in the answer against diffusion step: left to right, by confidence, and RWS, "
+        "with the Generation Order Deviation of each."
     )
     of_rws, of_default = mean["rws"], mean["default"]
     several = len(orders.traces) > 1
     prompts = f"{'Mean over the prompts' if several else 'Prompt'} {', '.join(map(str, orders.traces))}"
-    conclusions = (
+    said = (
         f"{prompts}, GOD in tokens: RWS {of_rws['GOD, tokens']:.2f}, the default {of_default['GOD, tokens']:.2f}, a "
-        f"random order within blocks {random:.2f}; of the text before its end alone, RWS "
-        f"{of_rws['GOD of the text, tokens']:.2f}, the default {of_default['GOD of the text, tokens']:.2f}.",
-        "Examples show what orders look like, not how they differ on average.",
+        f"random order within blocks {random:.2f}."
     )
     return Exhibit(
         "Figure 1: commit order",
         (Picture("fig1_commit_order", draw(orders), caption, alt),),
         (deviations,),
-        conclusions=conclusions,
+        conclusions=(said,),
         inputs=orders.files,
     )

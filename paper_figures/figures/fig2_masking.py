@@ -17,13 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from paper_figures.data.examples import examples_of
 from paper_figures.exhibits.canvas_cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import LINES, figure
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.decode_steps import foremost
 
@@ -128,8 +128,6 @@ def compute(runs: Path, seed: int = 0) -> Masking:
 
 
 def _held_out(model: str, index: int | str, words: Words) -> list[int] | None:
-    from paper_figures.data.examples import examples_of
-
     if isinstance(index, str):  # a prompt of one's own has no answer
         return None
     try:
@@ -225,25 +223,6 @@ def _confidences(picture: Figure, data: Masking, height: float) -> None:
     axes.set_title(f"One step, t = {close_up.t} to {close_up.t - 1}: {count} are unmasked", loc="left")
 
 
-def table(data: Masking) -> Table:
-    """Return the masked share of every state drawn, and of the forward process what is expected."""
-    rows = [
-        {"process": name, "t": state.t, "masked": int(state.masked.sum()), "of": len(state.masked)}
-        | {"share": state.share, "expected": state.t / data.steps if name == "forward" else None}
-        for name, states in (("forward", data.forward), ("reverse", data.reverse))
-        for state in states
-    ]
-    shown = [{name: _text(value) for name, value in row.items()} for row in rows]
-    caption = f"Masked tokens of those drawn at each time t of {data.steps}. Expected: t / {data.steps}, forward only."
-    return Table("fig2_masking", rows, shown, caption)
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, float):
-        return f"{100 * value:.0f} %"
-    return None if value is None else str(value)
-
-
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 2 from the default trace below `runs`."""
     data = compute(runs)
@@ -264,27 +243,22 @@ def exhibit(runs: Path) -> Exhibit:
         "Bottom: the best token of each masked position of the block at one of these steps, and its confidence, on a "
         f"scale of log-odds{few}. “(end)” is the end-of-text token."
     )
-    chosen_words = np.array(close_up.words, dtype=object)[close_up.chosen]
     alt = (
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "
         f"{100 * data.forward[0].share:.0f} to {100 * data.forward[-1].share:.0f} percent, at random places. Lower "
         f"rows: {len(data.reverse)} states of a decode whose masked share falls to {100 * data.reverse[-1].share:.0f} "
         f"percent. Below, {len(close_up.words)} confidences, of which the {int(close_up.chosen.sum())} highest are "
-        f"chosen: {', '.join(chosen_words)}."
+        "chosen."
     )
-    pairs = [(state.t, state.share, state.t / data.steps) for state in data.forward[1:-1]]
-    listed = "; ".join(f"{100 * share:.0f} % at t = {t} ({100 * mean:.0f} % expected)" for t, share, mean in pairs)
     least, rest = close_up.log_odds[close_up.chosen].min(), close_up.log_odds[~close_up.chosen]
     against = f"the best passed over has {rest.max():.3f}" if rest.size else "none is passed over"
-    conclusions = (
-        f"Forward process, one draw over {shown[0]} tokens: masked {listed or 'nothing between 0 and T'}.",
+    said = (
         f"Reverse process, step from t = {close_up.t}: the {int(close_up.chosen.sum())} positions committed have "
-        f"confidences of log-odds {least:.3f} or more; {against}.",
+        f"confidences of log-odds {least:.3f} or more; {against}."
     )
     return Exhibit(
         "Figure 2: masking and unmasking",
         (Picture("fig2_masking", draw(data), caption, alt),),
-        (table(data),),
-        conclusions=conclusions,
+        conclusions=(said,),
         inputs=data.files,
     )

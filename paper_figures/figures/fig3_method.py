@@ -9,24 +9,130 @@ commit-order --out RUNS`; the model's tokenizer. Run time: a second.
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
 
 from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
 from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure
-from paper_figures.figures.parts.fig3_step import Step, compute
-from paper_figures.table import Table
-
-__all__ = ["compute", "draw", "exhibit", "table"]
+from paper_figures.exhibits.token_words import words_of
+from paper_figures.figures import fig1_commit_order
+from paper_figures.figures.fig1_commit_order import CommitOrders
+from paper_figures.table import Column, Table, make_table
+from rws_decode.replay.step_logits import step_logits
+from rws_decode.trace.trace import Trace
+from rws_decode.view.plots.decode_steps import foremost
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _WIDTH, _INDENT, _GAP, _PANEL = 6.6, 0.12, 0.26, 1.05  # inches
+_SHOWN = 56  # tokens of the canvas: more do not fit on the page in words
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of the RWS trace beside the same step of confidence decoding, on the same canvas.
+
+    step: from 0; parted: whether the two commit different positions there. Of the first n positions: `words` of the
+    completion, `masked` bool [n]; hidden: positions of the answer that are not drawn. Of the m masked positions of the
+    block, the foremost where they are many (`open`, how many there are): `position` int [m], `tokens`, their best
+    tokens as words, `before` and `after` [m], what they are ranked by at factor 1 and at the step's factor, `default`
+    and `rws` bool [m], which either commits. raw, normalised, factor: the reward's; mean, std: of the reward model,
+    None if not recorded.
+    """
+
+    trace: Trace
+    step: int
+    parted: bool
+    words: tuple[str, ...]
+    masked: NDArray[np.bool_]
+    hidden: int
+    open: int
+    position: NDArray[np.int64]
+    tokens: tuple[str, ...]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    default: NDArray[np.bool_]
+    rws: NDArray[np.bool_]
+    raw: float
+    normalised: float
+    factor: float
+    mean: float | None
+    std: float | None
+    orders: CommitOrders
+    files: tuple[str, ...]
+
+    @property
+    def scale(self) -> float:
+        """Return the reward scale s_R."""
+        return float(self.trace.strategy["reward_scale"])
+
+    @property
+    def unit(self) -> str:
+        """Return what positions are ranked by, with its unit."""
+        return "log-odds  [nats]" if self.trace.ranking == "log-odds" else "confidence  [probability]"
+
+    def committed(self, which: NDArray[np.bool_]) -> str:
+        """Return the words and positions of the chosen ones of the m positions, as text."""
+        hits = np.flatnonzero(which)
+        return ", ".join(f"“{self.tokens[i]}” at {self.position[i]}" for i in hits)
+
+
+def shown_step(default: Trace, rws: Trace) -> tuple[int, bool]:
+    """Return the first step at which the two commit different positions, and True; else the middle step, and False.
+
+    Up to that step both have the same canvas, so that their log-odds differ by the factor alone.
+    """
+    steps = min(default.steps_run, rws.steps_run)
+    parted = np.flatnonzero((default.chosen[:steps] != rws.chosen[:steps]).any(axis=1))
+    return (int(parted[0]), True) if parted.size else (steps // 2, False)
+
+
+def compute(runs: Path) -> Step:
+    """Read the step from the run's first prompt; ValueError where the trace has no reward for it."""
+    orders = fig1_commit_order.compute(runs)
+    default, rws = (orders.traces[orders.drawn][name] for name in ("default", "rws"))
+    step, parted = shown_step(default, rws)
+    if not rws.reward_asked[step]:
+        raise ValueError(f"step {step} of the rws trace of prompt {orders.drawn} has no reward: decode without savings")
+    words = words_of(orders.settings["model"])
+    candidate = rws.candidate[step]
+    ends = np.flatnonzero(candidate == words.end) if words.end is not None else np.array([], dtype=np.int64)
+    count = min(int(ends[0]) + 1 if ends.size else rws.length, _SHOWN)
+    texts = words.words(candidate)
+    names = tuple(f"/{name}-{orders.drawn}.parquet" for name in ("default", "rws"))
+    measured = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
+    position = np.flatnonzero(rws.eligible[step] & measured)
+    commits = int(rws.chosen[step].sum())
+    position = position[foremost(commits, default.value[step, position], rws.value[step, position])]
+    return Step(
+        rws,
+        step,
+        parted,
+        texts[:count],
+        rws.masked[step, :count],
+        rws.length - count,
+        int(rws.eligible[step].sum()),
+        position,
+        tuple(texts[index] for index in position),
+        default.value[step, position],
+        rws.value[step, position],
+        default.chosen[step, position],
+        rws.chosen[step, position],
+        float(rws.reward_raw[step]),
+        float(rws.reward_normalised[step]),
+        float(rws.factor[step]),
+        rws.reward_settings.get("mean"),
+        rws.reward_settings.get("std"),
+        orders,
+        tuple(file for file in orders.files if file.endswith(names)),
+    )
 
 
 def draw(data: Step) -> Figure:
@@ -147,12 +253,9 @@ def table(data: Step) -> Table:
         }
         for i in range(len(data.position))
     ]
-    shown = [
-        {name: f"{value:.3f}" if isinstance(value, float) else str(value) for name, value in row.items()}
-        for row in rows
-    ]
     caption = f"The masked positions of the block before step {data.step}, left to right; ties rank leftmost first."
-    return Table("fig3_method", rows, shown, caption)
+    columns = [Column(name, form=".3f" if isinstance(value, float) else "") for name, value in rows[0].items()]
+    return make_table("fig3_method", rows, columns, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -175,22 +278,16 @@ def exhibit(runs: Path) -> Exhibit:
     alt = (
         f"Boxes joined by arrows. A canvas with {int(data.masked.sum())} of {len(data.masked)} tokens masked; its "
         f"completion; its reward {data.raw:.3f}, normalised {data.normalised:.3f}, hence factor {data.factor:.3f}; two "
-        f"bar charts of {len(data.position)} positions before and after scaling. RWS commits "
-        f"{data.committed(data.rws)}; the default would commit {data.committed(data.default)}."
+        f"bar charts of {len(data.position)} positions before and after scaling."
     )
-    first, second = (np.argsort(np.argsort(-values, kind="stable")) for values in (data.before, data.after))
-    changed = int((first != second).sum())
     where = (
         f"RWS commits {data.committed(data.rws)}, the default {data.committed(data.default)}"
         if data.parted
         else f"both commit {data.committed(data.rws)}"
     )
-    what = "the same completion" if data.same else "different completions, which rounding alone can make,"
-    conclusions = (
+    said = (
         f"Step {data.step} of prompt {data.orders.drawn}: a reward of {data.raw:.3f} makes a factor of "
-        f"{data.factor:.3f}; {where}. Within a step the factor can change where a token is committed, not which token.",
-        f"{changed} of {len(data.position)} positions have another rank than at factor 1. Both runs have {what} at "
-        "this step.",
+        f"{data.factor:.3f}; {where}. Within a step the factor can change where a token is committed, not which token."
     )
     story = Story(
         "Within a step of greedy decoding the factor changes where a token is committed, never which token.",
@@ -208,7 +305,7 @@ def exhibit(runs: Path) -> Exhibit:
         "Figure 3: one step of reward-weighted sampling",
         (Picture("fig3_method", draw(data), caption, alt),),
         (table(data),),
-        conclusions=conclusions,
+        conclusions=(said,),
         inputs=data.files,
         story=story,
         interactive=_curves(data),
@@ -217,8 +314,6 @@ def exhibit(runs: Path) -> Exhibit:
 
 def _curves(data: Step) -> Interactive | None:
     """Return the confidence curves of the step, by the model again, with the scale to drag; shipped models only."""
-    from rws_decode.replay.step_logits import step_logits
-
     predictor = shipped_predictor(data.orders.settings["model"])
     if predictor is None:
         return None

@@ -28,7 +28,8 @@ from paper_figures.exhibits.style import GREY, figure
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, make_table
+from rws_decode.mini.stories.answers import judge
 from rws_decode.trace.trace import Trace
 
 NEEDS: tuple[str, ...] = ("commit-order",)
@@ -82,8 +83,6 @@ def compute(runs: Path) -> Worked:
 
 
 def _broken(trace: Trace) -> tuple[str, ...] | None:
-    from rws_decode.mini.stories.answers import judge
-
     if trace.prompt_text is None or trace.text is None:
         return None
     judgement = judge(trace.prompt_text, trace.text)
@@ -200,15 +199,12 @@ def table(data: Worked) -> Table:
             value = float(getattr(rws, field)[step]) if asked else float("nan")
             row[field.replace("_", ", ")] = None if np.isnan(value) else value
         rows.append(row)
-    shown = [
-        {name: f"{value:.3f}" if isinstance(value, float) else _plain(value) for name, value in row.items()}
-        for row in rows
-    ]
     caption = (
         f"Every step of both decodes of prompt {data.orders.drawn}: the tokens committed, with positions from 0, and "
         "of RWS the reward of the completion before the step, and the factor."
     )
-    return Table("fig4_worked_decode", rows, shown, caption)
+    columns = [Column(name, form=".3f" if name.startswith(("reward", "factor")) else "") for name in rows[0]]
+    return make_table("fig4_worked_decode", rows, columns, caption)
 
 
 _LABELS = {"default": "the default", "rws": "RWS"}
@@ -218,10 +214,6 @@ def _committed(decode: Decode, step: int) -> str:
     return ", ".join(
         f"“{decode.words[position]}” at {position}" for position in np.flatnonzero(decode.trace.commit_step == step)
     )
-
-
-def _plain(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -245,8 +237,7 @@ def exhibit(runs: Path) -> Exhibit:
     differ = int((default.trace.tokens != trace.tokens).sum())
     alt = (
         f"Two grids of {len(data.steps)} rows of steps by {data.columns} columns of positions, masked cells hatched, "
-        f"others coloured by the step that filled them. Default: “{default.trace.text}” RWS: “{trace.text}” Factors "
-        f"of RWS from {np.nanmin(trace.factor):.2f} to {np.nanmax(trace.factor):.2f}."
+        f"others coloured by the step that filled them. Default: “{default.trace.text}” RWS: “{trace.text}”"
     )
     first = f", first at step {parted[0]}" if parted.size else ""
     conclusions = [
@@ -289,6 +280,4 @@ def exhibit(runs: Path) -> Exhibit:
 
 
 def _kept(decode: Decode) -> str:
-    if not decode.broken:
-        return "breaks none"
-    return f"breaks rules of {', '.join((*decode.broken[:-2], ' and '.join(decode.broken[-2:])))}"
+    return f"breaks rules of {' and '.join(decode.broken)}" if decode.broken else "breaks none"

@@ -17,13 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from paper_figures.exhibits.differences import ALPHA, Difference, difference_from_row, span
+from paper_figures.exhibits.differences import Difference, rws_minus
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import RELATIONS, controls_of, in_words, method_name
-from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, lookup, read_run, setting
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
-from paper_figures.table import Table
+from paper_figures.table import Column, Table
 from rws_decode.common.palette import SKY
 from rws_theory.printed import printed_in
 
@@ -61,12 +61,13 @@ class MeanWinRates:
         row = lookup(self.rows, relation=relation, method=line[0], measure=measure, **scale)
         return None if row is None or row["mean"] is None else row
 
-    def net(self, relation: str, scale: float | None) -> Difference | None:
-        """Return the mean net of RWS with its interval, and p against the default."""
-        row, tested = (self.of(relation, (method, scale), "net") for method in ("rws", "default"))
-        if row is None:
-            return None
-        return Difference("RWS", row["mean"], row["low"], row["high"], None if tested is None else tested["p_holm"])
+    def minus(self, relation: str, line: tuple[str, float | None]) -> Difference | None:
+        """Return the mean net of RWS minus that of a method; for RWS itself its net, with p against the default."""
+        method, scale = line
+        if method != "rws":
+            return rws_minus(self.name(line), self.of(relation, line, "net"))
+        row, tested = self.of(relation, line, "net"), self.of(relation, ("default", scale), "net")
+        return row and Difference("RWS", row["mean"], row["low"], row["high"], tested and tested["p_holm"])
 
     def name(self, line: tuple[str, float | None]) -> str:
         """Return a line's method, with its scale where the run has several."""
@@ -112,7 +113,8 @@ def draw(data: MeanWinRates) -> Figure:
         axes.set_xticks(range(0, 101, 20))
         axes.grid(visible=False, axis="y")
     picture.supxlabel("prompts won by each side; the rest are draws  [percent, mean over guides]", fontsize=9)
-    picture.legend(*_pair_handles(), loc="outside upper center", ncols=2)
+    handles = [Patch(**look) for look in _LOOKS.values()]
+    picture.legend(handles, list(_LOOKS), loc="outside upper center", ncols=2)
     return picture
 
 
@@ -140,43 +142,27 @@ def _draw_pair(
         )
 
 
-def _pair_handles() -> tuple[list[Patch], list[str]]:
-    """Return what a legend of all bars takes: handles and labels."""
-    return [Patch(**look) for look in _LOOKS.values()], list(_LOOKS)
-
-
 def table(data: MeanWinRates) -> Table:
     """Return the printed means beside ours, a row per method and kind of judge."""
     text = data.printed["text"]
-    columns = {"wins, %": "win", "draws, %": "draw", "default wins, %": "loss", "net, points": "net"}
     printed = {f"RWS, by {RELATIONS['own']}": {"wins, %": text["win_mean"], "default wins, %": text["default_mean"]}}
     here: dict[str, dict[str, Any]] = {}
-    shown: dict[str, dict[str, str | None]] = {}
     for relation in data.relations:
         for line in data.lines:
-            name = f"{data.name(line)}, by {RELATIONS[relation]}"
-            here[name], shown[name] = {}, {}
-            for column, measure in columns.items():
-                row = data.of(relation, line, measure)
-                here[name][column] = None if row is None else row["mean"]
-                shown[name][column] = span(row, form="+.1f" if measure == "net" else ".1f")
-            minus = _minus(data, relation, line)
-            here[name]["net of RWS minus this"] = None if minus is None else minus.value
-            shown[name]["net of RWS minus this"] = None if minus is None else minus.text() + (" *" * bool(minus.sign))
+            rows = [row for name in ("win", "draw", "loss", "net") if (row := data.of(relation, line, name))]
+            name, minus = f"{data.name(line)}, by {RELATIONS[relation]}", data.minus(relation, line)
+            here |= numbers_by({**row, "name": name} for row in rows)
+            here.setdefault(name, {})["minus"] = minus and minus.text()
+    columns = [measured("wins, %", "win", ".1f"), measured("draws, %", "draw", ".1f")]
+    columns += [measured("default wins, %", "loss", ".1f"), measured("net, points", "net", "+.1f")]
+    columns.append(Column("net of RWS minus this", "minus"))
     caption = (
         f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
         f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % intervals over "
         "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over "
         "methods. For RWS itself it is its net over the default. *: the interval excludes zero and p is at most 0.05."
     )
-    return beside("fig5_mean_win_rate", "method and judge", printed, here, caption, shown)
-
-
-def _minus(data: MeanWinRates, relation: str, line: tuple[str, float | None]) -> Difference | None:
-    method, scale = line
-    if method == "rws":
-        return data.net(relation, scale)
-    return difference_from_row(data.name(line), data.of(relation, line, "net"))
+    return beside("fig5_mean_win_rate", "method and judge", printed, here, caption, columns)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -189,11 +175,9 @@ def exhibit(runs: Path) -> Exhibit:
         f"prompts the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control "
         "that does as well as RWS needs no reward for it."
     )
-    alt = f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. " + " ".join(
-        f"Here, by {RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."
-        for relation in data.relations
-        for line in data.lines
-        if (won := data.of(relation, line, "win")) and (lost := data.of(relation, line, "loss"))
+    alt = (
+        f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of bars "
+        "with intervals for RWS and each control, by their own guide and by other reward models."
     )
     return Exhibit(
         "Figure 5: mean win rate",
@@ -204,43 +188,17 @@ def exhibit(runs: Path) -> Exhibit:
     )
 
 
-_IS = {1: "above", -1: "below", 0: "not shown to differ from"}
-
-
-def _less_constant(data: MeanWinRates, relation: str, scale: float | None) -> str:
-    minus = _minus(data, relation, ("constant", scale))
-    if minus is None:
-        return ""
-    return f"; minus that of {in_words('constant')}, {minus.text()}: {_IS[minus.sign]} zero"
-
-
 def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
+    """Return, by kind of judge, the net of RWS and the same minus that of its constant."""
     lines = []
-    for method, scale in data.lines:
-        if method != "rws":
-            continue
+    for scale in dict.fromkeys(scale for _, scale in data.lines):
         at = "" if scale is None else f" at s_R = {scale:g}"
         for relation in data.relations:
-            won, lost = (data.of(relation, ("rws", scale), measure) for measure in ("win", "loss"))
-            net = data.net(relation, scale)
-            if won and lost and net:
+            net, minus = (data.minus(relation, (method, scale)) for method in ("rws", "constant"))
+            less = f"; minus that of {in_words('constant')}, {minus.text()}" if minus else ""
+            if net:
                 lines.append(
-                    f"Mean over {data.guides} guides{at}, by {RELATIONS[relation]}: RWS wins {won['mean']:.1f} % of "
-                    f"prompts, the default {lost['mean']:.1f} %; net {net.text()}: {_IS[net.sign]} zero"
-                    f"{_less_constant(data, relation, scale)}."
+                    f"Mean over {data.guides} guides{at}, by {RELATIONS[relation]}: net win rate of RWS, points, "
+                    f"{net.text()}{less}."
                 )
-    for relation in data.relations:
-        by_sign: dict[str, list[str]] = {"higher": [], "lower": [], "not shown to differ": []}
-        for line in data.lines:
-            minus = None if line[0] == "rws" else _minus(data, relation, line)
-            if minus is not None:
-                scale = "" if line[1] is None else f" at s_R = {line[1]:g}"
-                word = {1: "higher", -1: "lower", 0: "not shown to differ"}[minus.sign]
-                by_sign[word].append(f"{in_words(line[0])}{scale} ({minus.text()})")
-        if any(by_sign.values()):
-            parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in by_sign.items() if names)
-            lines.append(
-                f"Mean net of RWS minus each control, points, by {RELATIONS[relation]} (p at most {ALPHA:g}, not "
-                f"corrected over them, and an interval without zero make a difference). {parts[0].upper()}{parts[1:]}."
-            )
     return tuple(lines)

@@ -16,21 +16,23 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.differences import minus_text, rws_minus
-from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of
+from paper_figures.exhibits.differences import differences_table
+from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.keyword_ranges import printed_range, ranges_table
-from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
+from paper_figures.exhibits.names import names_of, with_guide_names
+from paper_figures.exhibits.paper_beside_ours import printed_range, ranges_table
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.figures.parts.fig6_claims import BELOW, OVER, claim_line, claims_table
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
+Row = Mapping[str, Any]
+
 NEEDS: tuple[str, ...] = ("keywords",)
 DRAWN = ("default", "rws", "constant")
-_CONTROLS = ("constant", "shuffled")
-_TABLES = ("perplexity_and_god", "claims")
+# A claim of the text: the quantity here, the quantity as printed, the value at which there is no difference.
+BELOW = ("perplexity per text, % below default", "perplexity of RWS below that of the default", 0.0)
+OVER = ("GOD in steps over default's", "GOD of RWS over that of the default, at least", 1.0)
 _MEASURES = {
     "perplexity_per_text": "perplexity, mean over answers",
     "perplexity_pooled": "perplexity, pooled over tokens",
@@ -45,44 +47,42 @@ _MEASURES = {
 class KeywordTask:
     """The run's means by guide, method and measure, and what Section 5.4 claims, each with its guide's `name`."""
 
-    means: Sequence[Mapping[str, Any]]
-    claims: Sequence[Mapping[str, Any]]
+    means: Sequence[Row]
+    claims: Sequence[Row]
     run: Results
 
-    @property
-    def names(self) -> list[str]:
-        """Return what the guides are called."""
-        return list(dict.fromkeys(row["name"] for row in self.means))
+    def of(self, method: str, measure: str) -> dict[str, Row]:
+        """Return guide's name -> the row of a method and measure that has a mean."""
+        rows = (row for row in self.means if (row["method"], row["measure"]) == (method, measure))
+        return {row["name"]: row for row in rows if row["mean"] is not None}
 
-    def has(self, measure: str) -> bool:
-        """Return whether RWS has a value: without a causal model there is no perplexity."""
-        return any(row["mean"] is not None for row in self.means if _is(row, method="rws", measure=measure))
-
-
-def _is(row: Mapping[str, Any], **values: Any) -> bool:
-    return all(row[name] == value for name, value in values.items())
+    def claimed(self, method: str, quantity: str) -> dict[str, Row]:
+        """Return guide's name -> the row of a method and quantity that has a value, without their mean."""
+        rows = (row for row in self.claims if (row["method"], row["quantity"]) == (method, quantity))
+        return {row["name"]: row for row in rows if row["value"] is not None and row["guide"] != "all"}
 
 
 def compute(runs: Path) -> KeywordTask:
     """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
-    means, claims = (with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in _TABLES)
+    means, claims = (
+        with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("perplexity_and_god", "claims")
+    )
     return KeywordTask(means, claims, run)
 
 
 def draw(data: KeywordTask) -> Figure:
     """Draw perplexity above GOD: left the levels by guide, right what the paper's text can be compared with."""
-    measures = [name for name in ("perplexity_per_text", "god_steps") if data.has(name)]
-    height = height_of(data.names, len(DRAWN))
-    picture = figure(6.6, 0.7 + height * len(measures))
-    for row, measure in enumerate(measures):
-        left, right = (picture.add_subplot(len(measures), 2, 2 * row + column) for column in (1, 2))
-        draw_dots(left, data.names, [_series(data.means, method, "mean", measure=measure) for method in DRAWN])
-        title = "Perplexity (lower is better)" if measure != "god_steps" else "Generation Order Deviation"
-        unit = "perplexity, mean over answers" if measure != "god_steps" else "GOD  [steps]"
-        panel_title(left, title)
-        left.set_xlabel(unit)
-        claim = BELOW if measure != "god_steps" else OVER
+    names = names_of(data.means)
+    wanted = {"perplexity_per_text": BELOW, "god_steps": OVER}
+    claims = {measure: claim for measure, claim in wanted.items() if data.of("rws", measure)}
+    picture = figure(6.6, 0.7 + height_of(names, len(DRAWN)) * len(claims))
+    for row, (measure, claim) in enumerate(claims.items()):
+        left, right = (picture.add_subplot(len(claims), 2, 2 * row + column) for column in (1, 2))
+        levels = [Dots(LINES[name], LINES[name].label, marks_of(data.of(name, measure))) for name in DRAWN]
+        draw_dots(left, names, levels)
+        panel_title(left, "Perplexity (lower is better)" if claim is BELOW else "Generation Order Deviation")
+        left.set_xlabel("perplexity, mean over answers" if claim is BELOW else "GOD  [steps]")
         _draw_claim(right, data, claim)
     joint_legend(picture, 2)
     return picture
@@ -90,7 +90,10 @@ def draw(data: KeywordTask) -> Figure:
 
 def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) -> None:
     quantity, printed, nothing = claim
-    draw_dots(axes, data.names, [_series(data.claims, method, "value", quantity=quantity) for method in DRAWN[1:]])
+    series = [
+        Dots(LINES[name], LINES[name].label, marks_of(data.claimed(name, quantity), "value")) for name in DRAWN[1:]
+    ]
+    draw_dots(axes, names_of(data.means), series)
     axes.axvline(nothing, color=GREY, linewidth=1.0)
     low, high = printed_range(printed)
     if low == high:
@@ -100,116 +103,63 @@ def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) ->
         axes.set_xlim(left - 0.06 * (right - left), high)
     span = {"facecolor": "none", "edgecolor": PRINTED, "hatch": "////", "linewidth": 0.8, "alpha": 0.6}
     axes.axvspan(low, high, label="RWS in the paper's text, as printed", zorder=0.5, **span)
-    if quantity == BELOW[0]:
-        panel_title(axes, "Perplexity, below the default's")
-        axes.set_xlabel("below default's  [%], more is better")
-    else:
-        panel_title(axes, "GOD, over the default's")
-        axes.set_xlabel("ratio of means")
-
-
-def _series(rows: Sequence[Mapping[str, Any]], method: str, value: str, **values: str) -> Dots:
-    kept = [row for row in rows if _is(row, method=method, **values) and row["guide"] != "all"]
-    marks = {row["name"]: (row[value], row["low"], row["high"]) for row in kept if row[value] is not None}
-    return Dots(LINES[method], LINES[method].label, marks)
+    panel_title(axes, "Perplexity, below the default's" if claim is BELOW else "GOD, over the default's")
+    axes.set_xlabel("below default's  [%], more is better" if claim is BELOW else "ratio of means")
 
 
 def tables(data: KeywordTask) -> tuple[Table, ...]:
-    """Return the text's ranges beside ours, Section 5.4's claims by guide, and every method's means and differences."""
-    claims = claims_table("fig6_claims", data.claims, data.run.prompts["test"], _CONTROLS)
-    return (_ranges(data), claims, *_methods(data))
-
-
-def _ranges(data: KeywordTask) -> Table:
-    def means(method: str | None, measure: str) -> list[float]:
-        rows = [row for row in data.means if row["measure"] == measure and row["mean"] is not None]
-        return [row["mean"] for row in rows if method in (None, row["method"])]
-
-    def claimed(quantity: str) -> list[float]:
-        rows = [row for row in data.claims if _is(row, method="rws", quantity=quantity) and row["guide"] != "all"]
-        return [row["value"] for row in rows if row["value"] is not None]
-
+    """Return the text's ranges beside ours, and RWS minus every other method."""
     ours = {
-        "keywords included, all methods": means(None, "keywords_included"),
-        BELOW[1]: claimed(BELOW[0]),
-        "worst perplexity of RWS": sorted(means("rws", "perplexity_per_text"))[-1:],
-        "GOD of the default": means("default", "god_steps"),
-        "GOD of RWS at every step": means("rws", "god_steps"),
-        OVER[1]: claimed(OVER[0]),
+        "keywords included, all methods": [
+            row["mean"] for row in data.means if row["measure"] == "keywords_included" and row["mean"] is not None
+        ],
+        BELOW[1]: [row["value"] for row in data.claimed("rws", BELOW[0]).values()],
+        "worst perplexity of RWS": sorted(row["mean"] for row in data.of("rws", "perplexity_per_text").values())[-1:],
+        "GOD of the default": [row["mean"] for row in data.of("default", "god_steps").values()],
+        "GOD of RWS at every step": [row["mean"] for row in data.of("rws", "god_steps").values()],
+        OVER[1]: [row["value"] for row in data.claimed("rws", OVER[0]).values()],
     }
-    return ranges_table("fig6_keyword_task", ours, f"the guides ({', '.join(data.names)})")
-
-
-def _methods(data: KeywordTask) -> tuple[Table, Table]:
-    measures = {name: label for name, label in _MEASURES.items() if data.has(name)}
-    kept = [row for row in data.means if row["measure"] in measures]
-    means, differences = [], []
-    for name in data.names:
-        for method in methods_in(kept):
-            rows = {row["measure"]: row for row in kept if _is(row, name=name, method=method)}
-            start = {"guide": name, "method": method_name(method)}
-            means.append(start | {label: _level(rows.get(measure)) for measure, label in measures.items()})
-            minus = {measure: rws_minus(rows.get(measure)) for measure in measures}
-            if method != "rws":
-                line = {"guide": name, "RWS minus": method_name(method)}
-                differences.append(line | {label: minus_text(minus[measure]) for measure, label in measures.items()})
-    both = "Both means of perplexity and both readings of GOD: the paper does not say which are its own."
-    caption = (
-        "RWS minus every other method on the same prompts: mean difference, its paired 95 % interval, * if "
-        "that excludes zero, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
-        "method."
-    )
+    measures = {name: label for name, label in _MEASURES.items() if data.of("rws", name)}
     return (
-        Table("fig6_methods", kept, means, f"Every method by guide, with 95 % intervals. {both}"),
-        Table("fig6_differences", [row for row in kept if row["method"] != "rws"], differences, caption),
+        ranges_table("fig6_keyword_task", ours, f"the guides ({', '.join(names_of(data.means))})"),
+        differences_table("fig6_differences", data.means, measures),
     )
-
-
-def _level(row: Mapping[str, Any] | None) -> str | None:
-    if row is None or row["mean"] is None:
-        return None
-    return f"{row['mean']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
-
-
-def conclusions(data: KeywordTask) -> tuple[str, ...]:
-    """Return what follows from the intervals, of RWS against the default as the paper claims it."""
-    lines = [
-        claim_line(data.claims, "Perplexity of RWS, % below the default's (negative: above)", *BELOW),
-        claim_line(data.claims, "GOD of RWS over the default's", *OVER),
-    ]
-    return tuple(line for line in lines if line is not None) or ("The run has no numbers of RWS to compare.",)
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Figure 6 and its tables from the results below `runs`."""
     data = compute(runs)
     settings = data.run.settings
-    scales = ", ".join(f"{row['name']} {row['reward_scale']:g}" for row in _first_of_each(data))
+    scales = {row["name"]: f"{row['name']} {row['reward_scale']:g}" for row in data.means}
     chosen = "chosen on validation prompts" if data.run.selection else "given"
     caption = (
         f"Keyword prompts: {data.run.prompts['test']} of {data.run.prompts['source']}, model {settings['model']}, "
-        f"{settings['length']} tokens, {settings['steps']} steps; s_R {chosen}: {scales}. Left: means with 95 % "
-        "intervals. Right: the same answers against the default's, prompt by prompt. Hatched: what the paper's text "
-        f"says of RWS ({printed_in('keyword_task')['where']}); its Figure 6 prints no number. The constant is the "
-        "factor of equal mean: what it reaches too does not come from the reward. Model, language and causal model are "
-        "not the paper's: the right side can be compared with the paper, the left side cannot."
+        f"{settings['length']} tokens, {settings['steps']} steps; s_R {chosen}: {', '.join(scales.values())}. Left: "
+        "means with 95 % intervals. Right: the same answers against the default's, prompt by prompt. Hatched: what the "
+        f"paper's text says of RWS ({printed_in('keyword_task')['where']}); its Figure 6 prints no number. The "
+        "constant is the factor of equal mean: what it reaches too does not come from the reward. Model, language and "
+        "causal model are not the paper's: the right side can be compared with the paper, the left side cannot."
     )
-    alt = "Dots with intervals by guide for the default, RWS and a constant of equal mean. " + " ".join(
-        f"{row['name']}, {LINES[method].label}: {_MEASURES[row['measure']]} {_level(row)}."
-        for measure in ("perplexity_per_text", "god_steps")
-        for method in DRAWN
-        for row in data.means
-        if _is(row, method=method, measure=measure) and row["mean"] is not None
+    alt = (
+        "Dots with intervals by guide for the default, RWS and a constant of equal mean: perplexity and Generation "
+        "Order Deviation, and how both compare with the default's."
     )
-    pictures = (Picture("fig6_keyword_task", draw(data), caption, alt),) if data.means else ()
+    lines = (
+        _claim_line(data, "Perplexity of RWS, % below the default's (negative: above)", BELOW),
+        _claim_line(data, "GOD of RWS over the default's", OVER),
+    )
     return Exhibit(
         "Figure 6: perplexity and GOD on keyword prompts",
-        pictures,
+        (Picture("fig6_keyword_task", draw(data), caption, alt),) if data.means else (),
         tables(data),
-        conclusions=conclusions(data),
+        conclusions=tuple(filter(None, lines)) or ("The run has no numbers of RWS to compare.",),
         inputs=data.run.inputs,
     )
 
 
-def _first_of_each(data: KeywordTask) -> list[Mapping[str, Any]]:
-    return list({row["name"]: row for row in reversed(data.means)}.values())[::-1]
+def _claim_line(data: KeywordTask, what: str, claim: tuple[str, str, float]) -> str:
+    """Return in words a claim's printed range and ours by guide, with intervals; "" without values."""
+    rows, (low, high) = data.claimed("rws", claim[0]), printed_range(claim[1])
+    said = f"{low:g} to {high:g}" if low != high else f"more than {low:g}"
+    ours = "; ".join(f"{name} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for name, row in rows.items())
+    return f"{what}: the paper says {said}; here {ours}." if rows else ""

@@ -18,10 +18,13 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from paper_figures.exhibits.evidence import (
     MEASURES,
     arms_of,
+    chosen_scale,
     evidence_of,
     inputs_of,
     interval_of,
+    quality_of,
     source_line,
+    title_of,
     worlds_in,
 )
 from paper_figures.exhibits.evidence_looks import (
@@ -29,17 +32,16 @@ from paper_figures.exhibits.evidence_looks import (
     MARKS_LINE,
     draw_arm,
     family_of,
+    label_of,
     legend_of_families,
-    title_of,
 )
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.figures.parts.evidence_sentences import chosen_scale
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()
 _FAR = {"log_p_word": 2.0}  # what lies further below the best stands at the lower edge
@@ -57,7 +59,7 @@ class Costs:
 
 def measures_of(world: str) -> tuple[str, str]:
     """Return the two measures of quality of a world: the exact one, and the guide's reward."""
-    return ("log_p_word" if WORLDS[world].exact else "coherent", "reward_sd")
+    return quality_of(world), "reward_sd"
 
 
 def compute(runs: Path) -> Costs:
@@ -110,11 +112,11 @@ def _panel(axes: Axes, data: Costs, world: str, measure: str) -> list[Label]:
         x, color = forwards * beside, FAMILIES[family].color
         draw_arm(axes, arm, Interval(x, x, x), interval, markersize=5, label=None, zorder=4 if family == "rws" else 3)
         if floor is not None and interval.mean < floor:
-            labels.append(Label(x, floor + 0.02, f"{title_of(arm)}: {interval.mean:.2f} \N{DOWNWARDS ARROW}", color))
-        elif arm in best or (arm.method == "rws" and not arm.sampling_temperature):
-            labels.append(Label(x, interval.mean, title_of(arm), color))
+            text = f"{title_of(arm)}: {interval.mean:.2f} \N{DOWNWARDS ARROW}"
+            labels.append(label_of(arm, x, floor + 0.02, text))
         else:
-            labels.append(Label(x, interval.mean, "", color))
+            named = arm in best or (arm.method == "rws" and not arm.sampling_temperature)
+            labels.append(label_of(arm, x, interval.mean, title_of(arm) if named else ""))
         if cost > forwards:
             axes.plot([x, cost * beside], [interval.mean] * 2, color=color, linewidth=0.5, alpha=0.6, zorder=1.5)
             axes.plot(cost * beside, interval.mean, color=color, marker="|", markersize=7, zorder=2)
@@ -180,19 +182,20 @@ def _headline(data: Costs) -> tuple[str, ...]:
 
 
 def _table(data: Costs) -> Table:
-    rows, shown = [], []
+    rows, columns = [], [Column("world"), Column("arm"), Column("forwards", form=".1f")]
+    columns.append(Column("forwards and reward calls", form=".1f"))
+    for name in ("log_p_word", "coherent", "reward_sd"):
+        title = f"{MEASURES[name].title}, {MEASURES[name].unit}"
+        columns.append(Column(title, form=".2f", ends=(f"{title}, low", f"{title}, high")))
     for world, costs in data.costs.items():
         for arm, (forwards, cost) in sorted(costs.items(), key=lambda item: item[1][1]):
             row = {"world": world, "arm": title_of(arm), "forwards": forwards, "forwards and reward calls": cost}
-            text = {**row, "forwards": f"{forwards:.1f}", "forwards and reward calls": f"{cost:.1f}"}
-            for name in ("log_p_word", "coherent", "reward_sd"):
-                interval = data.quality[world][arm].get(name)
-                title = f"{MEASURES[name].title}, {MEASURES[name].unit}"
-                row[title] = interval and interval.mean
-                text[title] = f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]" if interval else ""
+            for column, name in zip(columns[4:], ("log_p_word", "coherent", "reward_sd"), strict=True):
+                fields = (column.label, *(column.ends or ()))
+                row |= dict(zip(fields, data.quality[world][arm].get(name) or (None,) * 3, strict=True))
             rows.append(row)
-            shown.append(text)
-    return Table("quality_per_forward", rows, shown, "Every arm by cost, with 95 % intervals over prompts.")
+    caption = "Every arm by cost, with 95 % intervals over prompts."
+    return make_table("quality_per_forward", rows, columns, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:

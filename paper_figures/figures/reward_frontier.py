@@ -11,41 +11,52 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import MEASURES, arms_of, evidence_of, inputs_of, interval_of, source_line
+from paper_figures.exhibits.evidence import (
+    Places,
+    arms_of,
+    chosen_scale,
+    evidence_of,
+    inputs_of,
+    interval_of,
+    path_of,
+    places_of,
+    source_line,
+    text_of,
+    title_of,
+)
 from paper_figures.exhibits.evidence_looks import (
     FAMILIES,
     MARKS_LINE,
     draw_arm,
+    draw_places,
     family_of,
+    label_of,
     legend_of_families,
-    path_of,
-    title_of,
 )
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.figures.parts.evidence_frontier import mean_frontier, regrets_of
-from paper_figures.figures.parts.evidence_sentences import frontier_line
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import Arm
-from paper_figures.table import Table
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas
-    from numpy.typing import NDArray
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence_tables import distance_of
+from paper_figures.table import Column, Table, make_table
+from rws_decode.rewards import load_reward
 
 NEEDS: tuple[str, ...] = ()
 WORLD = "english:era"
 _PATHS = ("temperature", "rws", "constant", "schedule", "swapped")
+# Nats per unit of the raw reward: 0 is the most probable text, and 4 the largest weight that the study searched.
+BETAS = np.concatenate([[0.0], np.geomspace(0.003, 4.0, 60)])
 _MARGIN = 0.12  # around the methods that scale logits, in the panel that is near them
 
 
@@ -56,7 +67,7 @@ class Frontiers:
     evidence: Recorded
     curve: NDArray[np.float64]
     arms: Mapping[Arm, pandas.DataFrame]
-    places: Mapping[Arm, tuple[Interval, Interval]]
+    places: Places
     regrets: Mapping[Arm, Interval]
 
     @property
@@ -73,12 +84,25 @@ def compute(runs: Path) -> Frontiers:
 def frontiers_of(evidence: Recorded, only: Collection[Arm] | None = None) -> Frontiers:
     """Return what is drawn of a study's results; `only` these arms if they are given, which takes less time."""
     arms = {arm: frame for arm, frame in arms_of(evidence, WORLD).items() if only is None or arm in only}
-    places = {
-        arm: (x, y)
-        for arm, frame in arms.items()
-        if (x := interval_of(frame, "log_p_word")) and (y := interval_of(frame, "reward_sd"))
-    }
-    return Frontiers(evidence, mean_frontier(evidence, WORLD), arms, places, regrets_of(evidence, WORLD, arms))
+    places = places_of(evidence, WORLD, "log_p_word", "reward_sd", lambda arm: arm in arms)
+    regrets = {arm: interval for arm, frame in arms.items() if (interval := interval_of(frame, "regret"))}
+    regrets = dict(sorted(regrets.items(), key=lambda item: item[1].mean))
+    return Frontiers(evidence, mean_frontier(evidence, WORLD), arms, places, regrets)
+
+
+def mean_frontier(evidence: Recorded, world: str) -> NDArray[np.float64]:
+    """Return the mean over prompts of (log p per word, reward in deviations) of the best text at each of `BETAS`.
+
+    At each beta it is the text of largest log p + beta reward after each prompt. Shape (betas, 2); (0, 2) without
+    frontiers.
+    """
+    rows = evidence.frontiers[evidence.frontiers["world"] == world]
+    texts = [np.array([list(point) for point in points], dtype=float) for points in rows["points"]]  # [texts, 2]
+    if not texts:
+        return np.empty((0, 2))
+    best = np.mean([of[(of[:, 0] + BETAS[:, None] * of[:, 1]).argmax(axis=1)] for of in texts], axis=0)
+    guide = load_reward(WORLDS[world].reward)
+    return np.column_stack([best[:, 0] / WORLDS[world].length, (best[:, 1] - guide.mean) / guide.std])
 
 
 def draw(data: Frontiers) -> Figure:
@@ -126,20 +150,13 @@ def draw(data: Frontiers) -> Figure:
 def _places(axes: Axes, data: Frontiers) -> None:
     if len(data.curve):
         axes.plot(*data.curve.T, color=GREY, linewidth=2.2, zorder=1.5)
-    for method in _PATHS:
-        path = [arm for arm in path_of(data.places, method)]
-        if len(path) > 1:
-            look = FAMILIES[family_of(Arm(method))]
-            middle = [[data.places[arm][side].mean for arm in path] for side in (0, 1)]
-            axes.plot(*middle, color=look.color, linewidth=1.0, linestyle=look.dash, zorder=2)
-    for arm, (x, y) in data.places.items():
-        draw_arm(axes, arm, x, y, zorder=4 if arm.method == "rws" else 3, label=None)
+    draw_places(axes, data.places, _PATHS)
 
 
 def _labels(data: Frontiers, axes: Axes, near: bool) -> list[Label]:
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     return [
-        Label(x.mean, y.mean, _short(arm, near), FAMILIES[family_of(arm)].color)
+        label_of(arm, x.mean, y.mean, _short(arm, near))
         for arm, (x, y) in data.places.items()
         if left <= x.mean <= right and low <= y.mean <= high
     ]
@@ -183,18 +200,29 @@ def _dots(axes: Axes, values: Mapping[Arm, Interval]) -> None:
 
 
 def _table(data: Frontiers) -> Table:
-    rows, shown = [], []
-    for arm, (x, y) in data.places.items():
-        measures = {"log p, nats per word": x, "reward, deviations": y}
-        if arm in data.regrets:
-            measures["regret, nats"] = data.regrets[arm]
-        row, text = {"arm": title_of(arm)}, {"arm": title_of(arm)}
-        for name, interval in measures.items():
-            row |= {name: interval.mean, f"{name}, low": interval.low, f"{name}, high": interval.high}
-            text[name] = f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    names = ("log p, nats per word", "reward, deviations", "regret, nats")
+    rows = []
+    for arm, places in data.places.items():
+        row: dict[str, object] = {"arm": title_of(arm)}
+        for name, interval in zip(names, (*places, data.regrets.get(arm)), strict=True):
+            row |= dict(zip((name, f"{name}, low", f"{name}, high"), interval or (None,) * 3, strict=True))
         rows.append(row)
-        shown.append({"regret, nats": "", **text} if "regret, nats" not in text else text)
-    return Table("frontier", rows, shown, f"Every arm of {WORLD}: means over {data.prompts} prompts, 95 % intervals.")
+    columns = [Column(name, form=".2f", ends=(f"{name}, low", f"{name}, high")) for name in names]
+    caption = f"Every arm of {WORLD}: means over {data.prompts} prompts, 95 % intervals."
+    return make_table("frontier", rows, [Column("arm"), *columns], caption)
+
+
+def _headline(data: Frontiers) -> tuple[str, ...]:
+    """Return how far RWS is from the frontier, in nats and in reward; nothing where it has no regret."""
+    rws = chosen_scale(data.evidence, WORLD)
+    if rws is None or rws not in data.regrets:
+        return ()
+    distance = distance_of(data.arms[rws].reset_index(), data.evidence.frontiers, WORLD)
+    below = f", and at least {text_of(distance.least)} deviations of reward below it at equal log p" if distance else ""
+    return (
+        f"In {WORLDS[WORLD].model}, {title_of(rws)} (its scale chosen on validation prompts) lies "
+        f"{text_of(data.regrets[rws], 1)} nats below the frontier of log p and reward{below}.",
+    )
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -212,19 +240,14 @@ def exhibit(runs: Path) -> Exhibit:
         "probable text has more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
         f"{MARKS_LINE} {source_line(data.evidence)}"
     )
+    alt = (
+        f"Log p against reward of {len(data.places)} methods with the frontier above all of them, and a dot plot of "
+        "regrets and of rewards."
+    )
     return Exhibit(
         title,
-        (Picture("reward_frontier", draw(data), caption, _alt(data)),),
+        (Picture("reward_frontier", draw(data), caption, alt),),
         (_table(data),),
-        conclusions=frontier_line(data.evidence, WORLD),
+        conclusions=_headline(data),
         inputs=inputs_of(runs),
     )
-
-
-def _alt(data: Frontiers) -> str:
-    parts = [
-        f"{title_of(arm)}: {x.mean:.2f} {MEASURES['log_p_word'].unit}, reward {y.mean:.2f}."
-        for arm, (x, y) in data.places.items()
-        if arm.method in ("default", "rws", "tilt-decode") and not arm.sampling_temperature
-    ]
-    return "Log p against reward with the frontier above all methods, and a dot plot of regrets. " + " ".join(parts)

@@ -10,6 +10,7 @@ Run time: a second.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,80 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.exhibits.differences import excludes_zero
+from paper_figures.exhibits.differences import Difference
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.names import guide_name
-from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import read_named
-from paper_figures.exhibits.style import GREY, PRINTED, figure, panel_title
-from paper_figures.figures.parts.saturation_rounding import RANKINGS, STRATEGIES, Rounding, conclusions
+from paper_figures.exhibits.style import GREY, PRINTED, Line, figure, panel_title
 from paper_figures.plan import command
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, make_table
+from rws_decode.common.palette import BLUE, VERMILION
+from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("precision",)
 _SHIFT = {"float32": 1.05, "bfloat16": 1 / 1.05}  # so that two intervals stand side by side
+
+
+STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
+RANKINGS = {
+    "exact": Line("#000000", "D", (0, (1, 1)), "exact (log-odds, float64)"),
+    "float32": Line(BLUE, "o", "solid", "softmax in float32"),
+    "bfloat16": Line(VERMILION, "s", (0, (5, 1.5)), "softmax in bfloat16"),
+}
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The experiment's outcome: `rows`, one per strategy, scale and ranking; its settings and files."""
+
+    rows: Sequence[Row]
+    settings: Row
+    inputs: tuple[str, ...]
+
+    @property
+    def strategies(self) -> list[str]:
+        """Return the strategies that are drawn, of those that were run."""
+        present = {row["strategy"] for row in self.rows}
+        return [name for name in STRATEGIES if name in present]
+
+    @property
+    def scales(self) -> list[float]:
+        """Return all scales, rising."""
+        return sorted({row["scale"] for row in self.rows})
+
+    @property
+    def prompts(self) -> int:
+        """Return the number of prompts behind every row."""
+        return max(row["n"] for row in self.rows)
+
+    @property
+    def random(self) -> float | None:
+        """Return the mean GOD in steps of a random order within blocks; None if steps commit unequal numbers."""
+        length, steps, block = (self.settings[name] for name in ("length", "steps", "block"))
+        if length % steps or block % (length // steps):
+            return None
+        return footrule_mean(length, block, per_step=length // steps, reading="steps")
+
+    def of(self, strategy: str, ranking: str) -> list[Row]:
+        """Return the rows of one curve by rising scale."""
+        rows = [row for row in self.rows if (row["strategy"], row["ranking"]) == (strategy, ranking)]
+        return sorted(rows, key=lambda row: row["scale"])
+
+    def due(self, row: Row) -> Difference | None:
+        """Return what rounding adds to a row's mean GOD in steps, with interval and p; None for the exact ranking."""
+        if row["ranking"] == "exact":
+            return None
+        effect = (row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
+        return Difference(f"{row['scale']:g}", *effect, row["god_steps_due_p_holm"])
+
+    def share(self, row: Row) -> list[float]:
+        """Return the same with the ends of its interval as percent of the exact ranking's mean; NaN where that is 0."""
+        (exact,) = (o["god_steps"] for o in self.of(row["strategy"], "exact") if o["scale"] == row["scale"])
+        ends = (row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
+        return [100 * end / exact if exact else float("nan") for end in ends]
 
 
 def compute(runs: Path) -> Rounding:
@@ -116,9 +176,7 @@ def _column(panels: Sequence[Axes], data: Rounding, name: str) -> None:
         style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dash, "markersize": 4}
         panels[0].plot(scale, [row["god_steps"] for row in curve], label=look.label, **style)
         if ranking != "exact":
-            due = [data.due(row) for row in curve]
-            ends = (np.array([100 * effect[key] for effect in due]) for key in ("share_low", "share", "share_high"))
-            low, middle, high = ends
+            middle, low, high = np.array([data.share(row) for row in curve]).T
             spread = np.maximum([middle - low, high - middle], 0.0)
             panels[1].errorbar(scale * _SHIFT[ranking], middle, yerr=spread, elinewidth=0.9, capsize=2, **style)
         for axes, field in zip(panels[2:], ("saturated", "inexact"), strict=True):
@@ -138,53 +196,34 @@ def scale_axis(axes: Axes, scales: Sequence[float]) -> None:
 
 
 def tables(data: Rounding) -> tuple[Table, ...]:
-    """Return every row with what rounding adds, and the GOD of temperature beside the printed one."""
-    rows, shown = [], []
-    for strategy in data.strategies:
-        for scale in data.scales:
-            for ranking in RANKINGS:
-                for row in (curve_row for curve_row in data.of(strategy, ranking) if curve_row["scale"] == scale):
-                    due = data.due(row)
-                    rows.append(dict(row) | {"share_due": None if np.isnan(due["share"]) else due["share"]})
-                    shown.append(_shown(row, due))
+    """Return every row with what rounding adds."""
+    order = list(RANKINGS)
+    kept = [row for row in data.rows if row["strategy"] in data.strategies and row["ranking"] in RANKINGS]
+    kept.sort(key=lambda r: (data.strategies.index(r["strategy"]), r["scale"], order.index(r["ranking"])))
+
+    def share(row: Row) -> str | None:
+        due = data.due(row) and data.share(row)[0]
+        return None if due is None or np.isnan(due) else f"{due:+.0f} %"
+
+    columns = [
+        Column("strategy", form=lambda row: STRATEGIES[row["strategy"]]),
+        Column("scale"),
+        Column("ranking"),
+        Column("GOD, steps", "god_steps", ".2f"),
+        Column("GOD, tokens", "god_tokens", ".2f"),
+        Column("due to rounding, steps", form=lambda row: (due := data.due(row)) and due.text()),
+        Column("share due", form=share),
+        Column("equal to 1, %", "saturated", ".1f", unit=100),
+        Column("other set, %", "inexact", ".1f", unit=100),
+    ]
     caption = (
         "GOD in steps and in tokens of each ranking; due to rounding: GOD in steps minus that of the exact ranking on "
-        "the same prompts, with its 95 % interval, * where it excludes zero, p of the sign-flip permutation "
-        "test, corrected over the scales by Holm's method, and as a share of the exact GOD; equal to 1: share of "
-        "candidate confidences; other set: share of steps whose committed set is not the one that exact confidences "
-        "choose. GOD is of the whole canvas, end-of-text filler included."
+        "the same prompts, with its 95 % interval, p of the sign-flip permutation test, corrected over the scales by "
+        "Holm's method (* if the interval excludes zero and p is at most 0.05), and as a share of the exact GOD; equal "
+        "to 1: share of candidate confidences; other set: share of steps whose committed set is not the one that exact "
+        "confidences choose. GOD is of the whole canvas, end-of-text filler included."
     )
-    table = printed_in("table8_temperature")
-    printed = {f"{row['scale']:g}": {"GOD, reading not said": row["god"]} for row in table["rows"]}
-    here: dict[str, dict[str, float]] = {}
-    for ranking, look in RANKINGS.items():
-        for row in data.of("temperature", ranking):
-            here.setdefault(f"{row['scale']:g}", {})[f"GOD in steps, {look.label}"] = row["god_steps"]
-    beside_printed = f"Temperature: {table['where']}, and here. {_apart(data)}"
-    return (
-        Table("saturation", rows, shown, caption),
-        beside("saturation_printed", "scale", printed, here, beside_printed),
-    )
-
-
-def _shown(row: Row, due: Mapping[str, float]) -> dict[str, str | None]:
-    if row["ranking"] == "exact":
-        effect = share = None
-    else:
-        effect = f"{due['difference']:+.2f} [{due['low']:+.2f}, {due['high']:+.2f}]" + " *" * excludes_zero(due)
-        effect += "" if due["p_holm"] is None else f" p {due['p_holm']:.2g}"
-        share = None if np.isnan(due["share"]) else f"{100 * due['share']:+.0f} %"
-    return {
-        "strategy": STRATEGIES[row["strategy"]],
-        "scale": f"{row['scale']:g}",
-        "ranking": row["ranking"],
-        "GOD, steps": f"{row['god_steps']:.2f}",
-        "GOD, tokens": f"{row['god_tokens']:.2f}",
-        "due to rounding, steps": effect,
-        "share due": share,
-        "equal to 1": f"{100 * row['saturated']:.1f} %",
-        "other set": f"{100 * row['inexact']:.1f} %",
-    }
+    return (make_table("saturation", kept, columns, caption),)
 
 
 def _apart(data: Rounding) -> str:
@@ -192,6 +231,25 @@ def _apart(data: Rounding) -> str:
     return (
         f"Here: model {model}, {data.prompts} prompts, {data.settings['length']} tokens in {data.settings['steps']} "
         "steps; the paper: LLaDA, other prompts and length. Shapes can be compared, levels cannot."
+    )
+
+
+def conclusions(data: Rounding) -> tuple[str, ...]:
+    """Return at how many scales rounding to bfloat16 changes the GOD of the first strategy, and by how much."""
+    name = data.strategies[0] if data.strategies else ""
+    rows = [row for row in data.of(name, "bfloat16") if not np.isnan(data.share(row)[0])]
+    if not rows:
+        return ("The results have no exact GOD above 0, of which an effect could be a share.",)
+    effects = [(abs(due.value), row) for row in rows if (due := data.due(row)) and due.p is not None and due.sign]
+    start = f"{STRATEGIES[name]}, ranked by {RANKINGS['bfloat16'].label}: an effect of rounding on GOD is shown at"
+    if not effects:
+        return (f"{start} none of {len(rows)} scales.",)
+    _, row = max(effects, key=lambda effect: effect[0])
+    share, low, high = data.share(row)
+    return (
+        f"{start} {len(effects)} of {len(rows)} scales; it is largest at {row['scale']:g}, {share:+.0f} % "
+        f"[{low:+.0f}, {high:+.0f}] of the exact GOD, where {100 * row['inexact']:.0f} % of the steps commit another "
+        "set.",
     )
 
 
@@ -211,11 +269,15 @@ def exhibit(runs: Path) -> Exhibit:
         "end-of-text filler, of which short answers have more."
     )
     short = f"GOD against the scale, ranked exactly and by softmax; {data.prompts} prompts. GOD is of the whole canvas."
+    alt = (
+        "Curves of GOD and of what rounding does to it against the scale, one per ranking: exact, softmax in float32 "
+        "and in bfloat16."
+    )
     return Exhibit(
         "What rounding does to the generation order",
         (
-            Picture("rounding", draw_short(data), short, _alt(data)),
-            Picture("saturation", draw(data), caption, _alt(data)),
+            Picture("rounding", draw_short(data), short, alt),
+            Picture("saturation", draw(data), caption, alt),
         ),
         tables(data),
         conclusions=conclusions(data),
@@ -228,12 +290,11 @@ def _story(data: Rounding) -> Story | None:
     """Return what the page says first: what rounding to bfloat16 makes of GOD at the largest scale."""
     name = data.strategies[0]
     rows = data.of(name, "bfloat16")
-    due = data.due(rows[-1]) if rows else {}
-    if not rows or np.isnan(due["share"]):
+    if not rows or np.isnan(data.share(rows[-1])[0]):
         return None
-    row, share = rows[-1], 100 * due["share"]
+    row, (share, *between) = rows[-1], data.share(rows[-1])
     change = "lowers" if share < 0 else "raises"
-    ends = sorted(abs(100 * due[end]) for end in ("share_low", "share_high"))
+    ends = sorted(map(abs, between))
     left = ": the order becomes almost left to right" if share < -75 else ""
     return Story(
         f"At scale {row['scale']:g}, rounding to bfloat16 {change} GOD by {abs(share):.0f} %{left}.",
@@ -247,12 +308,3 @@ def _story(data: Rounding) -> Story | None:
         "not print its precision.",
         "rounding",
     )
-
-
-def _alt(data: Rounding) -> str:
-    parts = []
-    for name in data.strategies:
-        ends = {ranking: data.of(name, ranking)[-1] for ranking in RANKINGS if data.of(name, ranking)}
-        values = ", ".join(f"{row['god_steps']:.2f} {ranking}" for ranking, row in ends.items())
-        parts.append(f"{STRATEGIES[name]} at scale {data.scales[-1]:g}: GOD {values}.")
-    return "Panels of curves against the scale, a column per strategy and a curve per ranking. " + " ".join(parts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,76 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
+from paper_figures.exhibits.runs import read_named
 from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
-from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
-from paper_figures.figures.parts.scale_path_data import read_profile as compute
-from paper_figures.figures.parts.scale_path_tables import headline, tables
+from paper_figures.plan import command
+from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import VERMILION
+from rws_decode.rewards import load_reward
+from rws_decode.scales.path import scale_path
+from rws_decode.settings import Shape
 from rws_decode.view.plots.scales.answers import along
 
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("scale-path",)
+AXES = {"temperature": "constant factor c", "reward-scale": "reward scale $s_R$"}
+WORDS = {"temperature": "factors c", "reward-scale": "reward scales s_R"}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The experiment's outcome: `prompts`, each with outputs, paths and walks; `summary` rows; the grid; settings."""
+
+    prompts: Sequence[Row]
+    summary: Sequence[Row]
+    grid: Sequence[float]
+    settings: Row
+
+    @property
+    def drawn(self) -> Row:
+        """Return the prompt that is drawn: the run's first, so that nobody chose it for its looks."""
+        return self.prompts[0]
+
+    def path(self, over: str) -> Row:
+        """Return the drawn prompt's path over an axis."""
+        return next(path for path in self.drawn["paths"] if path["over"] == over)
+
+    def missed(self, over: str) -> set[int]:
+        """Return the drawn prompt's outputs of an axis that no point of the grid gives."""
+        pieces = self.path(over)["pieces"]
+        hit = {piece["output"] for piece in pieces for point in self.grid if _holds(piece, point)}
+        return {piece["output"] for piece in pieces} - hit
+
+
+def _holds(piece: Row, point: float) -> bool:
+    return bool(piece["lower"] <= point <= piece["upper"])
+
+
+def compute(runs: Path) -> Profile:
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
+    parts = ("profiles", "summary", "grid", "settings")
+    path, made_by = runs / "scale-path" / "results.json", command("scale-path", runs)
+    results, _ = read_named(path, made_by, parts)
+    if not results["profiles"]:
+        raise ValueError(f"{path} holds no prompt: run {made_by} --retry-failed")
+    return Profile(*(results[part] for part in parts))
+
+
+def letters(number: int) -> str:
+    """Return the name of an output: A to Z, then AA and on.
+
+    >>> letters(0), letters(25), letters(26), letters(52)
+    ('A', 'Z', 'AA', 'BA')
+    """
+    head, last = divmod(number, 26)
+    return (letters(head - 1) if head else "") + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[last]
 
 
 def draw(data: Profile) -> Figure:
@@ -162,8 +218,6 @@ def _steps(axes: Axes, pieces: Sequence[Row], values: Sequence[float], **style: 
 
 
 def _legend(picture: Figure, data: Profile) -> None:
-    from matplotlib.lines import Line2D
-
     handles: list[Any] = [
         Line2D([], [], color="black", marker="^", linestyle="none", label="point of the printed grid"),
         Patch(facecolor="#bbbbbb", edgecolor=VERMILION, hatch="////", label="answer that the grid misses"),
@@ -177,16 +231,74 @@ def _legend(picture: Figure, data: Profile) -> None:
     picture.legend(handles=handles, loc="outside lower center", ncols=3)
 
 
+def tables(data: Profile) -> tuple[Table, ...]:
+    """Return the drawn prompt's answers, the counts over all prompts, and every piece."""
+    return (_answers(data), _counts(data), _pieces(data))
+
+
+def _answers(data: Profile) -> Table:
+    rows: list[dict[str, Any]] = []
+    for number, output in enumerate(data.drawn["outputs"]):
+        row: dict[str, Any] = {"answer": letters(number)}
+        for over, name in zip(AXES, ("c", "s_R"), strict=True):
+            reached = any(piece["output"] == number for piece in data.path(over)["pieces"])
+            told = "misses it" if number in data.missed(over) else "gives it"
+            row[f"grid of {name}"] = told if reached else None
+        rows.append(row | output)
+    names = {"temperature_width": "width in c", "reward_width": "width in s_R", "coherent": "coherent"}
+    names |= {"violations": "violations", "reward": "guide", "judge": "judge", "perplexity": "perplexity"}
+    columns = [Column(name) for name in ("answer", "grid of c", "grid of s_R")]
+    columns += [Column(label, field) for field, label in names.items()]
+    caption = (
+        f"Every answer to the drawn prompt, “{data.drawn['prompt']}” A width is ln(upper / lower) of the scales that "
+        "give the answer, 0 if none in the range does. A grid misses an answer if none of its points gives it. "
+        "Coherent: no rule of the story language is broken. Guide and judge: normalised scores."
+    )
+    return make_table("scale_path", rows, [*columns, Column("text")], caption)
+
+
+def _counts(data: Profile) -> Table:
+    columns = [Column(name.replace("_", " "), name) for name in data.summary[0]]
+    caption = (
+        f"Counts of both axes, prompt by prompt and added up. Grid: {', '.join(f'{point:g}' for point in data.grid)}. "
+        "Missed: answers that no point of it gives, and the ln of upper / lower of the scales that do. Best judge: the "
+        "greatest score of the judge on the whole axis and on the grid, in the last rows the mean over prompts."
+    )
+    return make_table("scale_path_counts", data.summary, columns, caption)
+
+
+def _pieces(data: Profile) -> Table:
+    rows = [
+        {**data.drawn["outputs"][piece["output"]], **piece, "axis": WORDS[over]}
+        | {"answer": letters(piece["output"]), "commit_step": " ".join(map(str, piece["commit_step"]))}
+        for over in AXES
+        for piece in data.path(over)["pieces"]
+    ]
+    columns = [Column("axis"), Column("from", "lower"), Column("to", "upper"), Column("answer")]
+    columns += [Column("GOD, tokens", "god_tokens"), Column("GOD, steps", "god_steps"), Column("guide", "reward")]
+    caption = (
+        "Every piece of both axes of the drawn prompt: between its ends, enclosed to a relative 1e-12 where certified, "
+        "decoding gives this answer in this order. The CSV has the step at which each position is committed."
+    )
+    return make_table("scale_path_pieces", rows, [*columns, Column("judge"), Column("perplexity")], caption)
+
+
+def _headline(data: Profile, ends: str) -> str:
+    """Return how many answers a constant factor gives on the whole axis, and how many of them on the grid."""
+    rows = [row for row in data.summary if row["over"] == "temperature" and row["prompt"] != "all"]
+    answers, on_grid, missed = (sum(row[name] for row in rows) for name in ("outputs", "grid_outputs", "missed"))
+    proved = "which is proved" if all(row["certified"] for row in rows) else "as far as was followed"
+    return (
+        f"Prompts followed over all {WORDS['temperature']} from {ends}: {len(rows)}, with {answers} distinct "
+        f"answers, {proved}; the {len(data.grid)} points of the printed grid give {on_grid} and miss {missed}."
+    )
+
+
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure and tables of the scale paths below `runs`."""
     data = compute(runs)
     settings = data.settings
-    axes = {over: data.path(over) for over in AXES}
-    counts = {over: (len(path["pieces"]), len({p["output"] for p in path["pieces"]})) for over, path in axes.items()}
-    counted = "; ".join(
-        f"{WORDS[over]}: {pieces} pieces, {answers} answers, {len(data.missed(over))} of them missed by the grid"
-        for over, (pieces, answers) in counts.items()
-    )
+    answers = {over: len({piece["output"] for piece in data.path(over)["pieces"]}) for over in AXES}
     caption = (
         f"Every answer of model {settings['model']} to prompt {data.drawn['index']} of {settings['data']} (the first, "
         f"by rule), {settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, guide "
@@ -200,14 +312,14 @@ def exhibit(runs: Path) -> Exhibit:
     ends = f"{settings['scale_min']:g} to {settings['scale_max']:g}"
     alt = (
         f"Two strips cut into pieces along logarithmic axes from {ends}, with step lines of reward, perplexity and "
-        f"order deviation below. {counted}."
+        "order deviation below."
     )
     missed, grid = len(data.missed("temperature")), len(data.grid)
     story = Story(
-        f"Over all factors c from {ends}, this prompt has {counts['temperature'][1]} answers, which is proved.",
+        f"Over all factors c from {ends}, this prompt has {answers['temperature']} answers, which is proved.",
         (
             f"The {grid} scales that the paper tried miss {missed or 'none'} of them. "
-            f"RWS, over all s_R in that range, gives {counts['reward-scale'][1]}.",
+            f"RWS, over all s_R in that range, gives {answers['reward-scale']}.",
             "Drag the scale: the answer, its order and its reward change at proved breakpoints.",
         ),
         f"{len(data.prompts)} prompts were followed like this: an illustration.",
@@ -217,7 +329,7 @@ def exhibit(runs: Path) -> Exhibit:
         "The complete scale path of a prompt",
         (Picture("scale_path", draw(data), caption, alt),),
         tables(data),
-        conclusions=(headline(data),),
+        conclusions=(_headline(data, ends),),
         inputs=(f"{NEEDS[0]}/results.json",),
         story=story,
         interactive=_path(data),
@@ -226,10 +338,6 @@ def exhibit(runs: Path) -> Exhibit:
 
 def _path(data: Profile) -> Interactive | None:
     """Return the drawn prompt's path over c, followed again, with the scale to drag; shipped models only."""
-    from rws_decode.rewards import load_reward
-    from rws_decode.scales.path import scale_path
-    from rws_decode.settings import Shape
-
     settings = data.settings
     predictor = shipped_predictor(settings["model"])
     if predictor is None:

@@ -1,6 +1,6 @@
 """Table 1: win rates of RWS against the default and GOD, and what the printed table leaves out.
 
-Shows: the printed table beside the same measured here, with intervals and p; then RWS and its controls, judged by their
+Shows: the printed table beside the same measured here, with intervals and p; then RWS minus its controls, judged by the
 own guide and by all other reward models; and a picture of the net win rates.
 Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
 Run time: two seconds.
@@ -9,60 +9,76 @@ Run time: two seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.differences import ALPHA, Difference, difference_from_row
+from paper_figures.exhibits.differences import differences_table, rws_minus, tally
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.findings import tally
-from paper_figures.exhibits.names import controls_of, guide_names, in_words
-from paper_figures.exhibits.runs import read_run, setting
+from paper_figures.exhibits.names import in_words, names_of, with_guide_names
+from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
+from paper_figures.exhibits.runs import Results, lookup, read_run, setting
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.tables.parts.table1_all_judges import JUDGES, WinRates, win_rate_tables
+from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
 DRAWN = ("rws", "constant", "shuffled")
+JUDGES = {"net": "own guide", "others_net": "other reward models"}
+_STEM = "table1_win_rate"
+_DEFAULT, _HALF = "confidence (default)", "(W + T/2)/N, %"
+_MINUS = {name: f"net by {title}, points" for name, title in JUDGES.items()}
+_MINUS |= {"god_tokens": "GOD, tokens", "cost": "forwards and reward calls"}
+
+
+@dataclass(frozen=True)
+class WinRates:
+    """The experiment's table `win_rates`, in percent of prompts, each row with its guide's `name`."""
+
+    run: Results
+    rows: Sequence[Row]
+
+    def of(self, name: str, method: str, measure: str) -> Row | None:
+        """Return the row of one guide, method and measure; None if there is none, or it has no value."""
+        row = lookup(self.rows, name=name, method=method, measure=measure)
+        return None if row is None or row["mean"] is None else row
+
+    def net(self, method: str) -> str:
+        """Return in words for how many guides the net win rate of RWS is above that of a method."""
+        names = names_of(self.rows)
+        minus = [rws_minus(name, self.of(name, method, "net")) for name in names]
+        return tally(minus, "guides", ("above zero", "below zero"))
 
 
 def compute(runs: Path) -> WinRates:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
-    rows = run.rows.get("win_rates", ())
+    rows = with_guide_names(run.rows.get("win_rates", ()), run.settings["rewards"])
     if not rows:
         raise ValueError(f"{runs / NEEDS[0]} has no table win_rates: no answer was judged")
-    return WinRates(run, rows, guide_names(rows), printed_in("table1_win_rate"))
+    return WinRates(run, rows)
 
 
 def draw(data: WinRates) -> Figure:
     """Draw the printed net win rates on an axis of their own, and ours by own and by other judges, with intervals."""
-    printed = data.printed["rows"]
-    picture = figure(6.6, 1.6 + 0.42 * max(len(printed), len(data.guides)))
-    judges = {name: title for name, title in JUDGES.items() if any(data.of(key, "rws", name) for key in data.guides)}
+    printed, names = printed_in(_STEM)["rows"], names_of(data.rows)
+    picture = figure(6.6, 1.6 + 0.42 * max(len(printed), len(names)))
+    judges = {measure: title for measure, title in JUDGES.items() if any(data.of(n, "rws", measure) for n in names)}
     panels = picture.subplots(1, 1 + len(judges), width_ratios=(2, *[3] * len(judges)), squeeze=False)[0]
-    names = [row["model"] for row in printed]
-    panels[0].plot(
-        [row["win"] - row["default_win"] for row in printed],
-        range(len(printed)),
-        linestyle="none",
-        marker=LINES["rws"].marker,
-        markersize=6,
-        markerfacecolor="none",
-        markeredgecolor=PRINTED,
-        label="RWS, as printed",
-    )
+    nets = [row["win"] - row["default_win"] for row in printed]
+    look: dict[str, Any] = {"markersize": 6, "markerfacecolor": "none", "markeredgecolor": PRINTED, "linestyle": "none"}
+    panels[0].plot(nets, range(len(printed)), marker=LINES["rws"].marker, label="RWS, as printed", **look)
     panel_title(panels[0], "Printed: own guide")
     for axes, (measure, title) in zip(panels[1:], judges.items(), strict=True):
         _judged(axes, data, measure)
         panel_title(axes, f"Here: {title}")
-    guides = [*data.guides.values()]
     for index, axes in enumerate(panels):
-        rows = guides if index else names
+        rows = names if index else [row["model"] for row in printed]
         axes.set_yticks(range(len(rows)), rows if index < 2 else [""] * len(rows))
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.axvline(0, color=GREY, linewidth=1.0)
@@ -77,10 +93,11 @@ def draw(data: WinRates) -> Figure:
 
 
 def _judged(axes: Axes, data: WinRates, measure: str) -> None:
-    methods = [method for method in DRAWN if any(data.of(key, method, measure) for key in data.guides)]
+    names = names_of(data.rows)
+    methods = [method for method in DRAWN if any(data.of(name, method, measure) for name in names)]
     for index, method in enumerate(methods):
         look, shift = LINES[method], 0.24 * (index - (len(methods) - 1) / 2)
-        points = [(at + shift, row) for at, key in enumerate(data.guides) if (row := data.of(key, method, measure))]
+        points = [(at + shift, row) for at, name in enumerate(names) if (row := data.of(name, method, measure))]
         axes.errorbar(
             [row["mean"] for _, row in points],
             [at for at, _ in points],
@@ -94,51 +111,54 @@ def _judged(axes: Axes, data: WinRates, measure: str) -> None:
         )
 
 
+def tables(data: WinRates) -> tuple[Table, Table]:
+    """Return the printed table beside ours, and RWS minus every other method by own and other judges."""
+    paper = printed_in(_STEM)
+    labels = {"win": "RWS wins, W/(W+L+T), %", "draw": "draws, %", "default_win": "default wins, %"}
+    printed = {_DEFAULT: {"GOD": paper["default_god"]}}
+    for row in paper["rows"]:
+        printed[row["model"]] = {"GOD": row["god"]} | {label: row[name] for name, label in labels.items()}
+        printed[row["model"]][f"{_HALF}, from these"] = round(row["win"] + row["draw"] / 2, 2)
+    here = numbers_by(row for row in data.rows if row["method"] == "rws")
+    for name, line in here.items():
+        net, tested = data.of(name, "rws", "net"), data.of(name, "default", "net")
+        half = {"mean": "half", "low": "half low", "high": "half high"}
+        line |= {field: (100 + net[end]) / 2 for end, field in half.items()} if net else {}
+        line["p"] = tested and tested["p_holm"]
+    gods = (row for row in data.rows if row["method"] == "default" and row["measure"].startswith("god"))
+    here = numbers_by({**row, "name": _DEFAULT, "reward_scale": None} for row in gods) | here
+    columns = [Column("s_R"), Column("prompts"), measured("GOD, tokens", "god_tokens", ".2f")]
+    columns += [measured("GOD, steps", "god_steps", ".2f")]
+    names = {"win": "win", "draw": "draw", "default_win": "loss"}
+    columns += [measured(label, names[name], ".0f") for name, label in labels.items()]
+    columns += [measured(_HALF, "half", ".0f"), measured("net, points", "net", "+.0f"), Column("p of net", "p", ".2g")]
+    caption = (
+        f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. A "
+        "draw is an equal score. Brackets: 95 % intervals, Wilson's for shares, Tango's for net, else the bootstrap "
+        "over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the guides by Holm's "
+        "method. The paper does not say in which unit it counts GOD."
+    )
+    whole = beside(_STEM, "reward model", printed, here, caption, columns)
+    return whole, differences_table("table1_differences", data.rows, _MINUS)
+
+
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 1 from the experiment's results below `runs`."""
     data = compute(runs)
-    nets = [data.net(key) for key in data.guides]
-    others = [data.net(key, "others_net") for key in data.guides]
-    printed = [row["win"] - row["default_win"] for row in data.printed["rows"]]
-    drawn = [LINES[method].label for method in DRAWN if any(row["method"] == method for row in data.rows)]
+    printed = [row["win"] - row["default_win"] for row in printed_in(_STEM)["rows"]]
     caption = (
-        f"Net win rate against the default by guide. Left, hollow: {data.printed['where']}, RWS win minus default win "
-        f"as printed, without intervals. {setting(data.run)} Bars are 95 % intervals over prompts. If the "
+        f"Net win rate against the default by guide. Left, hollow: {printed_in(_STEM)['where']}, RWS win minus default "
+        f"win as printed, without intervals. {setting(data.run)} Bars are 95 % intervals over prompts. If the "
         "constant of equal mean or shuffled rewards gain as much as RWS, no reward was needed. If only the guide sees "
         "a gain, it may be the judge's own taste."
     )
     alt = (
-        f"Three panels of net win rates, a row per guide: as printed, from {min(printed):+.1f} to {max(printed):+.1f} "
-        f"points; here by the own guide, and by other reward models, with intervals, for {'; '.join(drawn)}. "
-        + " ".join(f"{net.name}: RWS {net.value:+.0f} points by its own guide." for net in nets if net)
-        + " ".join(["", *(f"{net.name}: {net.value:+.0f} by the others." for net in others if net)])
+        f"Panels of net win rates, a row per guide: as printed, {min(printed):+.1f} to {max(printed):+.1f} points; "
+        "here by the own guide, and by other reward models, with intervals."
     )
-    return Exhibit(
-        "Table 1: win rates and GOD",
-        (Picture("table1_win_rate", draw(data), caption, alt),),
-        win_rate_tables(data),
-        conclusions=_conclusions(data, nets, others),
-        inputs=data.run.inputs,
+    said = (
+        f"Net win rate of RWS against the default, by its own guide: {data.net('default')}; minus that of "
+        f"{in_words('constant')}: {data.net('constant')}."
     )
-
-
-def _conclusions(
-    data: WinRates, nets: Sequence[Difference | None], others: Sequence[Difference | None]
-) -> tuple[str, ...]:
-    words = ("above zero", "below zero")
-    first = f"Net win rate of RWS against the default, by its own guide: {tally(nets, 'guides', words, brief=True)}"
-    constant = [difference_from_row(name, data.of(key, "constant", "net")) for key, name in data.guides.items()]
-    if any(constant):
-        summary = tally(constant, "guides", words, brief=True)
-        first += f"; minus that of {in_words('constant')}: {summary}"
-    lines = [f"{first}."]
-    rule = f"interval without zero, and corrected p at most {ALPHA:g}"
-    lines.append(f"That net win rate, points ({rule}): {tally(nets, 'guides', words)}")
-    if any(others):
-        lines.append(f"The same answers, by other reward models: {tally(others, 'guides', words)}")
-    for control in controls_of(data.rows):
-        differences = [difference_from_row(name, data.of(key, control, "net")) for key, name in data.guides.items()]
-        lines.append(f"RWS minus {in_words(control)}, net by its own guide: {tally(differences, 'guides')}")
-    gods = [difference_from_row(name, data.of(key, "default", "god_tokens")) for key, name in data.guides.items()]
-    lines.append(f"GOD of RWS minus that of the default, in tokens: {tally(gods, 'guides')}")
-    return tuple(lines)
+    pictures = (Picture(_STEM, draw(data), caption, alt),)
+    return Exhibit("Table 1: win rates and GOD", pictures, tables(data), conclusions=(said,), inputs=data.run.inputs)

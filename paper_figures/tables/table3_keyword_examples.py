@@ -22,136 +22,85 @@ from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ("keywords",)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer: by what, in words; its text; contains, whether it has each keyword of its prompt, in their order."""
-
-    by: str
-    text: str
-    contains: tuple[bool, ...]
+_STEM = "table3_keyword_examples"
 
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt, its keywords, and its answers, the default's first."""
+    """A prompt, its keywords, and its answers, the default's first: who gave them -> text."""
 
     name: str
     prompt: str
     keywords: tuple[str, ...]
-    answers: tuple[Answer, ...]
+    answers: Mapping[str, str]
+
+    def told(self, answer: str) -> str:
+        """Return how many of its keywords an answer contains, and which it lacks."""
+        found = included_keywords(self.keywords, answer)
+        lacking = [word for word, contained in zip(self.keywords, found, strict=True) if not contained]
+        return f"{sum(found)} of {len(found)}" + (f", lacks {', '.join(lacking)}" if lacking else "")
 
 
-@dataclass(frozen=True)
-class KeywordExamples:
-    """The run's first prompts; `included`: method's name -> mean number of keywords over all test prompts; the run."""
-
-    examples: tuple[Example, ...]
-    included: Mapping[str, float]
-    run: Results
-
-
-def compute(runs: Path) -> KeywordExamples:
-    """Read the examples below `runs`; MissingRun, with the command, if the results are missing."""
+def compute(runs: Path) -> tuple[Results, tuple[Example, ...]]:
+    """Read the run and its first prompts; MissingRun, with the command, if the results are missing."""
     run = read_run(runs, NEEDS[0])
-    order = run.settings["rewards"]
-    free = [row for row in run.rows.get("examples", ()) if row["guide"] is None]
-    guided = with_guide_names([row for row in run.rows.get("examples", ()) if row["guide"] is not None], order)
-    means = with_guide_names(run.rows.get("perplexity_and_god", ()), order)
-    included = {
-        _by(row): row["mean"]
-        for row in means
-        if row["measure"] == "keywords_included" and row["mean"] is not None and row["method"] in ("default", "rws")
-    }
-    names = dict.fromkeys(row["example"] for row in run.rows.get("examples", ()))
-    rows = {name: [row for row in (*free, *guided) if row["example"] == name] for name in names}
-    return KeywordExamples(tuple(_example(name, of_example) for name, of_example in rows.items()), included, run)
+    rows = run.rows.get("examples", ())
+    free = [row for row in rows if row["guide"] is None]
+    guided = with_guide_names([row for row in rows if row["guide"] is not None], run.settings["rewards"])
+    names = dict.fromkeys(row["example"] for row in rows)
+    return run, tuple(_example(name, [row for row in (*free, *guided) if row["example"] == name]) for name in names)
 
 
 def _example(name: str, rows: Sequence[Mapping[str, Any]]) -> Example:
     keywords = tuple(filter(None, rows[0]["keywords"].split(", ")))
-    answers = (Answer(_by(row), row["answer"], included_keywords(keywords, row["answer"])) for row in rows)
-    return Example(name, rows[0]["prompt"], keywords, tuple(answers))
+    by = [method_name("default") if row["method"] == "default" else f"RWS, {row['name']}" for row in rows]
+    return Example(name, rows[0]["prompt"], keywords, {b: row["answer"] for b, row in zip(by, rows, strict=True)})
 
 
-def _by(row: Mapping[str, Any]) -> str:
-    return method_name("default") if row["method"] == "default" else f"RWS, {row['name']}"
-
-
-def table(data: KeywordExamples) -> Table:
+def table(run: Results, examples: Sequence[Example]) -> Table:
     """Return the printed examples and ours, with the keywords that each answer contains."""
-    table = printed_in("table3_keyword_examples")
+    table = printed_in(_STEM)
     printed = {
         str(number): {"prompt": row["prompt"], "anchor keywords": ", ".join(row["keywords"])}
         for number, row in enumerate(table["rows"], 1)
     }
     here = {
         str(number): {"prompt": example.prompt, "keywords": ", ".join(example.keywords)}
-        | {f"contained by {answer.by}": _told(example, answer) for answer in example.answers}
-        for number, example in enumerate(data.examples, 1)
+        | {f"contained by {by}": example.told(answer) for by, answer in example.answers.items()}
+        for number, example in enumerate(examples, 1)
     }
     caption = (
-        f"{table['where']}: {table['task']}. Right: the first {len(data.examples)} test prompts here "
-        f"({data.run.prompts['source']}), chosen by their place alone. A keyword counts if its words are in the "
+        f"{table['where']}: {table['task']}. Right: the first {len(examples)} test prompts here "
+        f"({run.prompts['source']}), chosen by their place alone. A keyword counts if its words are in the "
         "answer, in any case and inflection. The numbers count examples: the two sides of a row are different prompts."
     )
-    return beside("table3_keyword_examples", "example", printed, here, caption)
+    return beside(_STEM, "example", printed, here, caption)
 
 
-def _told(example: Example, answer: Answer) -> str:
-    lacking = [word for word, contained in zip(example.keywords, answer.contains, strict=True) if not contained]
-    return f"{sum(answer.contains)} of {len(answer.contains)}" + (f", lacks {', '.join(lacking)}" if lacking else "")
-
-
-def passages(data: KeywordExamples) -> tuple[Passage, ...]:
-    """Return the answers to each prompt, to be read; the same text by several is given once."""
-    made = []
-    for number, example in enumerate(data.examples, 1):
-        texts: dict[str, list[Answer]] = {}
-        for answer in example.answers:
-            texts.setdefault(answer.text, []).append(answer)
-        parts = [f"Prompt: {example.prompt}", f"Keywords: {', '.join(example.keywords)}"]
-        parts += [
-            f"{'; '.join(a.by for a in same)} ({_told(example, same[0])}):\n{text}" for text, same in texts.items()
-        ]
-        caption = f"Example {number} ({example.name}): the answers of the default and of RWS, equal ones together."
-        made.append(Passage(f"table3_example_{number}", "\n\n".join(parts), caption))
-    return tuple(made)
-
-
-def _conclusions(data: KeywordExamples) -> tuple[str, ...]:
-    counts: dict[str, list[Example]] = {}
-    for example in data.examples:
-        for answer in example.answers:
-            whole = counts.setdefault(answer.by, [])
-            if all(answer.contains):
-                whole.append(example)
-    lines = []
-    if counts:
-        listed = "; ".join(f"{by} {len(whole)} of {len(data.examples)}" for by, whole in counts.items())
-        same = sum(len({answer.text for answer in example.answers}) == 1 for example in data.examples)
-        lines.append(
-            f"Answers of the examples shown that contain every keyword: {listed}. In {same} of {len(data.examples)} "
-            "examples all answers are the same text."
-        )
-    if data.included:
-        asked = max((len(example.keywords) for example in data.examples), default=0)
-        listed = "; ".join(f"{by} {mean:.2f}" for by, mean in data.included.items())
-        line = f"Keywords included, mean over all {data.run.prompts['test']} prompts: {listed}"
-        if asked and all(mean == asked for mean in data.included.values()):
-            line += f". That is all {asked} in every answer, so inclusion cannot tell these methods apart here"
-        lines.append(f"{line}.")
-    return tuple(lines) or ("The run has no answers to show.",)
+def _passage(number: int, example: Example) -> Passage:
+    """Return the answers to a prompt, to be read; the same text by several is given once."""
+    texts: dict[str, list[str]] = {}
+    for by, answer in example.answers.items():
+        texts.setdefault(answer, []).append(by)
+    parts = [f"Prompt: {example.prompt}", f"Keywords: {', '.join(example.keywords)}"]
+    parts += [f"{'; '.join(by)} ({example.told(text)}):\n{text}" for text, by in texts.items()]
+    caption = f"Example {number} ({example.name}): the answers of the default and of RWS, equal ones together."
+    return Passage(f"table3_example_{number}", "\n\n".join(parts), caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 3 from the results below `runs`."""
-    data = compute(runs)
+    run, examples = compute(runs)
+    whole = {by: 0 for example in examples for by in example.answers}
+    for example in examples:
+        for by, answer in example.answers.items():
+            whole[by] += all(included_keywords(example.keywords, answer))
+    listed = "; ".join(f"{by} {count} of {len(examples)}" for by, count in whole.items())
+    said = f"Answers of the examples shown that contain every keyword: {listed}."
     return Exhibit(
         "Table 3: keyword prompts and what answers contain",
-        tables=(table(data),),
-        passages=passages(data),
-        conclusions=_conclusions(data),
-        inputs=data.run.inputs,
+        tables=(table(run, examples),),
+        passages=tuple(_passage(number, example) for number, example in enumerate(examples, 1)),
+        conclusions=(said if examples else "The run has no answers to show.",),
+        inputs=run.inputs,
     )

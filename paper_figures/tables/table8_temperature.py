@@ -19,33 +19,39 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from paper_figures.exhibits.differences import Difference
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.findings import contrast_lines, differences_table, range_line
-from paper_figures.exhibits.keyword_ranges import ranges_table
 from paper_figures.exhibits.names import method_name
+from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
 from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
-from paper_figures.table import Table
+from paper_figures.table import Column, Table, make_table, wide
 from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
 
 NEEDS = ("temperature",)
 DRAWN = ("temperature", "rws", "constant", "shuffled")
-_FIELDS = {
-    "perplexity": "perplexity",
-    "true_perplexity": "true perplexity",
-    "coherent": "coherent",
-    "god_tokens": "GOD, tokens",
-    "god_steps": "GOD, steps",
-    "keywords_included": "keywords of 4",
-    "reward": "guiding reward",
-    "judge": "judge",
-    "mean_factor": "mean factor",
+_STEM = "table8_temperature"
+_COLUMNS = (
+    Column("perplexity", form=".2f", ends=("perplexity_low", "perplexity_high")),
+    Column("true perplexity", "true_perplexity", ".2f"),
+    Column("coherent", form=".2f", ends=("coherent_low", "coherent_high")),
+    Column("GOD, tokens", "god_tokens", ".2f"),
+    Column("GOD, steps", "god_steps", ".2f"),
+    Column("keywords of 4", "keywords_included", ".2f"),
+)
+_FURTHER = (
+    Column("guiding reward", "reward", ".2f"),
+    Column("judge", form=".2f"),
+    Column("mean factor", "mean_factor", ".3g"),
+)
+_COMPARED = {"coherent": "coherent", "perplexity": "perplexity", "judge": "judge", "god_steps": "GOD, steps"}
+_DRAWN = {
+    "perplexity": ("Perplexity of the causal model (lower is better)", "perplexity"),
+    "coherent": ("Share of coherent answers, by the language's own checker (higher is better)", "share of answers"),
+    "god_steps": ("Generation Order Deviation", "GOD  [steps]"),
 }
-# The columns of Table 8 and what it could not have; the rest is for the comparison with RWS.
-_TABLE8 = tuple(_FIELDS)[:6]
-_COMPARED = {name: _FIELDS[name] for name in ("coherent", "perplexity", "judge", "god_steps", "keywords_included")}
 
 
 @dataclass(frozen=True)
@@ -89,15 +95,10 @@ def compute(runs: Path) -> Temperatures:
 
 def draw(data: Temperatures) -> Figure:
     """Draw perplexity, share coherent and GOD against the scale, with 95 % intervals."""
-    contents = (
-        ("perplexity", "Perplexity of the causal model (lower is better)", "perplexity"),
-        ("coherent", "Share of coherent answers, by the language's own checker (higher is better)", "share of answers"),
-        ("god_steps", "Generation Order Deviation", "GOD  [steps]"),
-    )
-    contents = tuple(content for content in contents if data.has(content[0]))
+    contents = {field: words for field, words in _DRAWN.items() if data.has(field)}
     picture = figure(6.6, 0.7 + 2.5 * len(contents))
     panels = picture.subplots(len(contents), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, (field, title, unit) in zip(panels, contents, strict=True):
+    for axes, (field, (title, unit)) in zip(panels, contents.items(), strict=True):
         for index, method in enumerate(DRAWN):
             if rows := data.of(method):
                 _curve(axes, rows, field, method, 1.1 ** (index - 1.5))
@@ -114,37 +115,35 @@ def draw(data: Temperatures) -> Figure:
         plain = FuncFormatter(lambda value, _: f"{value:g}")
         panels[0].yaxis.set_major_formatter(plain)
         panels[0].yaxis.set_minor_formatter(plain)  # within one decade only minor ticks have labels
-    scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})
-    panels[-1].set_xscale("log")
-    panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
     for axes in panels:
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.tick_params(axis="x", which="minor", length=0)
+        _scale_axis(axes, sorted({row["scale"] for row in data.summary if row["scale"] is not None}))
     panels[-1].set_xlabel("scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=3)
+    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return picture
 
 
 def draw_printed() -> Figure:
     """Draw the perplexity and GOD of the printed table against the scale, on axes of their own."""
-    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
+    rows = sorted(printed_in(_STEM)["rows"], key=lambda row: row["scale"])
     picture = figure(6.6, 2.3)
-    scales = [row["scale"] for row in rows]
     contents = (("perplexity", "perplexity"), ("god", "GOD  [unit not said]"))
     for axes, (field, unit) in zip(picture.subplots(1, 2), contents, strict=True):
-        values = [row[field] for row in rows]
+        values, scales = ([row[name] for row in rows] for name in (field, "scale"))
         style = {"color": PRINTED, "linestyle": (0, (1, 1.5)), "marker": "o", "markerfacecolor": "none"}
         axes.plot(scales, values, **style)
-        axes.set_xscale("log")
-        axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.tick_params(axis="x", which="minor", length=0)
+        _scale_axis(axes, scales)
         axes.set_ylim(0, 1.1 * max(values))
         axes.set_xlabel("scale  [factor c of temperature]")
         axes.set_ylabel(unit)
         panel_title(axes, f"Temperature, as printed: {unit.split()[0]}")
     return picture
+
+
+def _scale_axis(axes: Axes, scales: Sequence[float]) -> None:
+    axes.set_xscale("log")
+    axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", which="minor", length=0)
 
 
 def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: float) -> None:
@@ -166,8 +165,7 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
 
 def tables(data: Temperatures) -> tuple[Table, ...]:
     """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and Appendix F's ranges."""
-    differences = differences_table("table8_differences", data.controls, _COMPARED)
-    return (_printed(data), _methods(data), differences, _ranges(data))
+    return (_printed(data), _methods(data), _differences(data), _ranges(data))
 
 
 def _ranges(data: Temperatures) -> Table:
@@ -185,74 +183,56 @@ def _ranges(data: Temperatures) -> Table:
 
 
 def _printed(data: Temperatures) -> Table:
-    table = printed_in("table8_temperature")
-    printed = {row["scale"]: row for row in table["rows"]}
-    ours = {row["scale"]: row for row in data.of("temperature")}
-    rounded = {row["scale"]: row for row in data.of("temperature-bf16")}
-    rows, shown = [], []
-    for scale in sorted(printed.keys() | ours.keys()):
-        printed_row, our_row = printed.get(scale, {}), ours.get(scale, {})
-        bf16 = rounded.get(scale, {}).get("god_steps")
-        row: dict[str, Any] = {
-            "scale": scale,
-            "paper: perplexity": printed_row.get("perplexity"),
-            "paper: GOD": printed_row.get("god"),
-        }
-        text = {name: f"{scale:g}" if name == "scale" else _number(value) for name, value in row.items()}
-        for field in _TABLE8:
-            row |= {f"here: {_FIELDS[field]}": our_row.get(field)} | _ends(our_row, field)
-            text[f"here: {_FIELDS[field]}"] = _text(our_row, field)
-        rows.append(row | {"here: GOD, steps, softmax in bf16": bf16})
-        shown.append(text | {"here: GOD, steps, softmax in bf16": _number(bf16)})
+    table = printed_in(_STEM)
+    printed = {
+        f"{row['scale']:g}": {"perplexity": row["perplexity"], "GOD": row["god"]}
+        for row in sorted(table["rows"], key=lambda row: row["scale"])
+    }
+    rounded = {row["scale"]: row["god_steps"] for row in data.of("temperature-bf16")}
+    here = {f"{row['scale']:g}": {**row, "rounded": rounded.get(row["scale"])} for row in data.of("temperature")}
     caption = (
         f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model {data.settings['model']}, "
         f"{data.prompts} keyword prompts; another model, language and length, so shapes can be compared and levels "
         "cannot. We take the paper's temperature as a factor that multiplies the logits, because Appendix F calls it a "
         "constant scaling factor. If it divides them, its rows are of other factors. Brackets: 95 % intervals. True "
-        "perplexity: that of the language itself, of the n coherent answers. The last column ranks by softmax in "
+        "perplexity: that of the language itself, of the coherent answers. The last column ranks by softmax in "
         "bfloat16, where confidences round to 1."
     )
-    return Table("table8_temperature", rows, shown, caption)
-
-
-def _ends(row: Row, field: str) -> dict[str, Any]:
-    """Return the ends of a field's interval as columns, or the number of answers behind a true perplexity."""
-    extra = ("n",) if field == "true_perplexity" else ("low", "high")
-    name = _FIELDS[field]
-    return {f"here: {name}, {end}": row.get(f"{field}_{end}") for end in extra if field != "keywords_included"}
+    columns = [*_COLUMNS, Column("GOD, steps, softmax in bf16", "rounded", ".2f")]
+    return beside(_STEM, "scale", printed, here, caption, columns)
 
 
 def _methods(data: Temperatures) -> Table:
     order = {method: index for index, method in enumerate(("default", *DRAWN))}
     kept = [row for row in data.summary if row["method"] in order]
     rows = sorted(kept, key=lambda row: (row["scale"], order[row["method"]]))
-    shown = [
-        {"scale": f"{row['scale']:g}", "method": method_name(row["method"])}
-        | {label: _text(row, field) for field, label in _FIELDS.items()}
-        for row in rows
-    ]
     caption = (
         "RWS beside its controls at every reward scale: the constant factor of each answer's mean RWS factor, and the "
         "RWS factors of the same rewards in shuffled order. The judge is a reward model that did not guide."
     )
-    return Table("table8_methods", rows, shown, caption)
+    method = Column("method", form=lambda row: method_name(row["method"]))
+    return make_table("table8_methods", rows, [Column("scale"), method, *_COLUMNS, *_FURTHER], caption)
 
 
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
+def _differences(data: Temperatures) -> Table:
+    rows = [row for row in data.controls if row["metric"] in _COMPARED]
+    shown = wide(
+        rows,
+        lambda row: {"RWS minus": method_name(row["control"]), "scale": f"{row['scale']:g}"},
+        lambda row: {_COMPARED[row["metric"]]: _minus(row).text()},
+        [label for metric, label in _COMPARED.items() if any(row["metric"] == metric for row in rows)],
+    )
+    caption = (
+        "RWS minus each control on the same prompts: mean difference with its 95 % interval and p of the sign-flip "
+        "permutation test, corrected over the scales by Holm's method; * if the interval excludes zero and p is at "
+        "most 0.05. The default and margin order have one run, the others one at each scale. The CSV has further "
+        "metrics."
+    )
+    return Table("table8_differences", data.controls, shown, caption)
 
 
-def _text(row: Row, field: str) -> str | None:
-    """Return a field as text, with its interval where the table has room for one."""
-    if row.get(field) is None:
-        return None
-    if field == "true_perplexity":
-        return f"{row[field]:.2f} (n = {row['true_perplexity_n']})"
-    if field == "mean_factor":
-        return f"{row[field]:.3g}"
-    if field in ("perplexity", "coherent"):
-        return f"{row[field]:.2f} [{row[f'{field}_low']:.2f}, {row[f'{field}_high']:.2f}]"
-    return f"{row[field]:.2f}"
+def _minus(row: Row) -> Difference:
+    return Difference(f"s_R = {row['scale']:g}", row["difference"], row["low"], row["high"], row["p_holm"])
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -263,40 +243,38 @@ def exhibit(runs: Path) -> Exhibit:
         "control have the same reward scale and so the same mean factor, which is below the scale. Points of one scale "
         "are drawn slightly apart. The dotted line is the default, temperature 1."
     )
-    named = {"perplexity": "perplexity", "coherent": "share coherent", "god_steps": "Generation Order Deviation"}
-    shown = [name for field, name in named.items() if data.has(field)]
-    best, what = ("coherent", "share coherent") if data.has("coherent") else ("god_steps", "Generation Order Deviation")
-    most = {method: max(rows, key=lambda row: row[best]) for method in DRAWN if (rows := data.of(method))}
     alt = (
         "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant of equal mean "
-        f"and shuffled rewards: {', '.join(shown)}. "
-        + " ".join(
-            f"{LINES[method].label}: largest {what} {row[best]:.2f}, at scale {row['scale']:g}."
-            for method, row in most.items()
-        )
+        f"and shuffled rewards: {', '.join(_DRAWN[field][0] for field in _DRAWN if data.has(field))}."
     )
-    printed = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["perplexity"])
-    conclusions = (
-        *contrast_lines(data.controls),
-        *filter(None, [range_line(data.summary) if data.has("perplexity") else None]),
-        f"The printed Table 8 has its largest perplexity at scale {printed[-1]['scale']:g} "
-        f"({printed[-1]['perplexity']:.2f}) and its smallest at scale {printed[0]['scale']:g} "
-        f"({printed[0]['perplexity']:.2f}).",
+    printed = sorted(printed_in(_STEM)["rows"], key=lambda row: row["perplexity"])
+    ends = (
+        f"largest perplexity at scale {printed[-1]['scale']:g} ({printed[-1]['perplexity']:.2f}) and its smallest at "
+        f"scale {printed[0]['scale']:g} ({printed[0]['perplexity']:.2f})"
     )
-    where = printed_in("table8_temperature")["where"]
     drawn = Picture(
         "table8_printed",
         draw_printed(),
-        f"{where}: temperature alone, as printed, without intervals. Another model, language and length than ours: the "
-        "shapes can be compared, the levels cannot.",
-        f"Two panels of printed points against the scale. Perplexity is largest at {printed[-1]['scale']:g} and "
-        f"smallest at {printed[0]['scale']:g}; GOD is largest at "
-        f"{max(printed, key=lambda row: row['god'])['scale']:g}.",
+        f"{printed_in(_STEM)['where']}: temperature alone, as printed, without intervals. Another model, language and "
+        "length than ours: the shapes can be compared, the levels cannot.",
+        f"Two panels of printed points against the scale, perplexity and GOD; the {ends}.",
     )
     return Exhibit(
         "Table 8: temperature against reward",
-        (Picture("table8_temperature", draw(data), caption, alt), drawn),
+        (Picture(_STEM, draw(data), caption, alt), drawn),
         tables(data),
-        conclusions=conclusions,
+        conclusions=(*_headline(data), f"The printed Table 8 has its {ends}."),
         inputs=data.inputs,
     )
+
+
+def _headline(data: Temperatures) -> tuple[str, ...]:
+    """Return at how many scales RWS differs from its constant in what is drawn; nothing without a constant."""
+    rows = [row for row in data.controls if row["control"] == "constant"]
+    signs = {field: [_minus(row).sign for row in rows if row["metric"] == field] for field in _COMPARED}
+    parts = [
+        f"{_COMPARED[field]} higher at {of.count(1)} and lower at {of.count(-1)} of {len(of)} scales"
+        for field, of in signs.items()
+        if of
+    ]
+    return (f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else ()

@@ -16,15 +16,23 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from paper_figures.exhibits import evidence as reader
-from paper_figures.exhibits.evidence import arms_of, difference_of, evidence_of, interval_of, source_line
-from paper_figures.exhibits.evidence_looks import FAMILIES, family_of, path_of, title_of
+from paper_figures.exhibits.evidence import (
+    arms_of,
+    chosen_scale,
+    difference_of,
+    evidence_of,
+    interval_of,
+    path_of,
+    source_line,
+    title_of,
+)
+from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.figures import quality_per_forward, reward_frontier
-from paper_figures.figures.parts.evidence_frontier import BETAS, mean_frontier, points_of
-from paper_figures.figures.parts.evidence_sentences import chosen_scale
-from paper_figures.figures.parts.table8_shares import share_of_change
+from paper_figures.figures.reward_frontier import BETAS, mean_frontier
+from paper_figures.figures.table8_pattern import share_of_change
 from paper_figures.recorded import Recorded
 from paper_figures.runner.parts import write_manifest, write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
@@ -165,7 +173,7 @@ def test_a_difference_is_of_pairs(made: Recorded) -> None:
 def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> None:
     guide, curve = load_reward("era"), mean_frontier(made, ENGLISH)
     for beta, (log_p, reward) in zip(BETAS, curve, strict=True):
-        best = [max(texts, key=lambda text: text[0] + beta * text[1]) for texts in points_of(made, ENGLISH).values()]
+        best = [max(texts, key=lambda text: text[0] + beta * text[1]) for texts in made.frontiers["points"]]
         assert log_p == pytest.approx(np.mean([text[0] for text in best]) / 32)
         assert reward == pytest.approx((np.mean([text[1] for text in best]) - guide.mean) / guide.std)
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
@@ -220,15 +228,12 @@ def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:
     default, constant = arms[Arm("default")], arms[Arm("constant", 8.0)]
     moved = default.assign(god_tokens=default["god_tokens"] + np.linspace(1, 2, len(default)))
     half = default.assign(god_tokens=default["god_tokens"] + np.linspace(0.5, 1, len(default)))
-    share = share_of_change(default, moved, half, "god_tokens")
-    assert share is not None and share.share is not None
-    assert share.share == pytest.approx((0.5, 0.5, 0.5)) and share.rws.mean == pytest.approx(1.5)
-    random = share_of_change(default, moved, constant, "god_tokens")
-    assert random is not None and random.share is not None
+    shares = share_of_change(default, moved, half, "god_tokens")
+    assert shares["share"] == pytest.approx((0.5, 0.5, 0.5)) and shares["RWS"].mean == pytest.approx(1.5)
+    random = share_of_change(default, moved, constant, "god_tokens")["share"]
     change = (constant["god_tokens"] - default["god_tokens"]).mean()
-    assert random.share.mean == pytest.approx(change / 1.5) and random.share.low < random.share.mean
-    still = share_of_change(default, default, constant, "god_tokens")
-    assert still is not None and still.share is None
+    assert random is not None and random.mean == pytest.approx(change / 1.5) and random.low < random.mean
+    assert share_of_change(default, default, constant, "god_tokens")["share"] is None
 
 
 def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, tmp_path: Path) -> None:

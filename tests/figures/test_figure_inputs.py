@@ -13,6 +13,7 @@ from handmade_runs import read_csv, summary_row, write_run
 from paper_figures import plan
 from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.exhibits.runs import read_run
 from paper_figures.figures import fig1_commit_order
 from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
@@ -92,8 +93,9 @@ def test_a_run_of_which_all_units_failed_says_so(tmp_path: Path) -> None:
 def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Path, tmp_path: Path) -> None:
     (tmp_path / "reward-bench").mkdir()
     shutil.copy(figure_runs / "reward-bench" / "results.json", tmp_path / "reward-bench")
-    whole, alone = (table7_reward_statistics.compute(runs) for runs in (figure_runs, tmp_path))
-    assert whole.reached and not alone.reached
+    run = read_run(tmp_path, "reward-bench")
+    assert table7_reward_statistics.reached_in(run, figure_runs)
+    assert not table7_reward_statistics.reached_in(run, tmp_path)
     exhibit = table7_reward_statistics.exhibit(tmp_path)
     assert not exhibit.pictures and exhibit.tables and exhibit.conclusions
 

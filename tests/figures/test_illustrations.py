@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from handmade_runs import END, MASK, write_commit_order
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -19,7 +18,6 @@ from matplotlib.text import Text
 
 from paper_figures.data.examples import examples_of
 from paper_figures.exhibits.canvas_cells import FRESH, MASKED, flow, height_of
-from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
@@ -29,7 +27,6 @@ from rws_decode.trace.record import NOT_ASKED
 from rws_decode.trace.trace import load
 from rws_theory import factor_range, reward_factor
 
-MODULES = (fig2_masking, fig3_method, fig4_worked_decode)
 LENGTH, STEPS, BLOCK, VOCABULARY, SCALE = 16, 8, 8, 9, 4.0
 
 
@@ -65,34 +62,6 @@ def _texts(picture: Figure) -> list[str]:
 
 def _cells(axes: object) -> list[Rectangle]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
-
-
-def whole(exhibit: Exhibit, out: Path | None) -> None:
-    """Assert that an exhibit is described, that nothing drawn is small or cut off, and that it can be saved to `out`.
-
-    out: None to leave the files out, which take most of the time.
-    """
-    assert exhibit.pictures and exhibit.tables and exhibit.conclusions
-    for picture in exhibit.pictures:
-        assert len(picture.alt) > 40 and len(picture.caption) > 40
-        canvas = FigureCanvasAgg(picture.figure)
-        canvas.draw()
-        drawn = picture.figure.get_tightbbox(canvas.get_renderer()).extents
-        assert (drawn[:2] >= -0.01).all() and (drawn[2:] <= picture.figure.get_size_inches() + 0.01).all(), drawn
-        sizes = {text.get_fontsize() for text in picture.figure.findobj(Text) if text.get_text().strip()}
-        assert min(sizes) >= 8
-    for table in exhibit.tables:
-        assert table.rows and len({tuple(row) for row in table.shown}) == 1
-    # Afterwards, as files have another resolution, and places are those of it.
-    assert out is None or all(path.stat().st_size > 0 for path in save("name", exhibit, out))
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
-@pytest.mark.parametrize("made_by", ["runs", "level", "figure_runs"])
-def test_an_illustration_is_whole(module: object, made_by: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with styled():
-        out = tmp_path if made_by == "figure_runs" else None
-        whole(module.exhibit(request.getfixturevalue(made_by)), out)  # type: ignore[attr-defined]
 
 
 def test_forward_masks_are_nested_and_as_frequent_as_they_should_be() -> None:

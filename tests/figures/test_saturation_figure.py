@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_illustrations import whole
 
-from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import saturation
-from paper_figures.figures.parts import saturation_rounding
 from rws_decode.common.files import write_json
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
@@ -48,17 +45,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write(tmp_path_factory.mktemp("runs"))
 
 
-@pytest.mark.parametrize("made_by", ["runs", "figure_runs"])
-def test_the_exhibit_is_whole(made_by: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with styled():
-        whole(saturation.exhibit(request.getfixturevalue(made_by)), tmp_path if made_by == "figure_runs" else None)
-
-
-def test_missing_results_are_named_with_the_command(tmp_path: Path) -> None:
-    with pytest.raises(MissingRun, match="python -m paper_figures experiment precision"):
-        saturation.compute(tmp_path)
-
-
 def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
     data = saturation.compute(runs)
     assert data.random == pytest.approx(footrule_mean(64, 32, per_step=2, reading="steps"))
@@ -67,7 +53,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
     axes = picture.axes
     for column, name in enumerate(("temperature", "rws", "constant")):
         god, due, equal, other = axes[4 * column : 4 * column + 4]
-        for ranking, look in saturation_rounding.RANKINGS.items():
+        for ranking, look in saturation.RANKINGS.items():
             rows = data.of(name, ranking)
             (line,) = (line for line in god.lines if line.get_label() == look.label)
             assert line.get_ydata().tolist() == [row["god_steps"] for row in rows]
@@ -75,7 +61,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
                 (line,) = (line for line in panel.lines if line.get_color() == look.color)
                 assert line.get_ydata() == pytest.approx([100 * row[field] for row in rows])
         bars = {container.lines[0].get_color(): container for container in due.containers}
-        line, _, (ends,) = bars[saturation_rounding.RANKINGS["bfloat16"].color].lines
+        line, _, (ends,) = bars[saturation.RANKINGS["bfloat16"].color].lines
         assert line.get_ydata() == pytest.approx([0.0, -40.0, -80.0])  # of an exact GOD of 5 steps
         segments = np.array([segment[:, 1] for segment in ends.get_segments()])
         assert segments == pytest.approx(np.array([[0, 0], [-50, -30], [-90, -70]]))
@@ -85,7 +71,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
 
 
 def test_saturation_says_what_the_intervals_say(runs: Path) -> None:
-    lines = saturation_rounding.conclusions(saturation.compute(runs))
+    lines = saturation.conclusions(saturation.compute(runs))
     assert len(lines) == 1
     # At 16 the interval excludes zero, and p says no.
     start = "Temperature, ranked by softmax in bfloat16: an effect of rounding on GOD is shown at 1 of 3 scales;"
@@ -99,7 +85,7 @@ def test_saturation_turns_with_the_signs(tmp_path: Path) -> None:
         due = -row["god_steps_due"]
         row |= {"god_steps": 5.0 + due, "god_steps_due": due}
         row |= {"god_steps_due_low": -row["god_steps_due_high"], "god_steps_due_high": -row["god_steps_due_low"]}
-    lines = saturation_rounding.conclusions(saturation.compute(_write(tmp_path, precision=results)))
+    lines = saturation.conclusions(saturation.compute(_write(tmp_path, precision=results)))
     assert "+80 % [+70, +90]" in lines[0]
 
 
@@ -121,18 +107,12 @@ def test_saturation_with_few_prompts_one_strategy_and_no_deviation_says_so(tmp_p
     assert "random order" not in exhibit.pictures[0].caption and "Reward model" not in exhibit.pictures[0].caption
 
 
-def test_saturation_sets_the_printed_numbers_beside_ours(runs: Path) -> None:
-    measured, side = saturation.tables(saturation.compute(runs))
-    rows = {float(row["scale"]): row for row in side.rows}
-    for printed in printed_in("table8_temperature")["rows"]:
-        row = rows[printed["scale"]]
-        assert row["paper: GOD, reading not said"] == printed["god"]
-        ours = row["here: GOD in steps, softmax in bfloat16"]
-        assert ours == {1.0: 5.0, 16.0: 3.0, 32.0: 1.0}.get(printed["scale"])
+def test_saturation_tells_what_rounding_adds(runs: Path) -> None:
+    (measured,) = saturation.tables(saturation.compute(runs))
     (line,) = (
         row
         for row in measured.shown
         if (row["strategy"], row["scale"], row["ranking"]) == ("Temperature", "32", "bfloat16")
     )
-    assert line["due to rounding, steps"] == "-4.00 [-4.50, -3.50] * p 0.03"
-    assert (line["share due"], line["equal to 1"], line["other set"]) == ("-80 %", "20.0 %", "40.0 %")
+    assert line["due to rounding, steps"] == "-4 [-4.5, -3.5], p 0.03 *"
+    assert (line["share due"], line["equal to 1, %"], line["other set, %"]) == ("-80 %", "20.0", "40.0")

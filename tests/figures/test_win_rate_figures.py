@@ -15,19 +15,13 @@ import pandas as pd
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from paper_figures.contents import NAMES
-from paper_figures.exhibits.differences import Difference, difference_from_row, span
-from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
-from paper_figures.exhibits.findings import shows_nothing, tally
-from paper_figures.exhibits.names import guide_names
+from paper_figures.exhibits.differences import Difference, rws_minus, span
+from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.runs import read_run, setting
-from paper_figures.exhibits.style import styled
 from paper_figures.figures import fig5_mean_win_rate
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.studies.reward_bench import tables
 from paper_figures.tables import table1_win_rate, table5_god_quintiles
-from paper_figures.tables.parts.table1_all_judges import win_rate_tables
-from paper_figures.tables.parts.table5_fifths import fifths_tables
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
@@ -123,37 +117,11 @@ def test_differences_need_an_interval_without_zero_and_a_small_p() -> None:
 
 def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
     row = {"difference": 0.1, "difference_low": -0.2, "difference_high": 0.4, "p_holm": 0.7}
-    difference = difference_from_row("mini", row, 100.0)
-    assert difference == Difference("mini", -10.0, -40.0, 20.0, 0.7)
-    assert difference_from_row("mini", row | {"difference": None}) is None and difference_from_row("mini", None) is None
+    assert rws_minus("mini", row, 100.0) == Difference("mini", -10.0, -40.0, 20.0, 0.7)
+    assert rws_minus("mini", row | {"difference": None}) is None and rws_minus("mini", None) is None
     nothing = {"difference": -4e-16, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0}
-    tiny = difference_from_row("mini", nothing)
+    tiny = rws_minus("mini", nothing)
     assert tiny is not None and tiny.text() == "0 in every prompt"
-
-
-def test_a_tally_counts_each_once_and_gives_the_ends_of_many() -> None:
-    many = [Difference(f"g{i}", 10.0 + i, 5.0, 20.0, 0.01) for i in range(9)]
-    rest = [Difference("l", -3.0, -5.0, -1.0, 0.02), Difference("o", 2.0, -1.0, 5.0, 0.3), None]
-    text = tally([*many, *rest], "cells")
-    assert text.startswith("higher for 9 of 11 cells (from g0: +10 [+5, +20], p 0.01 to g8: +18 [+5, +20], p 0.01), ")
-    assert "lower for 1 (l: -3 [-5, -1], p 0.02); no difference shown for 1 (the largest, o: +2 [-1, +5]" in text
-    assert tally([None], "guides") == "nothing to compare for any of the guides."
-
-
-def test_a_tally_of_one_speaks_of_the_one() -> None:
-    unclear, equal = Difference("mini", 25.0, -26.0, 64.0, 0.62), Difference("mini", 0.0, 0.0, 0.0, 1.0)
-    words = ("above zero", "below zero")
-    assert tally([unclear], "guides", words, brief=True) == "shown neither above nor below zero for the one guide"
-    said = tally([unclear], "guides", words)
-    assert said == "no difference shown for the one guide (mini: +25 [-26, +64], p 0.62)." and shows_nothing(said)
-    assert tally([equal], "localities") == "0 in every prompt for the one locality (mini)."
-    lower = tally([Difference("mini", -3.0, -5.0, -1.0, 0.02)], "reward models")
-    assert lower == "lower for the one reward model (mini: -3 [-5, -1], p 0.02)." and not shows_nothing(lower)
-
-
-def test_guides_at_several_scales_are_told_apart() -> None:
-    rows = [{"guide": "mini", "reward_scale": scale} for scale in (2.0, 8.0)]
-    assert [*guide_names(rows).values()] == ["mini, s_R = 2", "mini, s_R = 8"]
 
 
 def test_the_setting_says_what_is_not_the_papers(runs: Path, changed: Callable[[Change], Path]) -> None:
@@ -170,7 +138,7 @@ def test_the_setting_says_what_is_not_the_papers(runs: Path, changed: Callable[[
 
 
 def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any], runs: Path) -> None:
-    table, methods = win_rate_tables(table1_win_rate.compute(runs))
+    table, minus = table1_win_rate.tables(table1_win_rate.compute(runs))
     rows = {row["reward model"]: row for row in table.rows}
     texts = {row["reward model"]: row for row in table.shown}
     win, draw, loss, half = (
@@ -199,11 +167,11 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         won, drawn = (line[column.replace("paper", "here")] for column in (win, draw))
         assert line["here: (W + T/2)/N, %"] == pytest.approx(won + drawn / 2)
         assert texts[name]["here: net, points"] == span(net, form="+.0f")
-        (minus,) = (row for row in methods.rows if (row["guide"], row["method"]) == (name, "constant"))
         constant = _row(results, "win_rates", guide=guide, method="constant", measure="net")
-        assert minus["own guide: RWS minus this"] == pytest.approx(-constant["difference"])
-        assert minus["own guide: RWS minus this, low"] == pytest.approx(-constant["difference_high"])
-    assert len(methods.rows) == len(GUIDES) * len(METHODS)
+        (cells,) = (r for r in minus.shown if (r["guide"], r["RWS minus"]) == (name, "constant of equal mean"))
+        wanted = rws_minus(name, constant)
+        assert wanted is not None and cells["net by own guide, points"] == wanted.text()
+    assert len(minus.shown) == len(GUIDES) * (len(METHODS) - 1)
 
 
 def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: dict[str, Any], runs: Path) -> None:
@@ -223,15 +191,19 @@ def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: di
 def test_a_turned_sign_turns_the_sentence(runs: Path, changed: Callable[[Change], Path]) -> None:
     def turn(tables: dict[str, list[dict[str, Any]]]) -> None:
         for row in tables["win_rates"]:
-            if row["measure"] == "net" and row["method"] == "rws":
-                row |= {"mean": -row["mean"], "low": -row["high"], "high": -row["low"]}
+            if row["measure"] == "net" and row["difference"] is not None:
+                ends = {"difference_low": -row["difference_high"], "difference_high": -row["difference_low"]}
+                row |= {"difference": -row["difference"]} | ends
 
-    def line(folder: Path) -> str:
-        return table1_win_rate.exhibit(folder).conclusions[1]
+    def cells(folder: Path) -> list[str]:
+        (_, minus) = table1_win_rate.exhibit(folder).tables
+        return [row["net by own guide, points"] for row in minus.shown if row["RWS minus"].startswith("conf")]
 
-    assert "above zero for 1 of 2 guides (GRM: +" in line(runs) and "below zero for 1 (mini: -" in line(runs)
-    turned = line(changed(turn))
-    assert "above zero for 1 of 2 guides (mini: +" in turned and "below zero for 1 (GRM: -" in turned
+    assert "above zero for 1 of 2 guides, below zero for 1;" in table1_win_rate.exhibit(runs).conclusions[0]
+    grm, mini = cells(runs)
+    assert grm.startswith("+") and mini.startswith("-") and grm.endswith("*") and mini.endswith("*")
+    assert [text[1:5] for text in cells(changed(turn))] == [grm[1:5], mini[1:5]]
+    assert [text[0] for text in cells(changed(turn))] == ["-", "+"]
 
 
 def test_no_gain_over_the_constant_is_said_in_the_headline(changed: Callable[[Change], Path]) -> None:
@@ -242,7 +214,7 @@ def test_no_gain_over_the_constant_is_said_in_the_headline(changed: Callable[[Ch
 
     first = table1_win_rate.exhibit(changed(equal)).conclusions[0]
     assert "above zero for 1 of 2 guides, below zero for 1; minus that of a constant factor of equal mean: " in first
-    assert first.endswith("shown neither above nor below zero for any of 2 guides.")
+    assert first.endswith("shown neither above zero nor below zero for any of 2 guides.")
 
 
 def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], runs: Path) -> None:
@@ -266,7 +238,8 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
     assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, by own guide")
     constant = _row(results, "mean_win_rates", relation="other", method="constant", measure="net")
     cell = rows["constant of equal mean, by other reward models"]["here: net of RWS minus this"]
-    assert cell == pytest.approx(-constant["difference"])
+    minus = rws_minus("", constant)
+    assert minus is not None and cell == minus.text()
 
 
 def test_figure_5_of_a_lone_judge_has_no_other_panel(changed: Callable[[Change], Path]) -> None:
@@ -294,13 +267,13 @@ def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change
 
 def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
     data = table5_god_quintiles.compute(runs)
-    table = fifths_tables(data)[0]
+    table, models = table5_god_quintiles.tables(data)[0], table5_god_quintiles.models()
     for fifth, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
-        assert {name: line[f"paper: {name}"] for name in data.models} == {name: row[name] for name in data.models}
+        assert {name: line[f"paper: {name}"] for name in models} == {name: row[name] for name in models}
         measured = _row(results, "god_quintiles", guide="mini", fifth=fifth)
         assert line["here: mini"] == (100 * measured["win"] if measured["n"] else None)
     left, won, lost = table5_god_quintiles.draw(data).axes
-    assert len([line for line in left.lines if line.get_markerfacecolor() == "none"]) == len(data.models) == 6
+    assert len([line for line in left.lines if line.get_markerfacecolor() == "none"]) == len(models) == 6
     for axes, outcome in ((won, "win"), (lost, "loss")):
         drawn = {container.get_label(): container for container in axes.containers}
         measured = [row for row in _rows(results, "god_quintiles", guide="grm") if row["n"]]
@@ -313,30 +286,6 @@ def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any]
         )
 
 
-def test_table_5_says_what_trend_and_equal_god_show(changed: Callable[[Change], Path]) -> None:
-    def given(tables: dict[str, list[dict[str, Any]]]) -> None:
-        for row in tables["god_trends"]:
-            rising = row["guide"] == "grm"
-            row |= {"tau": 0.5 if rising else None, "status": "ok" if rising else "constant outcome"}
-            row |= {"p_holm": 0.01 if rising else 1.0, "monotone": rising}
-        for row in tables["god_quintiles"]:
-            row |= {"n": 3, "win": (row["fifth"] - 1) / 6, "loss": (row["fifth"] - 1) / 12, "draw": 0.0}
-        for row in tables["reward_at_equal_god"]:
-            if (row["control"], row["outcome"]) == ("constant", "net"):
-                is_grm = row["guide"] == "grm"
-                row |= (
-                    {"alpha": 0.3, "alpha_low": 0.1, "alpha_high": 0.5, "p_holm": 0.02} if is_grm else {"alpha": None}
-                )
-
-    lines = table5_god_quintiles.exhibit(changed(given)).conclusions
-    assert "rise for 1 of 2 guides, to fall for none" in lines[0] and "in every fifth for 1 of 2 guides." in lines[1]
-    assert "mini: no trend can be told (constant outcome)." in lines
-    assert any(line.startswith("GRM, lowest") and "wins and losses rise together" in line for line in lines)
-    start = "At equal GOD, RWS minus a constant factor of equal mean, net"
-    (line,) = (line for line in lines if line.startswith(start))
-    assert line.endswith("higher for the one guide that can be compared (GRM: +30 [+10, +50], p 0.02).")
-
-
 @pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])
 def test_absent_runs_and_empty_tables_are_named(module: ModuleType, tmp_path: Path, results: dict[str, Any]) -> None:
     with pytest.raises(MissingRun, match="experiment reward-bench"):
@@ -344,25 +293,3 @@ def test_absent_runs_and_empty_tables_are_named(module: ModuleType, tmp_path: Pa
     write_json(tmp_path / "reward-bench" / "results.json", results | {"tables": {}})
     with pytest.raises(ValueError, match="has no table"):
         module.exhibit(tmp_path)
-
-
-@pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])
-def test_each_is_whole_from_a_real_run(module: ModuleType, figure_runs: Path, tmp_path: Path) -> None:
-    name = module.__name__.rpartition(".")[2]
-    with styled():
-        exhibit: Exhibit = module.exhibit(figure_runs)
-        save(name, exhibit, tmp_path)
-    assert name in NAMES and module.NEEDS == ("reward-bench",)
-    assert exhibit.pictures and exhibit.tables and exhibit.conclusions
-    for picture in exhibit.pictures:
-        picture.figure.draw_without_rendering()
-        texts = [
-            text for text in picture.figure.findobj(lambda artist: hasattr(artist, "get_fontsize")) if text.get_text()
-        ]
-        assert texts and min(text.get_fontsize() for text in texts) >= 8
-        assert len(picture.alt) > 40 and "nan" not in picture.alt.split()
-        assert picture.figure.get_figwidth() <= 6.6
-    for table in exhibit.tables:
-        assert table.rows and len({tuple(row) for row in table.shown}) == 1
-        assert {type(cell) for row in table.shown for cell in row.values()} <= {str, type(None)}
-    assert all(line.endswith((".", ")")) and "nan" not in line.split() for line in exhibit.conclusions)

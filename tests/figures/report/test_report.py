@@ -8,6 +8,7 @@ import io
 import json
 import platform
 import re
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,11 +20,9 @@ from report_pages import SETTINGS, Page, results, small_page
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
 from paper_figures.plan import CLAIMS, PLAN, parsed
-from paper_figures.report.markup import table
-from paper_figures.report.page import style, write_page
+from paper_figures.report.page import QUESTIONS, environment, write_page
 from paper_figures.report.provenance import notes, provenance, run_facts
 from paper_figures.report.setting import setting
-from paper_figures.report.story import QUESTIONS
 from paper_figures.studies.design.results_json import settings_of
 from paper_figures.tables.ledger import OURS, Ledger
 from rws_decode.common.files import write_json
@@ -164,22 +163,6 @@ def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) 
     assert "An illustration, of 4 prompts" in exhibit and text.count("An illustration, of") == 1
 
 
-def test_comparisons_without_a_difference_are_counted_and_not_listed(tmp_path: Path) -> None:
-    out = small_page(tmp_path / "out").parent
-    path = out / "figures" / "appendix_d.json"
-    nothing = "higher for none of 2 guides, lower for none; no difference shown for 2 (the largest, a: +1 [-1, +3])."
-    real = (
-        "higher for none of 2 guides, lower for 1 (b: -2 [-3, -1], p 0.01); no difference shown for 1 (the largest, a)."
-    )
-    lines = ["A line.", *(f"{name}: {nothing}" for name in ("One", "Two", "Three")), f"A real one: {real}"]
-    lines.append("Best of 2: 0.26 [0.21, 0.31] more; another: no difference shown (+0.0 [-0.1, +0.1]).")
-    write_json(path, json.loads(path.read_text()) | {"conclusions": lines})
-    write_page(out / "runs", out)
-    text = (out / "index.html").read_text(encoding="utf-8")
-    assert "Two: higher" not in text and "3 further comparisons show no difference" in text
-    assert all(line in text for line in lines[4:])  # whatever else they say, they show a difference
-
-
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
     small = "mini is a small model of a made-up language of stories"
     assert small in figure_page.read_text(encoding="utf-8")
@@ -230,7 +213,9 @@ def test_nothing_of_the_data_is_taken_for_markup(small: Path) -> None:
 def test_columns_of_text_wrap_and_of_numbers_do_not() -> None:
     columns = ["name", "paper: n", "here: found", "verdict"]
     rows = [["a", "1.5", "some words that are long enough to wrap " * 3, "false"], ["b", "-2", None, "true"]]
-    text = table({"stem": "s", "caption": "C.", "columns": columns, "rows": rows})
+    template = '{% import "tables.html" as tables %}{{ tables.table(entry) }}'
+    entry = {"stem": "s", "caption": "C.", "columns": columns, "rows": rows}
+    text = environment(Path()).from_string(template).render(entry=entry)
     assert '<th colspan="1" class="paper" scope="colgroup">printed in the paper</th>' in text
     assert '<td class="paper number" data-label="printed in the paper: n">1.5</td>' in text
     assert '<td class="here long text" data-label="here: found">some words' in text
@@ -239,7 +224,8 @@ def test_columns_of_text_wrap_and_of_numbers_do_not() -> None:
 
 
 def test_contrast_is_enough_in_both_schemes() -> None:
-    light, dark = re.split(r"prefers-color-scheme: dark", style())[:2]
+    style = files("paper_figures.report").joinpath("page.css").read_text(encoding="utf-8")
+    light, dark = re.split(r"prefers-color-scheme: dark", style)[:2]
     pairs = [("ink", "paper"), ("ink", "soft"), ("ink", "printed"), ("ink", "here"), ("muted", "paper")]
     pairs += [(f"{name}-ink", name) for name in ("yes", "mended", "other", "no")] + [("link", "paper")]
     for part in (light, dark):
@@ -264,7 +250,7 @@ def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> Non
     text = small.read_text(encoding="utf-8")
     part = text[text.index('id="provenance"') :]
     assert "In all 1 runs: 12 s of work" in part and ">4 + 2 to choose scales<" in part
-    assert "made by other code than this checkout&#x27;s" in part
+    assert "made by other code than this checkout&#39;s" in part
     assert "other options than those of" in part and "small sizes: prompts 4 of 32, validation 0 of 16" in part
     assert "<dt>seed</dt><dd>0</dd>" in part and "<dt>traces</dt><dd>yes</dd>" in part, "0 is no no"
     assert "<dt>model</dt><dd>tiny</dd>" in part and "/somewhere" not in text

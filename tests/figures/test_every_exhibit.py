@@ -1,0 +1,28 @@
+"""Every figure and table, from real runs as small as they can be: whole, readable, and saved as it is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from handmade_runs import assert_whole, read_csv
+
+from paper_figures.contents import CONTENTS
+from paper_figures.exhibits.exhibit import MissingRun, save
+from paper_figures.exhibits.style import styled
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_it_is_whole_and_names_the_run_that_it_lacks(name: str, figure_runs: Path, tmp_path: Path) -> None:
+    module = import_module(CONTENTS[name].module)
+    with styled():
+        exhibit = module.exhibit(figure_runs)
+        assert_whole(exhibit)
+        save(name, exhibit, tmp_path)
+    for table in exhibit.tables:
+        assert len(read_csv(tmp_path / "tables" / f"{table.name}.csv")) == len(table.rows)
+    assert all((figure_runs / path).exists() for path in exhibit.inputs)
+    for need in module.NEEDS:
+        with pytest.raises(MissingRun, match=need):
+            module.exhibit(tmp_path / "none")
