@@ -121,4 +121,4 @@ for number, both in paths.items():
 # Computed from the paths above:
 
 # %%
-Markdown(scale_axis.conclusion(paths, judged, search, GRID, SHAPE))
+Markdown(scale_axis.conclusion(paths, GRID, SHAPE))

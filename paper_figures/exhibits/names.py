@@ -1,4 +1,4 @@
-"""What guides, methods and kinds of judges are called, in tables and in sentences, and the order of methods."""
+"""What guides and methods are called, in tables and in sentences, and the order of methods."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any
 from paper_figures.studies.design.methods import METHODS
 from paper_figures.studies.summaries.printed import paper_names
 
-# How much work a decode may leave out (`rws_decode.settings.Savings`), in words.
-SAVINGS = {"nothing": "no savings", "usual": "usual savings", "everything": "all savings"}
-
 Row = Mapping[str, Any]
-
-RELATIONS = {"own": "own guide", "other": "other reward models"}
 
 
 def method_name(method: str) -> str:

@@ -25,7 +25,6 @@ from paper_figures.exhibits.style import GREY, LINES, figure
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.table import Column, Table, make_table
 from rws_decode.replay.step_logits import step_logits
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.decode_steps import foremost
@@ -236,28 +235,6 @@ def _log_odds(picture: Figure, data: Step, top: float) -> None:
         axes.set_ylabel(data.unit, fontsize=8.5)
 
 
-def table(data: Step) -> Table:
-    """Return every masked position of the block with its token, what it is ranked by, its rank, and who commits it."""
-    ranks = [np.argsort(np.argsort(-values, kind="stable")) + 1 for values in (data.before, data.after)]
-    rows = [
-        {
-            "position": int(data.position[i]),
-            "token": data.tokens[i],
-            f"{data.unit}, factor 1": float(data.before[i]),
-            f"{data.unit}, factor of the step": float(data.after[i]),
-            "rank at factor 1": int(ranks[0][i]),
-            "rank at the step's factor": int(ranks[1][i]),
-            "committed by": " and ".join(
-                name for name, chosen in (("the default", data.default), ("RWS", data.rws)) if chosen[i]
-            ),
-        }
-        for i in range(len(data.position))
-    ]
-    caption = f"The masked positions of the block before step {data.step}, left to right; ties rank leftmost first."
-    columns = [Column(name, form=".3f" if isinstance(value, float) else "") for name, value in rows[0].items()]
-    return make_table("fig3_method", rows, columns, caption)
-
-
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 3 from the traces below `runs`."""
     data = compute(runs)
@@ -304,7 +281,6 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 3: one step of reward-weighted sampling",
         (Picture("fig3_method", draw(data), caption, alt),),
-        (table(data),),
         conclusions=(said,),
         inputs=data.files,
         story=story,

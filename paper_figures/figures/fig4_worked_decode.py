@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -28,7 +27,6 @@ from paper_figures.exhibits.style import GREY, figure
 from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.table import Column, Table, make_table
 from rws_decode.mini.stories.answers import judge
 from rws_decode.trace.trace import Trace
 
@@ -187,35 +185,6 @@ def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
             )
 
 
-def table(data: Worked) -> Table:
-    """Return every step: the tokens that either commits, with their positions, and the reward and factor of RWS."""
-    rws = data.decodes["rws"].trace
-    rows = []
-    for step in range(max(decode.trace.steps_run for decode in data.decodes.values())):
-        asked = step < rws.steps_run
-        row: dict[str, Any] = {"step": step}
-        row |= {f"committed by {label}": _committed(data.decodes[name], step) for name, label in _LABELS.items()}
-        for field in ("reward_raw", "reward_normalised", "factor"):
-            value = float(getattr(rws, field)[step]) if asked else float("nan")
-            row[field.replace("_", ", ")] = None if np.isnan(value) else value
-        rows.append(row)
-    caption = (
-        f"Every step of both decodes of prompt {data.orders.drawn}: the tokens committed, with positions from 0, and "
-        "of RWS the reward of the completion before the step, and the factor."
-    )
-    columns = [Column(name, form=".3f" if name.startswith(("reward", "factor")) else "") for name in rows[0]]
-    return make_table("fig4_worked_decode", rows, columns, caption)
-
-
-_LABELS = {"default": "the default", "rws": "RWS"}
-
-
-def _committed(decode: Decode, step: int) -> str:
-    return ", ".join(
-        f"“{decode.words[position]}” at {position}" for position in np.flatnonzero(decode.trace.commit_step == step)
-    )
-
-
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 4 from the traces below `runs`."""
     data = compute(runs)
@@ -271,7 +240,6 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 4: a worked decode",
         (Picture("fig4_worked_decode", draw(data), caption, alt),),
-        (table(data),),
         conclusions=tuple(conclusions),
         inputs=data.files,
         story=story,

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 
 from paper_figures.exhibits.differences import Difference, rws_minus
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import RELATIONS, controls_of, in_words, method_name
+from paper_figures.exhibits.names import controls_of, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, lookup, read_run, setting
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
@@ -30,6 +30,7 @@ from rws_theory.printed import printed_in
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
+RELATIONS = {"own": "own guide", "other": "other reward models"}
 _CONTROL = SKY
 _LOOKS: dict[str, dict[str, Any]] = {
     "printed: RWS wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "///"},

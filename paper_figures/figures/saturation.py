@@ -1,8 +1,8 @@
 """What rounding does to the generation order: GOD against the scale, ranked exactly and by rounded confidences.
 
-Shows: GOD of temperature, of RWS and of a constant factor of equal mean, ranked by log-odds, which order positions as
-exact confidences do, and by softmax in float32 and in bfloat16; the share of GOD that is due to rounding; how many
-confidences are exactly 1; how many steps commit another set than the exact ranking; and the printed GOD of temperature.
+Shows: GOD of temperature, ranked by log-odds, which order positions as exact confidences do, and by softmax in float32
+and in bfloat16. The table has the same of RWS and of a constant factor, the share of GOD that is due to rounding, how
+many confidences are exactly 1, and how many steps commit another set than the exact ranking.
 Inputs: RUNS/precision/results.json, made by `python -m paper_figures experiment precision --out RUNS`.
 Run time: a second.
 """
@@ -23,17 +23,15 @@ from paper_figures.exhibits.differences import Difference
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.names import guide_name
 from paper_figures.exhibits.runs import read_named
-from paper_figures.exhibits.style import GREY, PRINTED, Line, figure, panel_title
+from paper_figures.exhibits.style import GREY, Line, figure, panel_title
 from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_theory import footrule_mean
-from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("precision",)
-_SHIFT = {"float32": 1.05, "bfloat16": 1 / 1.05}  # so that two intervals stand side by side
 
 
 STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
@@ -107,46 +105,6 @@ def compute(runs: Path) -> Rounding:
 
 
 def draw(data: Rounding) -> Figure:
-    """Draw a column per strategy; below the first, the GOD that the paper printed for temperature, on its own axis."""
-    names, table = data.strategies, printed_in("table8_temperature")["rows"]
-    picture = figure(6.6, 8.8)
-    grid = picture.add_gridspec(5, len(names), height_ratios=(1.25, 1.25, 1, 1, 1))
-    scales = sorted({*data.scales, *(row["scale"] for row in table)})
-    columns: list[list[Axes]] = []
-    for column, name in enumerate(names):
-        beside_it = columns[0] if columns else [None] * 4
-        columns.append([picture.add_subplot(grid[row, column], sharey=upper) for row, upper in enumerate(beside_it)])
-        _column(columns[-1], data, name)
-        for row, axes in enumerate(columns[-1]):
-            scale_axis(axes, scales)
-            axes.tick_params(labelbottom=row == 3, labelleft=column == 0)
-        columns[-1][-1].set_xlabel("scale  [factor]" if name == "temperature" else "reward scale $s_R$  [factor]")
-    titles = ("GOD\n[steps]", "GOD due to rounding\n[% of exact GOD]", "confidences\nequal to 1  [%]")
-    for axes, title in zip(columns[0], (*titles, "other set than\nexact  [% of steps]"), strict=True):
-        axes.set_ylabel(title)
-    columns[0][0].set_ylim(bottom=0)
-    for axes in columns[0][2:]:
-        axes.set_ylim(0, 104)
-    printed = picture.add_subplot(grid[4, 0])
-    look = {"color": PRINTED, "marker": "o", "markerfacecolor": "white", "markersize": 5.5, "linewidth": 1.0}
-    label = "temperature, as printed in Table 8"
-    scale, god = [row["scale"] for row in table], [row["god"] for row in table]
-    printed.plot(scale, god, linestyle=(0, (2, 1.5)), label=label, **look)
-    scale_axis(printed, scales)
-    panel_title(printed, "Temperature, as printed")
-    printed.set_ylabel("GOD, reading\nnot said")
-    printed.set_xlabel("scale  [factor]")
-    printed.set_ylim(bottom=0)
-    handles, labels = columns[0][0].get_legend_handles_labels()
-    # Beside the printed panel where there is room, else below it all.
-    spot: dict[str, Any] = {"loc": "outside lower center"}
-    if len(names) > 1:
-        spot = {"loc": "center", "bbox_to_anchor": (0.66, 0.09)}
-    picture.legend([*handles, *printed.lines[:1]], [*labels, label], **spot)
-    return picture
-
-
-def draw_short(data: Rounding) -> Figure:
     """Draw GOD of the first strategy against the scale, ranked exactly and by rounded confidences."""
     picture = figure(6.6, 3.1)
     axes = picture.subplots()
@@ -164,25 +122,6 @@ def draw_short(data: Rounding) -> Figure:
     panel_title(axes, STRATEGIES[name])
     picture.legend(loc="outside right center")
     return picture
-
-
-def _column(panels: Sequence[Axes], data: Rounding, name: str) -> None:
-    """Draw one strategy: GOD, the share due to rounding, saturated confidences, steps with another set."""
-    if (random := data.random) is not None:
-        panels[0].axhline(random, color=GREY, linewidth=1.2, linestyle=(0, (6, 3)), label="random order within blocks")
-    for ranking, look in RANKINGS.items():
-        curve = data.of(name, ranking)
-        scale = np.array([row["scale"] for row in curve])
-        style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dash, "markersize": 4}
-        panels[0].plot(scale, [row["god_steps"] for row in curve], label=look.label, **style)
-        if ranking != "exact":
-            middle, low, high = np.array([data.share(row) for row in curve]).T
-            spread = np.maximum([middle - low, high - middle], 0.0)
-            panels[1].errorbar(scale * _SHIFT[ranking], middle, yerr=spread, elinewidth=0.9, capsize=2, **style)
-        for axes, field in zip(panels[2:], ("saturated", "inexact"), strict=True):
-            axes.plot(scale, [100 * row[field] for row in curve], **style)
-    panels[1].axhline(0, color=GREY, linewidth=0.8)
-    panel_title(panels[0], STRATEGIES[name])
 
 
 def scale_axis(axes: Axes, scales: Sequence[float]) -> None:
@@ -260,25 +199,15 @@ def exhibit(runs: Path) -> Exhibit:
     guided = f" Reward model: {guide_name(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (
-        "Top: mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the "
-        f"leftmost position, so a saturated order tends to left to right. Another tie rule need not do so.{random} "
-        "Below: what rounding adds to GOD or takes from it, on the same prompts, over the mean exact GOD, with 95 % "
-        "intervals of the difference; the share of candidate confidences that are exactly 1 in that "
-        "precision (for the exact ranking, in float64, which it does not rank by); the share of steps that commit "
-        f"another set than the exact one. {_apart(data)}{guided} GOD is of the whole canvas and so includes "
-        "end-of-text filler, of which short answers have more."
+        "Mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the leftmost "
+        "position, so a saturated order tends to left to right. Another tie rule need not do so."
+        f"{random} {_apart(data)}{guided} GOD is of the whole canvas and so includes end-of-text filler, of which "
+        "short answers have more."
     )
-    short = f"GOD against the scale, ranked exactly and by softmax; {data.prompts} prompts. GOD is of the whole canvas."
-    alt = (
-        "Curves of GOD and of what rounding does to it against the scale, one per ranking: exact, softmax in float32 "
-        "and in bfloat16."
-    )
+    alt = "Curves of GOD against the scale, one per ranking: exact, softmax in float32 and in bfloat16."
     return Exhibit(
         "What rounding does to the generation order",
-        (
-            Picture("rounding", draw_short(data), short, alt),
-            Picture("saturation", draw(data), caption, alt),
-        ),
+        (Picture("rounding", draw(data), caption, alt),),
         tables(data),
         conclusions=conclusions(data),
         inputs=data.inputs,

@@ -1,8 +1,8 @@
 """The complete scale path: every answer that any factor c, or any reward scale s_R, gives a prompt.
 
 Shows: both axes as strips of pieces, one fill per answer, hatched where no point of the paper's grid gives the answer;
-the factors that RWS used; reward, perplexity and Generation Order Deviation along the axes. Tables: the answers, every
-piece, the decodes by RWS, and counts over all prompts of the run. The run's first prompt is drawn.
+the factors that RWS used; reward, perplexity and Generation Order Deviation along the axes. The run's first prompt is
+drawn, and its answers are listed.
 Inputs: RUNS/scale-path/results.json, made by `python -m paper_figures experiment scale-path --out RUNS`.
 Run time: three seconds.
 """
@@ -231,12 +231,8 @@ def _legend(picture: Figure, data: Profile) -> None:
     picture.legend(handles=handles, loc="outside lower center", ncols=3)
 
 
-def tables(data: Profile) -> tuple[Table, ...]:
-    """Return the drawn prompt's answers, the counts over all prompts, and every piece."""
-    return (_answers(data), _counts(data), _pieces(data))
-
-
-def _answers(data: Profile) -> Table:
+def table(data: Profile) -> Table:
+    """Return the drawn prompt's answers; the study's own files have every piece, and the counts of every prompt."""
     rows: list[dict[str, Any]] = []
     for number, output in enumerate(data.drawn["outputs"]):
         row: dict[str, Any] = {"answer": letters(number)}
@@ -255,32 +251,6 @@ def _answers(data: Profile) -> Table:
         "Coherent: no rule of the story language is broken. Guide and judge: normalised scores."
     )
     return make_table("scale_path", rows, [*columns, Column("text")], caption)
-
-
-def _counts(data: Profile) -> Table:
-    columns = [Column(name.replace("_", " "), name) for name in data.summary[0]]
-    caption = (
-        f"Counts of both axes, prompt by prompt and added up. Grid: {', '.join(f'{point:g}' for point in data.grid)}. "
-        "Missed: answers that no point of it gives, and the ln of upper / lower of the scales that do. Best judge: the "
-        "greatest score of the judge on the whole axis and on the grid, in the last rows the mean over prompts."
-    )
-    return make_table("scale_path_counts", data.summary, columns, caption)
-
-
-def _pieces(data: Profile) -> Table:
-    rows = [
-        {**data.drawn["outputs"][piece["output"]], **piece, "axis": WORDS[over]}
-        | {"answer": letters(piece["output"]), "commit_step": " ".join(map(str, piece["commit_step"]))}
-        for over in AXES
-        for piece in data.path(over)["pieces"]
-    ]
-    columns = [Column("axis"), Column("from", "lower"), Column("to", "upper"), Column("answer")]
-    columns += [Column("GOD, tokens", "god_tokens"), Column("GOD, steps", "god_steps"), Column("guide", "reward")]
-    caption = (
-        "Every piece of both axes of the drawn prompt: between its ends, enclosed to a relative 1e-12 where certified, "
-        "decoding gives this answer in this order. The CSV has the step at which each position is committed."
-    )
-    return make_table("scale_path_pieces", rows, [*columns, Column("judge"), Column("perplexity")], caption)
 
 
 def _headline(data: Profile, ends: str) -> str:
@@ -328,7 +298,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "The complete scale path of a prompt",
         (Picture("scale_path", draw(data), caption, alt),),
-        tables(data),
+        (table(data),),
         conclusions=(_headline(data, ends),),
         inputs=(f"{NEEDS[0]}/results.json",),
         story=story,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rws_decode import RewardModel, Trace
 from rws_decode.replay.replay import Replay
-from rws_theory import SelectionPath, footrule_mean
+from rws_theory import SelectionPath
 
 _WIDTH = 90
 
@@ -59,12 +59,6 @@ def what_any_factor_changes(paths: Sequence[SelectionPath], low: float, high: fl
     )
 
 
-def _random_order(trace: Trace) -> str:
-    each = trace.length // trace.steps
-    tokens = footrule_mean(trace.length, trace.block, per_step=each)
-    return f"{tokens:.2f} ({footrule_mean(trace.length, trace.block, per_step=each, reading='steps'):.2f})"
-
-
 def conclusion(
     default: Trace, rws: Trace, again: Trace, selected: Replay, paths: Sequence[SelectionPath], low: float, high: float
 ) -> str:
@@ -95,8 +89,7 @@ def conclusion(
         f"in {'the same' if same_order else 'another'} order; selecting again from the recorded values {agrees}.\n"
         f"- The factor stayed between {rws.factor.min():.2f} and {rws.factor.max():.2f}. The answers differ at "
         f"{int((rws.tokens != default.tokens).sum())} of {rws.length} positions. GOD is {rws.god_tokens:.2f} tokens "
-        f"({rws.god_steps:.2f} steps) against {default.god_tokens:.2f} ({default.god_steps:.2f}), and "
-        f"{_random_order(rws)} for a random order within blocks.\n"
+        f"against {default.god_tokens:.2f}.\n"
         f"- At {len(never)} of {rws.steps} steps of RWS, every factor between {low:.3f} and {high:.3f} commits the "
         f"same positions ({'proved' if proved else 'not proved'}; the last step of a block takes what is left): there "
         f"the reward could change nothing. At {int(rws.changed.sum())} steps its factor did.\n"

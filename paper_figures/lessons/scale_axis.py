@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from rws_decode.common.palette import LOOKS
 from rws_decode.compare import Comparison
 from rws_decode.view.plots.scales.answers import OVER
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
-from rws_theory import footrule_mean, inverse_reward
+from rws_theory import footrule_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,12 +97,6 @@ def grid_search(paths: Mapping[int, Both]) -> GridSearch:
     }
 
 
-def _needed(path: ScalePath, hits: NDArray[np.int64]) -> int | None:
-    """Return the smallest size of a grid tried that finds every answer, None where none does."""
-    every = hits == len(path.answers)
-    return int(_SIZES[every][0]) if every.any() else None
-
-
 @drawn
 def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[float]) -> Figure:
     """Draw how many answers grids of many sizes find, a panel for each prompt; hollow marks: the given grid."""
@@ -135,18 +129,9 @@ def decoded_on_grid(
     return f"{agreeing} of {len(said)} decodes give the answer that the path says.", runs
 
 
-def conclusion(
-    paths: Mapping[int, Both],
-    other: Mapping[Answer, float],
-    search: GridSearch,
-    grid: Sequence[float],
-    shape: Shape,
-) -> str:
-    """Say what the two axes of each prompt gave, in Markdown; `other` are rewards by another reward model."""
-    lines = [
-        _of_prompt(prompt, both, other, [_needed(path, search[prompt, path.over]) for path in both], grid, shape)
-        for prompt, both in paths.items()
-    ]
+def conclusion(paths: Mapping[int, Both], grid: Sequence[float], shape: Shape) -> str:
+    """Say what the two axes of each prompt gave, in Markdown."""
+    lines = [_of_prompt(prompt, both, grid) for prompt, both in paths.items()]
     gods = [piece.god_steps for both in paths.values() for path in both for piece in path.pieces]
     random = footrule_mean(shape.length, shape.block, per_step=shape.length // shape.steps, reading="steps")
     return (
@@ -158,69 +143,13 @@ def conclusion(
     )
 
 
-def _of_prompt(
-    prompt: int,
-    both: Both,
-    other: Mapping[Answer, float],
-    needed: Sequence[int | None],
-    grid: Sequence[float],
-    shape: Shape,
-) -> str:
+def _of_prompt(prompt: int, both: Both, grid: Sequence[float]) -> str:
     reached: Reach = compare_reach(*both)
-    fine = [
-        f"{size} scales ({size * shape.steps} forwards; the path took {path.forwards})" if size else "more than 200"
-        for path, size in zip(both, needed, strict=True)
-    ]
     missed = [len(path.answers) - _answers_on(path, grid) for path in both]
     proof = "**proved**" if all(path.certified for path in both) else "not all proved"
     return (
         f"- **Prompt {prompt}**: {len(reached.temperature)} answers over all temperatures, {len(reached.reward_scale)} "
         f"over all reward scales, {len(reached.shared)} of them shared; **{len(reached.only_temperature)}** that only "
-        f"temperature reaches and **{len(reached.only_reward_scale)}** that only RWS reaches, {proof}.\n"
-        f"  - The paper's grid misses {missed[0]} of the first and {missed[1]} of the second. The smallest even grid "
-        f"tried that finds all has {fine[0]} for temperature and {fine[1]} for RWS.\n"
-        f"  - {_highest(both, other)}\n"
-        f"  - {_first_change(both)}"
-    )
-
-
-def _highest(both: Both, other: Mapping[Answer, float]) -> str:
-    """Say which axis has the answer of the highest reward, and what the mean reward along each axis is."""
-    t_best, s_best = (max(path.pieces, key=_by_guide) for path in both)
-    t_reward, s_reward = _by_guide(t_best), _by_guide(s_best)
-    if t_best.tokens == s_best.tokens:
-        ahead = f"both axes reach it ({t_reward:.2f})"
-    else:
-        higher = "RWS" if s_reward > t_reward else "temperature"
-        ahead = f"{higher} has it ({t_reward:.2f} for temperature, {s_reward:.2f} for RWS)"
-    values: Mapping[str, Callable[[ScalePiece], float]] = {
-        "the guide": _by_guide,
-        "the other reward model": lambda piece: other[piece.tokens],
-    }
-    along = "; ".join(
-        f"by {name} {round(_mean_along(both[0], value), 2) + 0.0:+.2f} for temperature and "
-        f"{round(_mean_along(both[1], value), 2) + 0.0:+.2f} for RWS"
-        for name, value in values.items()
-    )
-    return f"The highest reward by the guide: {ahead}. Mean over the axis: {along}."
-
-
-def _mean_along(path: ScalePath, value: Callable[[ScalePiece], float]) -> float:
-    """Return the mean of a value over the axis, scales being even in the logarithm."""
-    widths = [log(piece.upper / piece.lower) for piece in path.pieces]
-    return float(np.average([value(piece) for piece in path.pieces], weights=widths))
-
-
-def _first_change(both: Both) -> str:
-    """Say what the place of the first change says of the factor that RWS had there."""
-    (first, *_), (same, *_) = (path.pieces for path in both)
-    c, s = (next((piece.lower for piece in path.pieces if piece.tokens != first.tokens), None) for path in both)
-    if first.tokens != same.tokens or c is None or s is None:
-        return "The axes do not begin alike."
-    start = f"Both axes begin with the same answer and leave it at $c$ = {c:.3g} and $s_R$ = {s:.3g}"
-    if not 0 < c / s < 1:
-        return f"{start}."
-    return (
-        f"{start}: RWS is there like a constant of {c / s:.2f} $s_R$, the factor that a reward of "
-        f"{float(inverse_reward(c, s)):+.2f} deviations gives."
+        f"temperature reaches and **{len(reached.only_reward_scale)}** that only RWS reaches, {proof}. The paper's "
+        f"grid misses {missed[0]} of the first and {missed[1]} of the second."
     )

@@ -11,21 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from paper_figures.exhibits.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, prompts_for
-from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.sample_size import prompts_needed
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_answers import VERDICTS, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure, arms_of, worlds_of
-from paper_figures.studies.summaries.evidence_tables import arm_tables, best_table, table8_rows
+from paper_figures.studies.summaries.evidence_tables import arm_tables, best_table
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
@@ -37,22 +33,32 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the tables of the evidence study below `runs`, or of the record; MissingRun where there is neither."""
     record = evidence_of(runs)
     rows = comparisons_of(record)
-    arms = {world: arms_of(record.answers, world) for world in worlds_of(record.answers)}
     made = [*arm_tables(record.answers), *([comparison_table(rows), power_table(rows)] if rows else [])]
-    made += [best_table(arms[world], record.frontiers, world) for world in arms]
-    made.append(table8([row for world in arms for row in table8_rows(rows, arms[world], world)]))
+    made += [best_table(arms_of(record.answers, w), record.frontiers, w) for w in worlds_of(record.answers)]
+    said = reward_answer(rows) or "The results have no runs of RWS to compare."
     return Exhibit(
         "Does the reward matter? Every arm, every comparison, and the power",
         tables=tuple(made),
-        conclusions=_conclusions(record, rows),
+        conclusions=(said, source_line(record)),
         inputs=inputs_of(runs),
     )
 
 
 def comparison_table(rows: Sequence[Comparison]) -> Table:
     """Return every comparison as data, and for reading how many have which verdict by world, sampling and measure."""
-    data = [_fields(row) for row in rows]
-    shown = []
+    data, shown = [], []
+    for row in rows:
+        measure = MEASURES[row.measure]
+        ends = {"difference": row.difference, "low": row.low, "high": row.high}
+        data.append(
+            {"world": row.world, "tokens": "drawn" if row.drawn else "greedy", "measure": row.measure}
+            | {"unit": "share" if measure.kind == "share" else measure.unit, "s_R": row.scale, "minus": row.title}
+            | {"prompts": row.n, "same texts": row.same}
+            | {name: value if np.isfinite(value) else None for name, value in ends.items()}
+            | {"wins": row.wins, "losses": row.losses, "p alone": row.p_alone, "p max-T": row.p}
+            | {"margin": row.margin, "p equivalent": row.p_equivalent, "least with 80 % power": row.least}
+            | {"verdict": row.verdict, "within margin": row.within}
+        )
     for (world, drawn, name), group in groupby(rows, key=lambda row: (row.world, row.drawn, row.measure)):
         kept, measure = list(group), MEASURES[name]
         least = [row.least for row in kept if row.least is not None]
@@ -69,57 +75,6 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         "studies, smallest to largest. The CSV file has every comparison."
     )
     return Table("evidence_comparisons", data, shown, caption)
-
-
-def _fields(row: Comparison) -> dict[str, Any]:
-    numbers = {"difference": row.difference, "low": row.low, "high": row.high}
-    finite = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-    tokens = "drawn" if row.drawn else "greedy"
-    return (
-        {"world": row.world, "tokens": tokens, "measure": row.measure, "unit": _unit(row.measure), "s_R": row.scale}
-        | {"minus": row.title, "prompts": row.n, "same texts": row.same, **finite, "wins": row.wins}
-        | {"losses": row.losses, "p alone": row.p_alone, "p max-T": row.p, "margin": row.margin}
-        | {"p equivalent": row.p_equivalent, "least with 80 % power": row.least, "verdict": row.verdict}
-        | {"within margin": row.within}
-    )
-
-
-def _unit(name: str) -> str:
-    return "share" if MEASURES[name].kind == "share" else MEASURES[name].unit
-
-
-def table8(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return GOD and perplexity against the default, of RWS and of its controls, as a table."""
-    data, shown = [], []
-    for row in rows:
-        quality, direct = MEASURES[row["name"]], row["direct"]
-        title = METHODS[row["method"]].title
-        key = {"world": row["world"], "s_R": row["s_R"], "method": title}
-        parts = (("GOD", row["god"]), (quality.title, row["quality"]))
-        ends = ("", " low", " high")
-        data.append(
-            key
-            | {f"{n}{end}": float(value) for n, i in zip(("GOD", "quality"), (row["god"], row["quality"]), strict=True)
-               for end, value in zip(ends, i, strict=True)}
-            | {"quality is": row["name"], "pattern": row["pattern"]}
-        )  # fmt: skip
-        texts = [_interval_text(MEASURES[n], i) for n, (_, i) in zip(("god", row["name"]), parts, strict=True)]
-        shown.append(
-            key
-            | {"GOD, tokens": texts[0], "log p or log perplexity": f"{quality.title} {texts[1]}"}
-            | {"Table 8's pattern": "yes" if row["pattern"] else "no"}
-            | {"RWS minus it": None if direct is None else f"{direct.text()}, {direct.verdict}"}
-        )
-    caption = (
-        "Table 8's pattern, GOD up and perplexity down against the default, greedy: means with 95 % intervals. It is "
-        "there where both intervals exclude 0. RWS minus it: in log p (nats a word) or log perplexity (nats a token)."
-    )
-    return Table("evidence_table8", data, shown, caption)
-
-
-def _interval_text(measure: Measure, interval: Interval) -> str:
-    mean, low, high = map(measure.text, interval)
-    return f"{mean} [{low}, {high}]"
 
 
 def power_table(rows: Sequence[Comparison]) -> Table:
@@ -177,14 +132,3 @@ def _ends(values: Sequence[float], measure: Measure) -> str | None:
         return None
     texts = dict.fromkeys(measure.text(value, sign=False) for value in (min(values), max(values)))
     return f"{' to '.join(texts)} {measure.unit}"
-
-
-def _conclusions(record: Recorded, rows: Sequence[Comparison]) -> tuple[str, ...]:
-    lines = []
-    for world in dict.fromkeys(row.world for row in rows):
-        kept = [row for row in rows if row.world == world]
-        counts = {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICTS}
-        told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
-        lines.append(f"{len(kept)} comparisons in {WORLDS[world].model}, on {kept[0].n} prompts: {told}.")
-    lines = lines or ["The results have no runs of RWS to compare."]
-    return tuple(filter(None, (reward_answer(rows), *lines, source_line(record))))

@@ -1,8 +1,8 @@
 """Table 8: temperature scaling against reward scaling on keyword prompts, with controls that keep the factors.
 
-Shows: the paper's Table 8 beside the same grid of scales decoded here; RWS beside a constant factor of equal mean and
-beside its own rewards in shuffled order; its differences to these and to further controls; and the ranges that the
-paper's text gives for temperature scaling. The first of several guides is shown.
+Shows: the paper's Table 8 beside the same grid of scales decoded here; temperature, RWS, a constant factor of equal
+mean and RWS with its own rewards in shuffled order, drawn; RWS minus these and further controls; and the ranges that
+the paper's text gives for temperature scaling. The first of several guides is shown.
 Inputs: RUNS/temperature/results.json, made by `python -m paper_figures experiment temperature --out RUNS`.
 Run time: three seconds.
 """
@@ -24,8 +24,8 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
 from paper_figures.exhibits.runs import read_run
-from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
-from paper_figures.table import Column, Table, make_table, wide
+from paper_figures.exhibits.style import LINES, figure, panel_title
+from paper_figures.table import Column, Table, wide
 from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
@@ -40,11 +40,6 @@ _COLUMNS = (
     Column("GOD, tokens", "god_tokens", ".2f"),
     Column("GOD, steps", "god_steps", ".2f"),
     Column("keywords of 4", "keywords_included", ".2f"),
-)
-_FURTHER = (
-    Column("guiding reward", "reward", ".2f"),
-    Column("judge", form=".2f"),
-    Column("mean factor", "mean_factor", ".3g"),
 )
 _COMPARED = {"coherent": "coherent", "perplexity": "perplexity", "judge": "judge", "god_steps": "GOD, steps"}
 _DRAWN = {
@@ -122,23 +117,6 @@ def draw(data: Temperatures) -> Figure:
     return picture
 
 
-def draw_printed() -> Figure:
-    """Draw the perplexity and GOD of the printed table against the scale, on axes of their own."""
-    rows = sorted(printed_in(_STEM)["rows"], key=lambda row: row["scale"])
-    picture = figure(6.6, 2.3)
-    contents = (("perplexity", "perplexity"), ("god", "GOD  [unit not said]"))
-    for axes, (field, unit) in zip(picture.subplots(1, 2), contents, strict=True):
-        values, scales = ([row[name] for row in rows] for name in (field, "scale"))
-        style = {"color": PRINTED, "linestyle": (0, (1, 1.5)), "marker": "o", "markerfacecolor": "none"}
-        axes.plot(scales, values, **style)
-        _scale_axis(axes, scales)
-        axes.set_ylim(0, 1.1 * max(values))
-        axes.set_xlabel("scale  [factor c of temperature]")
-        axes.set_ylabel(unit)
-        panel_title(axes, f"Temperature, as printed: {unit.split()[0]}")
-    return picture
-
-
 def _scale_axis(axes: Axes, scales: Sequence[float]) -> None:
     axes.set_xscale("log")
     axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
@@ -164,8 +142,8 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
 
 
 def tables(data: Temperatures) -> tuple[Table, ...]:
-    """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and Appendix F's ranges."""
-    return (_printed(data), _methods(data), _differences(data), _ranges(data))
+    """Return the paper's Table 8 beside ours, RWS minus its controls, and Appendix F's ranges."""
+    return (_printed(data), _differences(data), _ranges(data))
 
 
 def _ranges(data: Temperatures) -> Table:
@@ -200,18 +178,6 @@ def _printed(data: Temperatures) -> Table:
     )
     columns = [*_COLUMNS, Column("GOD, steps, softmax in bf16", "rounded", ".2f")]
     return beside(_STEM, "scale", printed, here, caption, columns)
-
-
-def _methods(data: Temperatures) -> Table:
-    order = {method: index for index, method in enumerate(("default", *DRAWN))}
-    kept = [row for row in data.summary if row["method"] in order]
-    rows = sorted(kept, key=lambda row: (row["scale"], order[row["method"]]))
-    caption = (
-        "RWS beside its controls at every reward scale: the constant factor of each answer's mean RWS factor, and the "
-        "RWS factors of the same rewards in shuffled order. The judge is a reward model that did not guide."
-    )
-    method = Column("method", form=lambda row: method_name(row["method"]))
-    return make_table("table8_methods", rows, [Column("scale"), method, *_COLUMNS, *_FURTHER], caption)
 
 
 def _differences(data: Temperatures) -> Table:
@@ -252,16 +218,9 @@ def exhibit(runs: Path) -> Exhibit:
         f"largest perplexity at scale {printed[-1]['scale']:g} ({printed[-1]['perplexity']:.2f}) and its smallest at "
         f"scale {printed[0]['scale']:g} ({printed[0]['perplexity']:.2f})"
     )
-    drawn = Picture(
-        "table8_printed",
-        draw_printed(),
-        f"{printed_in(_STEM)['where']}: temperature alone, as printed, without intervals. Another model, language and "
-        "length than ours: the shapes can be compared, the levels cannot.",
-        f"Two panels of printed points against the scale, perplexity and GOD; the {ends}.",
-    )
     return Exhibit(
         "Table 8: temperature against reward",
-        (Picture(_STEM, draw(data), caption, alt), drawn),
+        (Picture(_STEM, draw(data), caption, alt),),
         tables(data),
         conclusions=(*_headline(data), f"The printed Table 8 has its {ends}."),
         inputs=data.inputs,

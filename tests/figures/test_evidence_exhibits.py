@@ -56,12 +56,6 @@ def test_power_grows_with_the_spread(tabled: Exhibit) -> None:
     assert reward[0]["least at n = 400"] <= reward[1]["least at n = 400"]
 
 
-def test_table_8s_pattern_is_told_of_rws_and_its_controls(tabled: Exhibit) -> None:
-    (table,) = (table for table in tabled.tables if table.name == "evidence_table8")
-    assert {row["method"] for row in table.rows} >= {"RWS", "constant of equal mean", "mean schedule by step"}
-    assert all(isinstance(row["pattern"], bool) for row in table.rows)
-
-
 def test_each_world_has_the_measures_that_its_figure_draws(record: Recorded) -> None:
     rows = comparisons_of(record)
     for world in ("english:era", "mini:mini"):

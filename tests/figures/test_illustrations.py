@@ -194,19 +194,6 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
     assert all(decode.broken is None for decode in data.decodes.values())  # no prompt of the language: nothing to judge
 
 
-def test_the_worked_table_has_every_committed_token(runs: Path) -> None:
-    data = fig4_worked_decode.compute(runs)
-    rows = fig4_worked_decode.table(data).rows
-    assert [row["step"] for row in rows] == list(range(STEPS))
-    rws = data.decodes["rws"].trace
-    for row in rows:
-        places = np.flatnonzero(rws.commit_step == row["step"])
-        tokens = ("(end)" if rws.tokens[position] == END else f"#{rws.tokens[position]}" for position in places)
-        listed = ", ".join(f"“{token}” at {position}" for token, position in zip(tokens, places, strict=True))
-        assert row["committed by RWS"] == listed
-        assert row["factor"] == rws.factor[row["step"]]
-
-
 def test_of_the_language_the_worked_decode_says_which_rules_are_broken(figure_runs: Path) -> None:
     data = fig4_worked_decode.compute(figure_runs)
     with styled():

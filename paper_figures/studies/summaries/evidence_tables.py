@@ -1,8 +1,8 @@
-"""Make the evidence study's tables: every arm with its cost, how far it is from the best, and Table 8's pattern."""
+"""Make the evidence study's tables: every arm with its cost, and how far it is from the best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from paper_figures.statistics.intervals import Interval, exact_share, mean_interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
-from paper_figures.studies.summaries.evidence_answers import MADE
-from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES, Comparison, difference_interval
+from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES, difference_interval
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
     arms_of,
@@ -169,32 +168,6 @@ def best_table(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world:
         "a text that is no less likely has this much more reward, and none has more than the last column."
     )
     return Table(f"evidence_best_{WORLDS[world].model}", rows, shown, caption)
-
-
-def table8_rows(rows: Sequence[Comparison], arms: Mapping[Arm, pd.DataFrame], world: str) -> list[dict[str, Any]]:
-    """Return the change of GOD and of perplexity against the default, of RWS and of the controls from its runs.
-
-    Each row also has whether both clearly go as in the paper's Table 8, and RWS minus the control in log p or log
-    perplexity.
-    """
-    default, quality = arms.get(Arm("default")), "log_prob" if WORLDS[world].exact else "nll"
-    better = 1 if quality == "log_prob" else -1  # log p up, or log perplexity down
-    scales = sorted({arm.number or 0 for arm in arms if arm.method == "rws" and not arm.sampling_temperature})
-    made = []
-    for arm in (Arm(method, scale) for scale in scales for method in ("rws", *MADE)):
-        if default is None or arm not in arms:
-            continue
-        god, other = (difference_interval((arms[arm], default), world, name) for name in ("god", quality))
-        if god is None or other is None:
-            continue
-        key = (world, False, quality, arm.number, arm.method)
-        direct = next((r for r in rows if (r.world, r.drawn, r.measure, r.scale, r.arm.method) == key), None)
-        pattern = god.low > 0 and min(better * other.low, better * other.high) > 0
-        made.append(
-            {"world": world, "s_R": arm.number, "method": arm.method, "god": god, "quality": other, "name": quality}
-            | {"pattern": pattern, "direct": direct}
-        )
-    return made
 
 
 def _mean(values: Any) -> Interval:
