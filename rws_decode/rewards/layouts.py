@@ -75,23 +75,22 @@ def _load_plain(
     """
     import transformers
 
-    loader, head = transformers.AutoModelForSequenceClassification, "score."
-    if layout == "eurus":
-        loader, head = transformers.MistralForSequenceClassification, "regression_head."
-        network = transformers.MistralConfig.from_dict(_sizes(config), num_labels=1)
-        options |= {"config": network, "key_mapping": {"^regression_head": "score"}}
-    elif config.get("architectures") == ["LlamaForSequenceClassification"]:
-        loader = transformers.LlamaForSequenceClassification
-        network = transformers.LlamaConfig.from_dict(_sizes(config), num_labels=1)
+    named: dict[str, Any] = {"num_labels": 1}
+    loader: Any = transformers.AutoModelForSequenceClassification
     # Other classes may be stored under names that transformers changes on loading; its report tells what is amiss.
-    if loader is not transformers.AutoModelForSequenceClassification:
+    if layout == "eurus" or config.get("architectures") == ["LlamaForSequenceClassification"]:
+        kind, head = ("Mistral", "regression_head.") if layout == "eurus" else ("Llama", "score.")
+        loader = getattr(transformers, f"{kind}ForSequenceClassification")
+        network = getattr(transformers, f"{kind}Config").from_dict(_sizes(config), num_labels=1)
         shapes = {name.replace("score.", head): shape for name, shape in shapes_of(loader, network).items()}
         refuse_other_layout("reward", checkpoint, stored, shapes)
+        if layout == "eurus":
+            named = {"config": network, "key_mapping": {"^regression_head": "score"}}
     return loader.from_pretrained(
         checkpoint.source,
-        **({} if "config" in options else {"num_labels": 1}),
         use_safetensors=True,
         output_loading_info=True,
+        **named,
         **options,
         **checkpoint.options,
     )

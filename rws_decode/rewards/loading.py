@@ -90,12 +90,12 @@ def load_reward(
     config = config_of("reward", checkpoint)
     layout = layout_of(config)
     # The paper's plain ones are told apart by their tensors alone.
-    other = entry is not None and entry.paper is None and config.get("architectures") != [entry.architecture]
+    other = entry is not None and not entry.paper and config.get("architectures") != [entry.architecture]
     if entry is not None and (other or layout != entry.layout):
         raise ValueError(f"config.json of reward {name} is not that of a {entry.architecture}, which {entry.name} is")
     stored = _stored(checkpoint, statistics)
     paper: dict[str, Any] = {} if entry is None else {"template": entry.template}
-    if entry is not None and entry.paper is not None:
+    if entry is not None and entry.paper:
         paper |= {"mean": entry.mean, "std": entry.std}
     template = check_template(name, {"template": _TEMPLATES[layout]} | paper | stored)
     settings = {
@@ -109,6 +109,7 @@ def load_reward(
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), device)
     placed: dict[str, Any] = {"dtype": kind, "device_map": device_map}
     ours = standalone(checkpoint, config, headers, "SequenceClassification", kind) if device_map is None else None
+    tokenizer: Any
     if ours is None:
         model, tokenizer, head = _by_transformers(checkpoint, layout, config, headers, progress, placed)
     else:
@@ -133,7 +134,7 @@ def load_reward(
             template = "chat"
         # Qwen3's tokenizers have no beginning-of-text token.
         named = getattr(tokenizer, "bos_token_id", None) is not None
-        begin = layout != "plain" or (entry is not None and (named or entry.paper is not None))
+        begin = layout != "plain" or (entry is not None and (named or entry.paper != ""))
         options: dict[str, Any] = {"template": template, "always_begin": begin, "closing": closing}
         reward = CausalReward(model, tokenizer, **settings, **options)
     ids = reward.encode("a", "b")
@@ -170,7 +171,7 @@ def _by_transformers(
 
 def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, KnownReward | None]:
     checkpoint, entry = locate_reward(name, published)
-    if entry is not None and entry.paper is not None and checkpoint.directory is None:
+    if entry is not None and entry.paper and checkpoint.directory is None:
         revision = entry.revision if revision is None else revision
         if revision is None or not _COMMIT.fullmatch(revision):
             raise ValueError(

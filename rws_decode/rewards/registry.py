@@ -54,8 +54,8 @@ class KnownReward:
     architecture: str = "LlamaForSequenceClassification"
     layout: Layout = "plain"
     template: Template = "chat"
-    paper: str | None = None
-    licence: str | None = None
+    paper: str = ""
+    licence: str = ""
     revision: str | None = None
     mean: float | None = None
     std: float | None = None
