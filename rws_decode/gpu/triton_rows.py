@@ -40,12 +40,7 @@ def triton_statistics(
 
     block: logits that a program holds at most, 64 to a thread, a power of two of at least 64. Rows whose length and
     stride are multiples of 16 bytes are read fastest.
-    Errors: ValueError for a block that is no power of two, or logits elsewhere than on a CUDA device.
     """
-    if isinstance(_chunks, triton.JITFunction) and not logits.is_cuda:
-        raise ValueError(f'logits are on {logits.device}, must be on a CUDA device for backend "triton"')
-    if block < 64 or block & (block - 1):
-        raise ValueError(f"block is {block}, must be a power of two of at least 64")
     logits = logits if logits.stride(1) == 1 or logits.shape[1] == 1 else logits.contiguous()
     n, vocabulary = logits.shape
     count = factors.shape[-1]

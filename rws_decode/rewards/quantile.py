@@ -39,8 +39,6 @@ class QuantileHead(nn.Module):
         gating_temperature: float,
     ) -> None:
         super().__init__()
-        if not gating_temperature > 0:
-            raise ValueError(f"gating_temperature is {gating_temperature}: it must be positive")
         self.objectives, self.temperature = num_objectives, gating_temperature
         self.regression_layer = nn.Linear(hidden_size, num_objectives * num_quantiles, bias=False)
         self.reward_transform_matrix = nn.Parameter(torch.eye(num_objectives))

@@ -219,11 +219,9 @@ def read_story(
     P is the product over sentences of the beat's and the template's probability and over variables of their draw's
     (`rws_decode.mini.stories.grammar`). Guarantee: positive exactly where no rule is broken.
 
-    Args:
-        text: space-separated words.
-        band: the length asked for, or None for "short", "medium" and "long" with equal probability.
-        topic: the topic asked for, or None.
-        pinned: variables given beforehand, by slot letter; "plural": "yes" beside "O" where the keyword was a plural.
+    text: space-separated words. band: the length asked for, None for "short", "medium" and "long" with equal
+    probability. topic: the one asked for, or None. pinned: variables given beforehand, by slot letter; "plural": "yes"
+    beside "O" where the keyword was a plural.
 
     >>> read_story("mara was the brave pupil of the library .").violations[-1].kind
     'length'

@@ -14,6 +14,7 @@ from random import Random
 from rws_decode.mini.stories.grammar import BANDS, CANVAS, START, surface
 from rws_decode.mini.stories.lexicon import NAMES, NUMBERS, TOPICS, TRAITS, plural
 from rws_decode.mini.stories.sample import Story, draw, sample_story
+from rws_theory.checks import one_of
 
 KINDS = ("keywords", "continuation", "dialogue", "puzzle")
 
@@ -119,21 +120,16 @@ def _puzzle(rng: Random) -> Task:
 def sample_task(rng: Random, kind: str = "keywords", band: str = "short", *, even: bool = False) -> Task:
     """Draw one task of a kind; `even` as in `sample_story`.
 
-    Raises:
-        ValueError: unknown kind or band.
-
     >>> sample_task(Random(3), "keywords").prompt.startswith("write a short ")
     True
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
-    if band not in BANDS:
-        raise ValueError(f"band is {band!r}; it must be one of {', '.join(BANDS)}")
-    if kind == "keywords":
-        return _keywords(rng, band, even)
-    if kind == "continuation":
-        return _continuation(rng, band, even)
-    return _dialogue(rng, even) if kind == "dialogue" else _puzzle(rng)
+    makers = {
+        "keywords": lambda: _keywords(rng, band, even),
+        "continuation": lambda: _continuation(rng, band, even),
+        "dialogue": lambda: _dialogue(rng, even),
+        "puzzle": lambda: _puzzle(rng),
+    }
+    return makers[kind]()
 
 
 # Who may train on a text is decided by the text: 16 hash buckets of prompt and answer.
@@ -164,8 +160,8 @@ def sample_split(rng: Random, split: str, kind: str = "keywords", band: str = "s
     >>> split_of(task.prompt, task.answer)
     'test'
     """
-    if split not in SPLITS:
-        raise ValueError(f"split is {split!r}; it must be one of {', '.join(SPLITS)}")
+    one_of("split", split, SPLITS)
+    one_of("band", band, BANDS)
     while True:
         task = sample_task(rng, kind, band, even=even)
         if split_of(task.prompt, task.answer) == split:

@@ -211,24 +211,6 @@ def test_float64_logits_keep_their_precision() -> None:
     assert statistics.token.tolist() == [1] and statistics.lead.tolist() == [2.0**-40]
 
 
-@pytest.mark.parametrize(
-    ("logits", "factors", "backend", "message"),
-    [
-        (torch.ones(3), torch.ones(1), "auto", r"logits have shape \[3\], must be \[N, V\]"),
-        (torch.ones(3, 0), torch.ones(1), "auto", "with V >= 1"),
-        (torch.ones(3, 2).int(), torch.ones(1), "auto", "logits are torch.int32, must be bfloat16"),
-        (torch.ones(3, 2), torch.ones(1).half(), "auto", "factors are torch.float16, must be float32 or float64"),
-        (torch.ones(3, 2), torch.ones(2, 1), "auto", r"factors have shape \[2, 1\], must be .* with N = 3"),
-        (torch.ones(3, 2), torch.ones(1, device="meta"), "auto", "factors are on meta, must be on .* cpu"),
-        (torch.ones(3, 2), torch.ones(1), "cuda", "backend is 'cuda', must be one of auto, triton"),
-    ],
-    ids=["rank", "no-column", "integers", "half-factors", "rows-of-factors", "device", "backend"],
-)
-def test_what_does_not_fit_is_refused(logits: Tensor, factors: Tensor, backend: Backend, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        row_statistics(logits, factors, backend=backend)
-
-
 @with_triton
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA device: run them on a machine with one")
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -241,14 +223,6 @@ def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:
     # More rows than one extent of a grid has.
     many = row_statistics(logits[:1].cuda().expand(70_000, width)[:, :50], factors.cuda()).token
     assert (many == logits[0, :50].float().argmax().item()).all()
-
-
-@with_triton
-def test_the_kernels_refuse_the_cpu_and_odd_blocks(kernels: Kernels) -> None:
-    with pytest.raises(ValueError, match="logits are on cpu, must be on a CUDA device"):
-        row_statistics(torch.ones(3, 2), torch.ones(1), backend="triton")
-    with pytest.raises(ValueError, match="block is 100, must be a power of two"):
-        kernels(torch.ones(3, 2), torch.ones(1), block=100)
 
 
 def test_without_triton_the_module_works_and_names_what_to_install() -> None:

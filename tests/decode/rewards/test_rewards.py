@@ -79,7 +79,7 @@ def test_statistics_come_from_beside_the_weights_unless_given(saved: Path) -> No
 @pytest.mark.parametrize(
     ("statistics", "named"),
     [
-        (None, "mean of reward .* is None: a number is needed"),
+        (None, "mean of reward .* is None: a number is needed, .*calibrate --reward .* --out FILE`"),
         ({"mean": 0.0}, "std of reward .* is None"),
         ({"mean": "high", "std": 1.0}, "mean of reward .* is 'high'"),
         ({"mean": 0.0, "std": 0.0}, "std of reward model .* is 0.0"),

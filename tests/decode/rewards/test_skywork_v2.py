@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from checkpoint_files import edit_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from rws_decode.checkpoints.files import Checkpoint
@@ -89,20 +88,7 @@ def test_the_llamas_begin_their_texts_once(tmp_path: Path) -> None:
     assert reward.score(["the cat"], ["sat ."])[0] == pytest.approx(recipe(folder, "the cat", "sat ."), rel=1e-4)
 
 
-def test_unknown_statistics_are_asked_for_with_the_command_that_measures_them(
-    hub: list[tuple[str, str | None]],
-) -> None:
-    with pytest.raises(
-        ValueError, match=rf"^mean of reward {HUB_ID} is None: .*calibrate --reward {HUB_ID} --out FILE`"
-    ):
-        load_reward(HUB_ID)
-
-
 def test_another_model_is_refused_in_one_line(tmp_path: Path) -> None:
     llama = str(tiny_checkpoint("grm", tmp_path / "grm"))
     with pytest.raises(ValueError, match=r"is not that of a Qwen3ForSequenceClassification, which skywork-v2-qwen3-4b"):
         load_reward(llama, mean=0, std=1, published="skywork-v2-qwen3-4b")
-    two = tiny_checkpoint("skywork-v2-qwen3", tmp_path / "two")
-    edit_json(two / "config.json", num_hidden_layers=3, layer_types=None)
-    with pytest.raises(ValueError, match=r"^reward two lacks weights: model.layers.2"):
-        load_reward(str(two))
