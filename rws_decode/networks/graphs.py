@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_theory.checks import whole
-
 
 class _Recording(NamedTuple):
     buffers: list[Tensor | None]
@@ -37,7 +35,6 @@ class Replays:
     """
 
     def __init__(self, most: int = 32) -> None:
-        whole("most", most)
         self.most = most
         self.recorded = 0
         self._recordings: OrderedDict[Hashable, _Recording] = OrderedDict()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from tokenizers import Tokenizer
@@ -53,8 +53,7 @@ class FileTokenizer:
         add_special_tokens: bool = True,
         split_special_tokens: bool = False,
         padding: bool = False,
-        padding_side: str = "right",
-        truncation: bool = False,
+        padding_side: Literal["right"] = "right",
         return_tensors: str | None = None,
     ) -> Encoded:
         """Return `input_ids` of a text, of texts, or of texts with their pairs; with tensors, `attention_mask` too.
@@ -62,8 +61,6 @@ class FileTokenizer:
         split_special_tokens: whether the name of a special token is text. return_tensors: "pt", where all rows have the
         same length or `padding` fills them up on the right. Nothing is ever cut off.
         """
-        if truncation or padding_side != "right":
-            raise ValueError(f"truncation is {truncation}, padding_side {padding_side!r}: False and 'right' are needed")
         self.backend.encode_special_tokens = split_special_tokens
         texts = [text] if isinstance(text, str) else text
         given = texts if pair is None else list(zip(texts, pair, strict=True))

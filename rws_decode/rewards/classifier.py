@@ -57,7 +57,6 @@ class SequenceClassifierReward(NetworkReward):
                 said,
                 padding=size > 1,
                 padding_side="right",
-                truncation=False,
                 split_special_tokens=True,
                 return_tensors="pt",
             )

@@ -63,7 +63,7 @@ def text_encoder(
             ids = woven_ids(tokenizer, *laid_out(render, turns, f"the chat template of reward model {name}"))
         else:
             # In one piece: some tokenizers begin a text in another way than what follows a special token.
-            ids = tokenizer(render(turns), add_special_tokens=False, truncation=False)["input_ids"]
+            ids = tokenizer(render(turns), add_special_tokens=False)["input_ids"]
         bare = ids = [*ids, *end]
         while bare and bare[0] == start:
             bare = bare[1:]
@@ -81,7 +81,7 @@ def pair_ids(tokenizer: Any, prompts: Sequence[str | Dialogue], answers: Sequenc
     # Always as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
     texts = [as_dialogue(prompt).text for prompt in prompts]
     answer_texts = [check_text("answer", answer) for answer in answers]
-    return tokenizer(texts, answer_texts, truncation=False, split_special_tokens=True)["input_ids"]
+    return tokenizer(texts, answer_texts, split_special_tokens=True)["input_ids"]
 
 
 def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:

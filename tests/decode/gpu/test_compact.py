@@ -419,8 +419,6 @@ def test_what_was_replayed_is_lost_with_the_next_call_and_the_oldest_recording_i
     replays("double", double, torch.ones(3))
     assert replays("double", double, torch.full((1,), 5.0)).tolist() == [10.0]
     assert replays.recorded == 4 and calls == [(1,), (2,), (3,), (1,)]
-    with pytest.raises(ValueError, match="most is 0"):
-        Replays(most=0)
 
 
 def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
