@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
-import shutil
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -19,8 +17,7 @@ from grouped import grouped
 from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from table_models import REWARD, table_predictor
 
-from paper_figures.__main__ import main
-from paper_figures.runner.results import ResultsWarning, read_unit_rows
+from paper_figures.runner.results import read_unit_rows
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
@@ -28,7 +25,6 @@ from rws_decode.scales.path import ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.testing.networks import bert
 
 SHAPE = {"length": 8, "steps": 8, "block": 8}
 LOW, HIGH = 0.05, 30.0
@@ -161,42 +157,6 @@ def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path
     ]
 
 
-def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
-    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
-    assert run_reach(finished, options, "--json") == 0
-    printed = json.loads(capsys.readouterr().out)
-    stored = results_of(finished)
-    assert (printed["units"]["computed"], printed["tables"]["summary"]) == (0, stored["summary"])
-    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
-    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    sorted((tmp_path / "reach").glob("units-*/*.parquet"))[0].unlink()
-    assert run_reach(tmp_path, options) == 0
-    assert re.search(r"^all +\d", capsys.readouterr().out, re.MULTILINE)
-    again = results_of(tmp_path)
-    assert again.pop("seconds") > 0 and stored.pop("seconds") > 0
-    assert again == stored
-    rows = [read_unit_rows(out).drop(columns="seconds").to_dict("records") for out in (finished, tmp_path)]
-    assert repr(rows[0]) == repr(rows[1])
-    assert main(["summarize", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["reach"]["summary"] == stored["summary"]
-
-
-def test_changed_weights_make_it_again(
-    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(models / "tiny", tmp_path / "tiny")
-    words = [*options, "--model", str(tmp_path / "tiny"), "--prompts", "1", "--json"]
-    for changed in (False, True):
-        if changed:
-            bert(5).save_pretrained(tmp_path / "tiny")
-        assert run_reach(tmp_path / "out", words) == 0
-        assert json.loads(capsys.readouterr().out)["units"]["computed"] == 1
-    with pytest.warns(ResultsWarning, match="1 units of earlier model files"):
-        assert len(read_unit_rows(tmp_path / "out")) == 1
-
-
 def test_a_budget_reaches_both_paths(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_reach(tmp_path, options, "--prompts", "1", "--budget", "4", "--json") == 0
     row = json.loads(capsys.readouterr().out)["tables"]["summary"][0]
@@ -206,15 +166,9 @@ def test_a_budget_reaches_both_paths(options: list[str], tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "-1"], "--prompts is -1: at least 0 is needed"),
-        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
-        (["--workers", "0"], "--workers is 0"),
         (["--scale-min", "0"], "--scale-min and --scale-max are 0.0 and 20.0"),
         (["--scale-max", "inf"], "are 0.1 and inf"),
         (["--budget", "3"], "--budget is 3: at least --steps, 4"),
-        (["--block", "3"], "block is 3"),
-        (["--model", "nowhere"], "model is 'nowhere'"),
-        (["--reward", "nowhere"], "reward is 'nowhere'"),
     ],
     ids=" ".join,
 )

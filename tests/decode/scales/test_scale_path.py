@@ -20,11 +20,11 @@ from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor
 
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
+from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path
-from rws_decode.settings import Options, Shape
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.selection import Bracket, SelectionPath, selection_path
@@ -243,30 +243,6 @@ def test_positions_with_equal_logits_go_leftmost_first() -> None:
     assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
 
 
-def test_end_of_text_is_deferred_or_suppressed_at_every_factor() -> None:
-    rows = [[0.0, 1.0, 6.0], [0.0, 3.0, 1.0], [0.5, 0.0, 4.0], [0.0, 2.0, 1.9]]
-    predictor = equal_rows(rows)
-    deferred = scale_path(
-        predictor, [], LOW, HIGH, Shape(length=4, steps=4, block=4), options=Options(end_of_text="defer", end_ids=[2])
-    )
-    for piece in deferred.pieces:
-        assert piece.tokens == (2, 1, 2, 1) and {piece.commit_step[1], piece.commit_step[3]} == {0, 1}
-    suppressed = scale_path(
-        predictor,
-        [],
-        LOW,
-        HIGH,
-        Shape(length=4, steps=4, block=4),
-        options=Options(end_of_text="suppress", end_ids=[2]),
-    )
-    assert {piece.tokens for piece in suppressed.pieces} == {(1, 1, 0, 1)}
-    # Two of the four per step: the first step takes all that are not deferred, with no choice left.
-    pairs = scale_path(
-        predictor, [], LOW, HIGH, Shape(length=4, steps=2, block=4), options=Options(end_of_text="defer", end_ids=[2])
-    )
-    assert [piece.commit_step for piece in pairs.pieces] == [(1, 0, 1, 0)]
-
-
 @pytest.mark.parametrize("over", ["temperature", "reward-scale"])
 def test_a_single_scale_is_one_piece(over: Any) -> None:
     predictor = table_predictor(5)
@@ -353,16 +329,6 @@ def test_a_network_in_float32() -> None:
         assert outcomes(predictor, "the cat sat", path, [c], **shape, cfg=0.5) == [(piece.tokens, piece.commit_step)]
 
 
-def test_the_shipped_model() -> None:
-    predictor, shape = load_predictor("mini"), {"length": 16, "steps": 8, "block": 16}
-    prompt = predictor.examples[3]["prompt"]
-    path = scale_path(predictor, prompt, LOW, HIGH, **grouped(**shape))
-    check_shape(path)
-    assert path.certified and path.forwards < path.grid_forwards
-    at = [math.sqrt(piece.lower * piece.upper) for piece in path.pieces]
-    assert outcomes(predictor, prompt, path, at, **shape) == [(p.tokens, p.commit_step) for p in path.pieces]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -378,6 +344,7 @@ def test_the_shipped_model() -> None:
         ({"cfg": -1.0}, "cfg is -1.0"),
         ({"steps": 9}, "steps is 9"),
         ({"end_of_text": "never"}, "end_of_text is 'never'"),
+        ({"end_of_text": "defer-published"}, "end_of_text is 'defer-published': the scale path knows none"),
         ({"prompt": [MASK]}, "length is 8: the gaps of prompts.0. have length 1"),
     ],
 )

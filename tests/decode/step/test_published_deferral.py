@@ -16,7 +16,6 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.callable import CallablePredictor as Predictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.replay.step_logits import step_logits
-from rws_decode.scales.path import scale_path
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence, Temperature
 
@@ -203,8 +202,3 @@ def test_strategies_that_do_not_commit_by_confidence_refuse_it(strategy: str) ->
             Shape(6, 6, 6),
             options=Options(end_of_text="defer-published", end_ids=[1]),
         )
-
-
-def test_the_scale_path_refuses_it() -> None:
-    with pytest.raises(ValueError, match=r"^end_of_text is 'defer-published': the scale path knows none"):
-        scale_path(predictor_of(0), [5], 0.1, 9.0, Shape(6, 6, 6), options=Options(end_of_text="defer-published"))

@@ -137,28 +137,6 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     assert len(seen[-1]) == 1
 
 
-def ending_table() -> torch.Tensor:
-    """Columns 1 and 2 prefer the end of text, very sure of it; the others prefer word 9, less and less sure."""
-    table = torch.zeros(8, VOCABULARY)
-    table[1:3, EOS], table[1:3, 10] = 9.0, 1.0
-    table[3:7, 9] = torch.tensor([4.0, 3.0, 2.0, 1.0])
-    return table
-
-
-@pytest.mark.parametrize("scale", [0.01, 1.0, 32.0])
-def test_policies_mean_the_same_at_any_scale(scale: float) -> None:
-    def run(policy: str) -> tuple[list[int], list[int]]:
-        options = {"length": 6, "steps": 3, "block": 6, "end_of_text": policy}
-        (trace,) = decode(fixed(ending_table()), [[7]], Temperature(scale), **grouped(**options))  # type: ignore[arg-type]
-        assert replay(trace).diverged_at is None
-        return trace.tokens.tolist(), trace.commit_step.tolist()
-
-    assert run("none") == ([EOS, EOS, 9, 9, 9, 9], [0, 0, 1, 1, 2, 2])
-    assert run("defer") == ([EOS, EOS, 9, 9, 9, 9], [2, 2, 0, 0, 1, 1])
-    # Words 10 and 9 of logit 1 are level at columns 1, 2 and 6: leftmost first.
-    assert run("suppress") == ([10, 10, 9, 9, 9, 9], [1, 2, 0, 0, 1, 2])
-
-
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("ranking", ["log-odds", "probability", "topk"])
 def test_policies_mean_the_same_at_any_sampling_temperature(ranking: str, temperature: float) -> None:
@@ -177,8 +155,9 @@ def test_policies_mean_the_same_at_any_sampling_temperature(ranking: str, temper
 
 
 def test_a_model_may_end_its_text_in_several_ways() -> None:
-    table = ending_table()
-    table[2, EOS], table[2, 11] = 0.0, 9.0
+    table = torch.zeros(8, VOCABULARY)
+    table[1, EOS], table[2, 11], table[1:3, 10] = 9.0, 9.0, 1.0
+    table[3:7, 9] = torch.tensor([4.0, 3.0, 2.0, 1.0])
     options = {"length": 6, "steps": 3, "block": 6, "end_of_text": "defer", "end_ids": [EOS, 11]}
     (trace,) = decode(fixed(table), [[7]], Confidence(), **grouped(**options))  # type: ignore[arg-type]
     assert trace.commit_step.tolist() == [2, 2, 0, 0, 1, 1]

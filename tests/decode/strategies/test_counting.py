@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_rows import Row, slow_decode
 from tiny_models import llada_predictor
 
 from rws_decode.decode import decode
@@ -64,40 +65,18 @@ RULES: list[tuple[CountingStrategy, Rule]] = [
 ]
 
 
-def slow_decode(prompt: str, rule: Rule, shape: Shape, scale: float = 1.0) -> tuple[list[int], list[int]]:
-    """Return tokens and commit steps of one row: softmax, sort, count, commit; block by block."""
-    ids = PREDICTOR.encode_prompt(prompt)
-    answer, steps = [PREDICTOR.mask_id] * shape.length, [-1] * shape.length
-    per_block = shape.steps // (shape.length // shape.block)
-    closed = [PREDICTOR.mask_id, *PREDICTOR.forbidden_ids]
-    for step in range(shape.steps):
-        masked = [i for i, token in enumerate(answer) if token == PREDICTOR.mask_id]
-        if not masked:
-            break
-        block = masked[0] // shape.block
-        places = [i for i in masked if i // shape.block == block]
-        logits = PREDICTOR.logits(torch.tensor([ids + answer]), None)[0, len(ids) :].detach().double()
-        logits[:, closed] = -math.inf
-        p = (scale * logits[places]).softmax(dim=-1)
-        best = p.max(dim=-1)
-        order = sorted(range(len(places)), key=lambda i: (-float(best.values[i]), i))
-        entropy = [-sum(q * math.log(q) for q in p[i].tolist() if q > 0) for i in order]
-        count = max(1, rule([float(best.values[i]) for i in order], entropy))
-        if step + 1 == (block + 1) * per_block:
-            count = len(places)
-        for i in order[:count]:
-            answer[places[i]], steps[places[i]] = int(best.indices[i]), step
-    return answer, steps
-
-
 @pytest.mark.parametrize("scale", [1.0, 6.0])
 @pytest.mark.parametrize(("strategy", "rule"), RULES, ids=lambda value: str(value) if is_strategy(value) else "")
 def test_a_count_is_that_of_the_slow_loop(strategy: CountingStrategy, rule: Rule, scale: float) -> None:
     scaled = replace(strategy, scaled=Temperature(scale))  # type: ignore[type-var]
+
+    def counted(row: Row) -> tuple[int, set[int]]:
+        return max(1, rule(list(row.masked.values()), list(row.entropy.values()))), set()
+
     for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, scaled, SHAPE), strict=True):
-        tokens, steps = slow_decode(prompt, rule, SHAPE, scale)
-        assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (tokens, steps)
-        assert trace.forwards == trace.steps_run == max(steps) + 1
+        slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), SHAPE, counted, scale)
+        assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)
+        assert trace.forwards == trace.steps_run == slow.forwards
         (alone,) = decode(PREDICTOR, prompt, scaled, SHAPE)
         assert np.array_equal(alone.commit_step, trace.commit_step)
 

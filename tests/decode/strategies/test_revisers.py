@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_rows import Row, Rule, slow_decode
 from tiny_models import bert_predictor, llada_predictor
-from torch import Tensor, tensor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Temperature
 from rws_decode.strategies.protocol import RevisingStrategy
@@ -27,64 +26,6 @@ from rws_theory.testing import random_table
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-
-
-class Row(NamedTuple):
-    """What a paper's rule sees of a row: probabilities of the candidates and of the committed tokens, by position."""
-
-    step: int
-    masked: dict[int, float]
-    visible: dict[int, float]
-    left_out: Callable[[int], float]
-    when: dict[int, int]
-    then: dict[int, float]
-    k: int
-
-
-Rule = Callable[[Row], tuple[int, set[int]]]  # how many positions go, and which are masked again
-
-
-def slow_decode(predictor: MaskPredictor, prompt: list[int], shape: Shape, rule: Rule, scale: float = 1.0) -> list[Any]:
-    """Return the canvas before each step, the final answer, and the forwards, of one row."""
-    mask, closed = predictor.mask_id, [predictor.mask_id, *predictor.forbidden_ids]
-    forwards = 0
-
-    def probabilities(answer: list[int]) -> Tensor:
-        nonlocal forwards
-        forwards += 1
-        logits = predictor.logits(tensor([prompt + answer]), None)[0, len(prompt) :].detach().double()
-        logits[:, closed] = -math.inf
-        return (scale * logits).softmax(dim=-1)
-
-    answer, canvases = [mask] * shape.length, []
-    when: dict[int, int] = {}
-    then: dict[int, float] = {}
-    per_block = shape.steps // (shape.length // shape.block)
-    for step in range(shape.steps):
-        open_ = [i for i, token in enumerate(answer) if token == mask]
-        if not open_:
-            break
-        canvases.append(list(answer))
-        p = probabilities(answer)
-        number = open_[0] // shape.block
-        block = range(number * shape.block, (number + 1) * shape.block)
-        masked = {i: float(p[i].max()) for i in block if answer[i] == mask}
-        held = [i for i in block if answer[i] != mask]
-        before = list(answer)
-
-        def left_out(i: int, answer: list[int] = before) -> float:
-            return float(probabilities([*answer[:i], mask, *answer[i + 1 :]])[i, answer[i]])
-
-        visible = {i: float(p[i, answer[i]]) for i in held}
-        row = Row(step, masked, visible, left_out, when, then, shape.plan[step].commits)
-        count, again = len(masked), set[int]()
-        if step + 1 < (number + 1) * per_block:
-            count, again = rule(row)
-        for i in sorted(masked, key=lambda i: (-masked[i], i))[:count]:
-            answer[i], when[i], then[i] = int(p[i].argmax()), step, masked[i]
-        for i in again:
-            answer[i] = mask
-    return [canvases, answer, forwards]
 
 
 def remdm(eta: float, form: str, seed: int, length: int) -> Rule:
@@ -155,9 +96,9 @@ def test_a_sampler_is_its_slow_loop(
     shape, scaled = Shape(*size), replace(strategy, scaled=Temperature(scale))
     together = decode(LLADA, PROMPTS, scaled, shape)
     for prompt, trace in zip(PROMPTS, together, strict=True):
-        canvases, answer, forwards = slow_decode(LLADA, LLADA.encode_prompt(prompt), shape, rule(shape.length), scale)
-        assert trace.canvas.tolist() == canvases and trace.tokens.tolist() == answer
-        assert trace.forwards == forwards and trace.steps_run <= shape.steps
+        slow = slow_decode(LLADA, LLADA.encode_prompt(prompt), shape, rule(shape.length), scale)
+        assert trace.canvas.tolist() == slow.canvases and trace.tokens.tolist() == slow.tokens
+        assert trace.forwards == slow.forwards and trace.steps_run <= shape.steps
         (alone,) = decode(LLADA, prompt, scaled, shape)
         assert np.array_equal(alone.canvas, trace.canvas)
 

@@ -19,12 +19,12 @@ from chromium import Chromium
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.path_diagnostics import path_diagnostics
 from rws_decode.replay.replay import replay, replay_with
@@ -83,62 +83,22 @@ class Chance:
         return again
 
 
-Decide = Callable[[int, list[tuple[int, float]], int], set[int]]  # (step, committed with log p, masks) -> again
-
-
-def slow_decode(
-    predictor: MaskPredictor, ids: list[int], shape: Shape, evidence: str, again: Decide, commits: int | None
-) -> tuple[list[int], list[list[int]], int]:
-    """Return the tokens of one row, the canvas before each step, and its forwards; one forward, one token at a time."""
-    mask = predictor.mask_id
-    closed = [mask, *predictor.forbidden_ids]
-
-    def log_p(answer: list[int]) -> Tensor:
-        logits = predictor.logits(torch.tensor([ids + answer]), None)[0, len(ids) :].detach().double()
-        logits[:, closed] = -math.inf
-        return logits.log_softmax(dim=-1)
-
-    answer, canvases, forwards = [mask] * shape.length, [], 0
-    per_block = shape.steps // (shape.length // shape.block)
-    for step in range(shape.steps):
-        masked = [i for i, token in enumerate(answer) if token == mask]
-        if not masked:
-            break
-        canvases.append(list(answer))
-        forwards += 1
-        block = range(masked[0] // shape.block * shape.block, (masked[0] // shape.block + 1) * shape.block)
-        rows, revised = log_p(answer), set()
-        last = step + 1 == (block.start // shape.block + 1) * per_block
-        if not last and (held := [i for i in block if answer[i] != mask]):
-            said = []
-            for i in held:
-                seen = rows
-                if evidence == "left-out":
-                    seen, forwards = log_p([*answer[:i], mask, *answer[i + 1 :]]), forwards + 1
-                said.append((i, float(seen[i, answer[i]]) if evidence != "none" else 0.0))
-            revised = again(step, said, sum(i in masked for i in block))
-        places = [i for i in block if answer[i] == mask]
-        number = shape.plan[step].commits + len(revised) if commits is None else commits
-        order = sorted(places, key=lambda i: (-float(rows[i].max()), i))
-        for i in order[: len(places) if last else number]:
-            answer[i] = int(rows[i].argmax())
-        for i in revised:
-            answer[i] = mask
-    return answer, canvases, forwards
-
-
 @pytest.mark.parametrize("nats", [-0.5, -2.0, -5.0])
 @pytest.mark.parametrize("evidence", ["visible", "left-out"])
 def test_the_decoder_masks_again_what_the_slow_loop_does(evidence: Evidence, nats: float) -> None:
     rule = Doubting(evidence, nats)
     assert isinstance(rule, RevisingStrategy)
+
+    def doubted(row: Row) -> tuple[int, set[int]]:
+        said = row.visible if evidence == "visible" else {i: row.left_out(i) for i in row.visible}
+        return rule.commits, {i for i, p in said.items() if math.log(p) < nats}
+
     traces = decode(LLADA, PROMPTS, rule, SHAPE)
     for prompt, trace in zip(PROMPTS, traces, strict=True):
         ids = LLADA.encode_prompt(prompt)
-        tokens, canvases, forwards = slow_decode(
-            LLADA, ids, SHAPE, evidence, lambda _, said, __: {i for i, p in said if p < nats}, rule.commits
-        )
-        assert (trace.tokens.tolist(), trace.canvas.tolist(), trace.forwards) == (tokens, canvases, forwards)
+        slow = slow_decode(LLADA, ids, SHAPE, doubted)
+        assert (trace.tokens.tolist(), trace.canvas.tolist()) == (slow.tokens, slow.canvases)
+        assert trace.forwards == slow.forwards
         (alone,) = decode(LLADA, prompt, rule, SHAPE)
         assert np.array_equal(alone.canvas, trace.canvas) and alone.forwards == trace.forwards
         assert trace.prompt.tolist() == ids
@@ -165,13 +125,14 @@ def test_what_is_masked_again_is_made_up_for_at_once(
     prompt = data.draw(st.sampled_from(PROMPTS))
     (trace,) = decode(BERT, prompt, rule, shape)
 
-    def again(step: int, said: list[tuple[int, float]], masks: int) -> set[int]:
-        drawn = np.random.default_rng((seed, step)).random(shape.length)
-        return set([i for i, _ in said if drawn[i] < rule.share][: masks - shape.plan[step].commits])
+    def drawn(row: Row) -> tuple[int, set[int]]:
+        draws = np.random.default_rng((seed, row.step)).random(shape.length)
+        again = [i for i in row.visible if draws[i] < rule.share][: len(row.masked) - row.k]
+        return row.k + len(again), set(again)
 
-    ids = BERT.encode_prompt(prompt)
-    tokens, canvases, forwards = slow_decode(BERT, ids, shape, "none", again, None)
-    assert (trace.tokens.tolist(), trace.canvas.tolist(), trace.forwards) == (tokens, canvases, forwards)
+    slow = slow_decode(BERT, BERT.encode_prompt(prompt), shape, drawn)
+    assert (trace.tokens.tolist(), trace.canvas.tolist()) == (slow.tokens, slow.canvases)
+    assert trace.forwards == slow.forwards
     done = np.cumsum([planned.commits for planned in shape.plan])
     assert (shape.length - trace.masked.sum(axis=1)).tolist() == [0, *done[:-1].tolist()]
     check_history(trace)
@@ -265,15 +226,6 @@ def test_savings_change_nothing() -> None:
             assert np.array_equal(trace.canvas, other.canvas) and trace.forwards == other.forwards
 
 
-def test_gaps_keep_their_fixed_words() -> None:
-    mask = LLADA.mask_id
-    prompt = [*LLADA.encode_prompt("the cat"), *[mask] * 6, 7, 8, *[mask] * 6, 9]
-    (trace,) = decode(LLADA, [prompt], Doubting("visible", -2.0), SHAPE)
-    kept = [token for token in prompt if token != mask]
-    assert trace.revisions > 0
-    assert [t for t, p in zip(trace.completed.tolist(), prompt, strict=True) if p != mask] == kept
-
-
 @dataclass(frozen=True)
 class Wrong(Chance):
     kind: str = "all"
@@ -319,7 +271,6 @@ def flip(column: str, rows: Callable[[Any], Any]) -> Callable[[Any], None]:
 
 TWICE = "a position is committed twice"
 NOTHING = "a position is masked again where no token stood before the step"
-COMMITTED = "a row stands at a position that was committed before"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import bert_predictor, modernbert_predictor
+from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import MaskPredictor
@@ -85,11 +85,13 @@ def negative_entropy(position: int, z: dict[int, float]) -> float:
     return math.fsum(p * math.log(p) for p in softmax(z) if p > 0)
 
 
-def slow_decode(predictor: MaskPredictor, rule: Rule, **options: Any) -> tuple[list[int], list[int]]:
+def slow_decode(
+    predictor: MaskPredictor, rule: Rule, shape: dict[str, int] = SHAPE, **options: Any
+) -> tuple[list[int], list[int]]:
     """Decode PROMPT from the definitions; return tokens and the step that committed each."""
     temperature, cfg, policy = (options.get(name, 0) for name in ("sampling_temperature", "cfg", "end_of_text"))
     prompt = predictor.encode_prompt(PROMPT)
-    length, steps, block = SHAPE.values()
+    length, steps, block = shape.values()
     noise = torch.Generator().manual_seed(options.get("seed", 0))
     closed = {MASK, PAD} | ({EOS} if policy == "suppress" else set())
     allowed = [token for token in range(VOCABULARY) if token not in closed]
@@ -181,6 +183,18 @@ def test_every_strategy_commits_what_its_definition_says(model: str, name: str, 
     strategy, rule = rules(predictor, chosen)[name]
     (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE, **chosen))
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == slow_decode(predictor, rule, **chosen)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (6, 6, 6), (12, 5, 12), (12, 4, 6), (12, 12, 4), (12, 1, 12), (16, 6, 8)], ids=str
+)
+@pytest.mark.parametrize("name", ["default", "temperature", "rws"])
+def test_every_shape_is_filled_as_it_says(name: str, shape: tuple[int, int, int]) -> None:
+    predictor, size = llada_predictor(), dict(zip(SHAPE, shape, strict=True))
+    strategy, rule = rules(predictor, {})[name]
+    (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**size))
+    assert (trace.tokens.tolist(), trace.commit_step.tolist()) == slow_decode(predictor, rule, size)
+    assert trace.text == predictor.decode_answer(trace.tokens.tolist()) and trace.forwards == shape[1]
 
 
 def test_the_strategies_are_not_all_alike() -> None:
