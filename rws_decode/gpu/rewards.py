@@ -55,7 +55,7 @@ class DeviceScorer(Scorer):
             for (row, text), score in zip(new, self._scored_there(new).unbind(), strict=True):
                 self._kept[row][text] = score
                 self._scored[row] += 1
-        self._uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
+        self.uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
         for row in rows:
             self._asked[row] += 1
         return torch.stack([self._kept[row][text] for row, text in pairs])

@@ -222,8 +222,8 @@ class CompactDecoder:
             asked = [rows[i] for i in needed]
             at = sent(torch.tensor(needed), device)
             raw = raw.index_copy(0, at, self.scorer.scores(asked, [texts[i] for i in needed]))
-            for i, use_of_row in zip(needed, self.scorer.uses(asked), strict=True):
-                use[i] = use_of_row
+            for i, row in zip(needed, asked, strict=True):
+                use[i] = self.scorer.uses[row]
         normalised = (raw - self.scorer.model.mean) / self.scorer.model.std
         inside = float(np.clip(0.0, *self.scorer.rewards))
         assumed = normalised.nan_to_num(nan=inside, posinf=torch.inf, neginf=-torch.inf)

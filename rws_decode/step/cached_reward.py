@@ -66,20 +66,22 @@ class Scorer:
         self._known: list[dict[str, float]] = [{} for _ in prompts]
         self._asked = [0 for _ in prompts]
         self._scored = [0 for _ in prompts]
-        self._uses: dict[int, int] = {}
+        self.uses: dict[int, int] = {}  # of each row of the last call of `score`, whether its text was scored or reused
 
     def score(self, rows: Sequence[int], answers: Sequence[list[int]]) -> tuple[Floats, Floats]:
         """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
-        pairs = self._pairs(rows, answers)
+        pairs = [(row, self.text(row, answer)) for row, answer in zip(rows, answers, strict=True)]
         new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
         new = list(dict.fromkeys(new)) if self.reuse else new  # copies of a prompt may have one text
         if new:
-            for (row, text), score in zip(new, self._fresh(new), strict=True):
+            prompts = [self.prompts[row] for row, _ in new]
+            scores = self._session.score([row for row, _ in new], prompts, [text for _, text in new])
+            for (row, text), score in zip(new, check_scores(self.model.name, prompts, scores), strict=True):
                 if not self.bounds[0] <= score <= self.bounds[1]:
                     raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
                 self._known[row][text] = score
                 self._scored[row] += 1
-        self._uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
+        self.uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
         for row in rows:
             self._asked[row] += 1
         raw = np.array([self._known[row][text] for row, text in pairs])
@@ -91,10 +93,6 @@ class Scorer:
         low, high = ((bound - self.model.mean) / self.model.std for bound in self.bounds)
         return low, high
 
-    def known(self, rows: Sequence[int], answers: Sequence[list[int]]) -> list[bool]:
-        """Return whether each row's answer has a score that `score` would reuse."""
-        return [self.reuse and text in self._known[row] for row, text in self._pairs(rows, answers)]
-
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
         """Return the raw score that is known of a row's answer, None if its text was not scored."""
         return self._known[row].get(self.text(row, answer))
@@ -104,23 +102,11 @@ class Scorer:
         rest = self.rests[row] if self.rests else ()
         return self.predictor.decode_answer(filled(rest, answer, self.predictor.mask_id) if rest else answer) or ""
 
-    def uses(self, rows: Sequence[int]) -> list[int]:
-        """Return what the last call of `score` did for each of its rows: 1 a text was scored, 2 a score was reused."""
-        return [self._uses[row] for row in rows]
-
     def costs(self, row: int) -> dict[str, int]:
         """Return what a row's rewards cost, by the names of `trace.Trace`: texts, scores reused, tokens."""
         scored, session = self._scored[row], self._session
         costs = {"reward_calls": scored, "reward_calls_saved": self._asked[row] - scored}
         return costs | {"reward_tokens": session.tokens[row], "reward_tokens_saved": session.tokens_saved[row]}
-
-    def _pairs(self, rows: Sequence[int], answers: Sequence[Sequence[int]]) -> list[tuple[int, str]]:
-        return [(row, self.text(row, answer)) for row, answer in zip(rows, answers, strict=True)]
-
-    def _fresh(self, new: Sequence[tuple[int, str]]) -> list[float]:
-        rows, texts = [row for row, _ in new], [text for _, text in new]
-        prompts = [self.prompts[row] for row in rows]
-        return check_scores(self.model.name, prompts, self._session.score(rows, prompts, texts))
 
 
 def scorer_for(
@@ -167,6 +153,6 @@ def score_rows(scorer: Scorer, rows: Tensor, tokens: Tensor, needed: Tensor) -> 
     if asked:
         at = needed.cpu()
         raw[at], normalised[at] = map(torch.from_numpy, scorer.score(asked, tokens[needed].tolist()))
-        use[at] = torch.tensor(scorer.uses(asked), dtype=torch.int8)
+        use[at] = torch.tensor([scorer.uses[row] for row in asked], dtype=torch.int8)
     inside = float(np.clip(0.0, *scorer.rewards))
     return Rewards(raw, normalised, use, torch.where(normalised.isnan(), inside, normalised))

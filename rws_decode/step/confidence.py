@@ -60,11 +60,7 @@ def rank_values(
 
 
 def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
-    """Return `rank_values` of all rows at once, unchecked: no value is looked at. factor: [N], in the dtype of scaling.
-
-    >>> rank_rows(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), torch.ones(1), "log-odds", torch.float32).tolist()
-    [2.0]
-    """
+    """Return `rank_values` of all rows at once, unchecked: no value is looked at. factor: [N], in the dtype of scaling."""
     picked = token[:, None]
     # The product is in the wider of the two dtypes, that of scaling.
     if ranking != "log-odds":

@@ -78,12 +78,6 @@ def guided_logits(
 
     canvas: int64 [B, L]; attention_mask: bool [B, L] or None; prompt: bool [B, L], its columns; row and column:
     int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
-    >>> at, canvas = torch.tensor([0]), torch.tensor([[2, 0]])
-    >>> guided_logits(predictor, canvas, None, torch.tensor([[True, False]]), at, at, 1.0)[0].tolist()
-    [[-1.0, 0.0, 2.0]]
     """
     if cfg == 0:
         return logits_at(predictor, canvas, attention_mask, row, column), None

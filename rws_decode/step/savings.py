@@ -45,7 +45,8 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
     if scorer is None or not decoder.asks(completion.view.step):
         return None
     assert isinstance(strategy, BoundedFactor) and isinstance(completion.commits, Scheduled)
-    scored = torch.tensor(scorer.known(completion.rows.tolist(), completion.tokens.tolist()))
+    answers = zip(completion.rows.tolist(), completion.tokens.tolist(), strict=True)
+    scored = torch.tensor([scorer.reuse and scorer.recall(row, answer) is not None for row, answer in answers])
     unscored = ~scored.to(completion.rows.device)
     contested, seats = at_the_cut(completion.block, completion.deferred, completion.commits.k)
     view, (low, high) = completion.view, strategy.factor_range(*scorer.rewards)

@@ -85,8 +85,6 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     order = order.gather(1, candidates_first)
     fits = torch.arange(values.shape[1], device=values.device)[None, :] < seats[:, None]
     chosen = torch.zeros_like(candidates).scatter_(1, order, fits)
-    if values.shape[1] == 0:
-        return Selection(chosen, torch.zeros_like(seats))
     last = values.gather(1, order.gather(1, (seats - 1).clamp(min=0)[:, None]))
     level = candidates & ~chosen & (values == last)
     return Selection(chosen, torch.where(seats > 0, level.sum(dim=1), 0))
@@ -101,11 +99,6 @@ def select_topk(
     are laid out as the official LLaDA loop has them, over all `width` columns of the canvas, -inf elsewhere, in
     `dtype`. columns: int64 [B, n], the canvas column of each value; the rest as in `select_top`, whose tie count it
     shares. Guarantee: the same set as `select_top` wherever `ties` is 0 and `dtype` holds the values.
-
-    >>> values = torch.tensor([[0.5, 1.0, 0.25]])
-    >>> everywhere, columns = torch.ones(1, 3, dtype=torch.bool), torch.tensor([[4, 5, 6]])
-    >>> select_topk(values, everywhere, 1, columns=columns, width=7, dtype=torch.float32).chosen.tolist()
-    [[False, True, False]]
     """
     leftmost = select_top(values, candidates, k)
     canvas = torch.full((len(values), width), float("-inf"), dtype=dtype, device=values.device)
@@ -126,10 +119,6 @@ def select_deferring(
     """Choose k candidates, those that are `deferred` (bool [B, n]) only once no other is left; by `select` within each.
 
     `ties` counts those at the cut, which lies in one of the two groups.
-
-    >>> values, everywhere = torch.tensor([[3.0, 2.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool)
-    >>> select_deferring(select_top, values, everywhere, torch.tensor([[True, False, False]]), 2).chosen.tolist()
-    [[False, True, True]]
     """
     seats = torch.as_tensor(k, device=values.device).expand(values.shape[0])
     if not bool(deferred.any()):

@@ -56,11 +56,11 @@ def test_a_text_is_scored_once_per_row_in_one_batch() -> None:
     scorer = Scorer(PREDICTOR, reward, PROMPTS)
     raw, normalised = scorer.score([0, 1], [SAT, SAT])
     assert (raw.tolist(), normalised.tolist()) == ([10.0, 8.0], [4.5, 3.5])
-    assert reward.batches == [["sat", "sat"]] and scorer.uses([0, 1]) == [1, 1]
+    assert reward.batches == [["sat", "sat"]] and scorer.uses == {0: 1, 1: 1}
     raw, _ = scorer.score([0, 1], [RAN, SAT])
-    assert raw.tolist() == [10.0, 8.0] and reward.batches[1:] == [["ran"]] and scorer.uses([0, 1]) == [1, 2]
+    assert raw.tolist() == [10.0, 8.0] and reward.batches[1:] == [["ran"]] and scorer.uses == {0: 1, 1: 2}
     raw, _ = scorer.score([1], [SAT])
-    assert raw.tolist() == [8.0] and len(reward.batches) == 2 and scorer.uses([1]) == [2]
+    assert raw.tolist() == [8.0] and len(reward.batches) == 2 and scorer.uses == {1: 2}
     assert costs(scorer, 0) == (2, 0, 0, 0) and costs(scorer, 1) == (1, 2, 0, 0)  # tokens are not told
 
 
@@ -75,7 +75,7 @@ def test_without_reuse_every_text_is_scored() -> None:
     reward = Counted()
     scorer = Scorer(PREDICTOR, reward, PROMPTS, reuse=False)
     for _ in range(3):
-        assert scorer.score([0, 1], [SAT, SAT])[0].tolist() == [10.0, 8.0] and scorer.uses([0, 1]) == [1, 1]
+        assert scorer.score([0, 1], [SAT, SAT])[0].tolist() == [10.0, 8.0] and scorer.uses == {0: 1, 1: 1}
     assert len(reward.batches) == 3 and costs(scorer, 0)[:2] == (3, 0)
 
 
@@ -105,14 +105,3 @@ def test_a_scorer_is_made_only_where_rewards_are_needed() -> None:
         scorer_for(PREDICTOR, RWS(8.0), None, prompts)
     with pytest.raises(ValueError, match=r"reward letters reads text"):
         scorer_for(PREDICTOR, RWS(8.0), Counted(), [Prompt([2], None)])
-
-
-def test_known_texts_are_those_that_would_be_reused() -> None:
-    predictor = bert_predictor()
-    reward = CallableReward(lambda prompt, answer: len(answer))
-    for reuse in (True, False):
-        scorer = Scorer(predictor, reward, ["a", "b"], reuse=reuse)
-        assert scorer.known([0, 1], [[7], [7]]) == [False, False]
-        scorer.score([0], [[7]])
-        assert scorer.known([0, 1], [[7], [7]]) == [reuse, False]
-        assert scorer.known([0], [[8]]) == [False]
