@@ -60,7 +60,7 @@ def rank_values(
 
 
 def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
-    """Return `rank_values` of all rows at once, unchecked: no value is looked at. factor: [N], in the dtype of scaling."""
+    """Return `rank_values` of all rows at once, unchecked. factor: [N], in the dtype of scaling."""
     picked = token[:, None]
     # The product is in the wider of the two dtypes, that of scaling.
     if ranking != "log-odds":

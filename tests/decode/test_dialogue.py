@@ -327,12 +327,6 @@ def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMask
     assert any(piece.tokens == tuple(output.sequences[0].tolist()) for piece in path.pieces)
 
 
-def test_a_dialogue_alone_is_one_prompt(predictors: dict[str, HFMaskPredictor]) -> None:
-    alone = decode(predictors["mini"], TOLD, Confidence(), **grouped(**SHORT))  # type: ignore[arg-type]
-    listed = decode(predictors["mini"], [TOLD], Confidence(), **grouped(**SHORT))  # type: ignore[arg-type]
-    assert len(alone) == 1 and alone[0] == listed[0]
-
-
 def test_perplexity_is_given_the_plain_text() -> None:
     causal = load_causal("mini-causal")
     assert answer_scores(causal, [TOLD], ["it ran ."]) == answer_scores(causal, [TOLD.text], ["it ran ."])

@@ -235,21 +235,6 @@ def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused(tmp_
         steer(worded, ["the"], "gradient-guidance:1", SHAPE, reward=tiny_pair()[1])
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"gradients": 0}, "gradients is 0:"),
-        ({"step_size": -0.5}, "step_size is -0.5:"),
-        ({"step_size": math.inf}, "step_size is inf:"),
-        ({"mix": "half"}, "mix is 'half': one of entropy, soft, hard is needed"),
-        ({"update": "sgd"}, "update is 'sgd': one of adam, plain is needed"),
-    ],
-)
-def test_other_numbers_are_refused(numbers: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        GradientGuidance(**({"gradients": 3} | numbers))
-
-
 def test_its_name_says_how_many_gradients_and_no_budget_says_it() -> None:
     assert as_method("gradient-guidance:3", mix="soft") == GradientGuidance(3, mix="soft")
     with pytest.raises(ValueError, match="method is 'gradient-guidance': no number changes its forwards"):

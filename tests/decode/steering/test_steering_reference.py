@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rws_decode.decode import decode
@@ -137,36 +138,30 @@ def slow_gibbs(n: int, sweeps: int, beta: float) -> list[int]:
     return last
 
 
+BETAS = st.floats(-2, 4)
+SLOW: dict[str, tuple[Any, Callable[[Any], list[int]]]] = {
+    "best-of": (st.builds(BestOf, st.integers(1, 6)), lambda m: slow_best_of(m.n, math.inf)),
+    "soft-best-of": (st.builds(SoftBestOf, st.integers(1, 6), BETAS), lambda m: slow_best_of(m.n, m.beta)),
+    "particle-gibbs": (
+        st.builds(ParticleGibbs, st.integers(2, 5), st.integers(1, 4), BETAS | st.just(6.1e-05), st.just(1.0)),
+        lambda m: slow_gibbs(m.n, m.sweeps, m.beta),
+    ),
+    "particles": (
+        st.builds(Particles, st.integers(1, 6), BETAS, st.sampled_from([0.0, 0.5, 1.0])),
+        lambda m: slow_particles(m.n, m.beta, m.ess_threshold),
+    ),
+    "svdd": (st.builds(SVDD, st.integers(1, 6), BETAS), lambda m: slow_svdd(m.n, m.beta)),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
 @settings(max_examples=10, deadline=None)
-@given(n=st.integers(1, 6), beta=st.floats(-2, 4) | st.just(math.inf))
-def test_the_best_of_n_is_the_slow_one(n: int, beta: float) -> None:
-    method = BestOf(n) if math.isinf(beta) else SoftBestOf(n, beta)
+@given(data=st.data())
+def test_a_method_is_the_slow_one(name: str, data: st.DataObject) -> None:
+    methods, slow = SLOW[name]
+    method = data.draw(methods)
     run = steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
-    assert run[0].tokens.tolist() == slow_best_of(n, beta)
-
-
-@settings(max_examples=10, deadline=None)
-@given(n=st.integers(2, 5), sweeps=st.integers(1, 4), beta=st.floats(-2, 4))
-@example(n=2, sweeps=1, beta=6.1e-05)  # weights that are hardly unequal
-def test_particle_gibbs_is_the_slow_one(n: int, sweeps: int, beta: float) -> None:
-    method = ParticleGibbs(n, sweeps, beta, 1.0)
-    run = steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
-    assert run[0].tokens.tolist() == slow_gibbs(n, sweeps, beta)
-
-
-@settings(max_examples=15, deadline=None)
-@given(n=st.integers(1, 6), beta=st.floats(-2, 4), ess_threshold=st.sampled_from([0.0, 0.5, 1.0]))
-def test_particles_are_the_slow_ones(n: int, beta: float, ess_threshold: float) -> None:
-    particles = Particles(n, beta, ess_threshold)
-    run = steer(PREDICTOR, [PROMPT], particles, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
-    assert run[0].tokens.tolist() == slow_particles(n, beta, ess_threshold)
-
-
-@settings(max_examples=15, deadline=None)
-@given(n=st.integers(1, 6), beta=st.floats(-2, 4))
-def test_svdd_is_the_slow_one(n: int, beta: float) -> None:
-    run = steer(PREDICTOR, [PROMPT], SVDD(n, beta), SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
-    assert run[0].tokens.tolist() == slow_svdd(n, beta)
+    assert run[0].tokens.tolist() == slow(method)
 
 
 def slow_lookahead(width: int, beta: float) -> list[int]:
@@ -255,6 +250,10 @@ def test_a_budget_holds_and_one_more_copy_breaks_it(name: str, budget: int, step
             {"method": "gradient-guidance:3+mix:soft", "mix": "hard"},
             "mix is 'hard': method .* says 'soft', leave one out",
         ),
+        ({"method": "gradient-guidance:0"}, "gradients is 0:"),
+        ({"method": "gradient-guidance:3", "step_size": -0.5}, "step_size is -0.5:"),
+        ({"method": "gradient-guidance:3", "mix": "half"}, "mix is 'half': one of entropy, soft, hard is needed"),
+        ({"method": "gradient-guidance:3", "update": "sgd"}, "update is 'sgd': one of adam, plain is needed"),
         ({"method": "best-of:4", "options": Options()}, "sampling_temperature is 0.0: the copies of best-of would all"),
         ({"method": "reward-lookahead:4", "strategy": "rws:8"}, "strategy is 'rws:8': reward-lookahead chooses"),
         ({"method": "best-of:4", "strategy": "threshold:0.9"}, "strategy is .*: copies stay in step"),
