@@ -70,7 +70,7 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
         chosen=chosen,
         value=value,
         ties=(~chosen & (value == last)).sum(dim=1),
-        saturated=saturated(value, "log-odds", torch.float64).sum(dim=1),
+        saturated=saturated(value, torch.float64).sum(dim=1),
         near_ties=near_ties(value - slack, value + slack, everywhere, chosen, nowhere),
         inexact=inexact,
     )

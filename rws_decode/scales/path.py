@@ -205,17 +205,14 @@ def scale_path(
     r"""Return every answer that greedy decoding gives at any scale of a range, and where on the axis it does.
 
     over="temperature": the scale is the constant factor c of all logits (`factors.Temperature`). over="reward-scale":
-    it is s_R of Reward-Weighted Sampling (`factors.RWS`, Step 3 of the paper), with its reward model; a state fixes
-    the greedy completion, hence the normalised reward r, so that the factor is s_R times the known gain
-    g(r) = sqrt(sigmoid(r) + eps), and lies in [s_R sqrt(eps), s_R sqrt(1 + eps)]. Both axes are the range that is
-    given, nothing beyond it.
+    it is s_R of Reward-Weighted Sampling (`factors.RWS`), with its reward model. A state fixes the greedy completion,
+    hence the normalised reward r, so that the factor is s_R times the known gain g(r) = sqrt(sigmoid(r) + eps).
 
-    Level by level, as `decode` goes step by step: a state is a canvas with masks, together with the intervals of scales
-    that lead to it, of whatever commit history. Its logits do not depend on the scale and are computed once, for up to
-    `batch` states in one forward. The positions that are committed are a piecewise-constant function of the factor,
-    which :func:`rws_theory.selection.selection_path` cuts into proved pieces; each leads to a state of the next level.
-    What is not proved (an enclosure of a breakpoint, relatively narrower than 1e-12 where it is certified) is not
-    followed; breakpoints in s_R are those in c divided by g, rounded outward.
+    Level by level, as `decode` goes step by step: a state is a canvas with masks, and the intervals of scales that lead
+    to it. Its logits do not depend on the scale and are computed once, for up to `batch` states in one forward. The
+    positions that are committed are a piecewise-constant function of the factor, which
+    :func:`rws_theory.selection.selection_path` cuts into proved pieces; each leads to a state of the next level. What
+    is not proved, an enclosure of a breakpoint, is not followed.
 
     Guaranteed: at a scale outside `breakpoints` and `unexplored`, decoding gives exactly the tokens and commit steps of
     the piece that holds it: both rank positions by their exact confidence, exact ties leftmost. (An RWS factor is a
@@ -224,8 +221,7 @@ def scale_path(
     batch of one (`near_tokens`).
 
     threshold: the probability from which positions are committed, as `parallel.Threshold` counts them, scaled by the
-    axis; None commits as the schedule says. Confidence rises with the scale, so that each position passes at most once
-    (:func:`rws_theory.threshold_path`), and on one canvas a larger scale commits more.
+    axis; None commits as the schedule says.
 
     budget: at most so many canvases are evaluated, at least `steps`. Each level keeps as many states as its equal share
     of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is
@@ -233,10 +229,7 @@ def scale_path(
 
     prompt, shape: as in `decode`, gaps too; reward: as in `decode`, asked for over="reward-scale"; over="temperature",
     it scores the answers alone. options: cfg, end_of_text and end_ids; nothing is sampled. progress: called after each
-    level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and
-    commit steps.
-
-    ValueError names the argument that is wrong, or the model whose output is not finite.
+    level. ValueError names the argument that is wrong, or the model whose output is not finite.
 
     >>> import torch
     >>> from rws_decode.predictors import CallablePredictor

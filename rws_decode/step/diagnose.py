@@ -41,7 +41,7 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
         low, high = rounding.value_range(exact, completion.published, completion.error, scale, options.ranking, dtype)
     near = rounding.near_ties(completion.grid(low), completion.grid(high), eligible, chosen, deferred)
     near = near.clamp(min=completion.commits.uncertain(low, high, odds, scale, completion.error))
-    saturated = rounding.saturated(exact, "log-odds", dtype) if ordered or odds else value == 1
+    saturated = rounding.saturated(exact, dtype) if ordered or odds else value == 1
     # Count the near-equal candidates that can change this step's result: those that are committed, and those that
     # move other positions. A reward reads every candidate, and a drawn or deferred candidate changes the ranking.
     moving = options.sampling_temperature > 0 or ends.defers

@@ -103,16 +103,13 @@ def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, defer
     return (crossable & ((inside & (low <= roof)) | (outside & (high >= floor)))).sum(dim=1)
 
 
-def saturated(values: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
-    """Return where the probability is exactly 1.0 in `dtype`, bool of the shape of `values`.
+def saturated(log_odds: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return where the probability is exactly 1.0 in `dtype`: it cannot tell such positions apart; bool, as log_odds.
 
-    values: ranking values; log-odds v stand for sigmoid(v), computed in `dtype`. Such positions cannot be told apart by
-    their probability, however far apart their logits are.
-
-    >>> saturated(torch.tensor([10.0, 30.0], dtype=torch.float64), "log-odds", torch.float32).tolist()
+    >>> saturated(torch.tensor([10.0, 30.0], dtype=torch.float64), torch.float32).tolist()
     [False, True]
     """
-    return (torch.sigmoid(values.to(dtype)) if ranking == "log-odds" else values) == 1
+    return torch.sigmoid(log_odds.to(dtype)) == 1
 
 
 def exact_at_the_cut(

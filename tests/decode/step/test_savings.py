@@ -417,10 +417,3 @@ def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> Non
     ):
         for trace in decode(predictor, ["", ""], strategy, **grouped(length=6, steps=6, block=3, **options)):
             assert trace.near_tokens.tolist() == expected, options
-    # In float32 logits of 16 are off by 2**-13 at most: a lead of twice as much can be lost, a larger one cannot.
-    for lead, counted in ((2.0**-12, 1), (2.0**-12 + 2.0**-19, 0)):
-        exact = torch.zeros(1, VOCABULARY)
-        exact[:, 8], exact[:, 9] = 16.0, 16.0 - lead
-        row_predictor = CallablePredictor(lambda canvas, exact=exact: exact[None], mask_id=MASK)
-        (trace,) = decode(row_predictor, [[]], Confidence(), Shape(length=1, steps=1, block=1))
-        assert trace.near_tokens.tolist() == [counted]
