@@ -85,8 +85,8 @@ own-rewards-swapped: paper_figures, test_evidence_study
 - np.roll(around, 1)
 + np.roll(around, 0)
 sign-not-turned: rws_decode, test_strategy_reference
-- else -view.reward
-+ else view.reward
+- view._replace(reward=-view.reward)
++ view._replace(reward=view.reward)
 every-other-step: rws_decode, test_strategy_reference
 - return step % self.every == 0
 + return (step + 1) % self.every == 0
