@@ -15,7 +15,7 @@ from rws_decode.job import Job, Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.step.cached_reward import Scorer, scorer_for
+from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
@@ -91,7 +91,9 @@ def decode(
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas)
     shape = job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
-    scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
+    scorer = None
+    if job.asked is not None:
+        scorer = scorer_of(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts))
     decoder = saving(layered(decoder), savings)
 

@@ -44,6 +44,11 @@ class Job(NamedTuple):
     settings: dict[str, Any]
 
     @property
+    def asked(self) -> RewardModel | None:
+        """The reward model that the strategy asks, None where it asks none."""
+        return self.reward if self.strategy.needs_reward else None
+
+    @property
     def widths(self) -> list[int]:
         """Return the canvas columns of each prompt and its answer."""
         mask_id, length = self.predictor.mask_id, self.settings["length"]
@@ -103,6 +108,10 @@ def prepare(
         raise ValueError(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
+        )
+    if strategy.needs_reward and reward is None:
+        raise ValueError(
+            f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
         )
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))

@@ -15,7 +15,7 @@ from rws_decode.job import Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
-from rws_decode.step.cached_reward import scorer_for
+from rws_decode.step.cached_reward import scorer_of
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
@@ -82,17 +82,8 @@ def decode_compact(
         if predictor.mask_id in prompt.ids:
             raise ValueError(f"prompts[{number}] has gaps: the compact decoder writes after a prompt, use decode")
     closed = list(job.ends.suppressed)
-    scorer = scorer_for(
-        predictor,
-        job.strategy,
-        job.reward,
-        job.prompts,
-        DeviceScorer,
-        reuse=savings.reuse,
-        cache=False,
-        replay=savings.graphs,
-        device=predictor.device,
-    )
+    how = {"reuse": savings.reuse, "cache": False, "replay": savings.graphs, "device": predictor.device}
+    scorer = None if job.asked is None else scorer_of(predictor, job.asked, job.prompts, DeviceScorer, **how)
     count = len(job.prompts)
     decoder = CompactDecoder(predictor, job.strategy, shape.plan, count, options.padding, closed, scorer, savings)
 

@@ -119,7 +119,7 @@ def steer(
     job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas, copies=method.copies)
     check_base(job.strategy)
     assert job.reward is not None
-    scorer = scorer_of(predictor, job.reward, job.prompts, Scorer, cache=False)
+    scorer = scorer_of(predictor, job.reward, job.prompts, cache=False)
     began = time.perf_counter()
     traces: dict[int, Trace] = {}
     partitions, forwards, gradients = np.full(len(job.prompts), np.nan), 0, 0

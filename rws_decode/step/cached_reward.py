@@ -13,7 +13,6 @@ from torch import Tensor
 from rws_decode.canvas.layout import Prompt
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of, check_scores, prompts_for, session_of
-from rws_decode.strategies.protocol import Strategy
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import before_gap, filled, from_gap
 from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
@@ -109,31 +108,17 @@ class Scorer:
         return costs | {"reward_tokens": session.tokens[row], "reward_tokens_saved": session.tokens_saved[row]}
 
 
-def scorer_for(
+def scorer_of(
     predictor: MaskPredictor,
-    strategy: Strategy,
-    reward: RewardModel | None,
+    reward: RewardModel,
     prompts: Sequence[Prompt],
     make: Callable[..., S] = Scorer,
     **options: Any,
-) -> S | None:
-    """Return a scorer where the strategy needs rewards, else None; ValueError where it needs what there is not.
+) -> S:
+    """Return a scorer of the answers to prompts; ValueError where there is no text for it to read.
 
     make: `Scorer`, or a kind of it; options: its own, reuse and cache say.
     """
-    if not strategy.needs_reward:
-        return None
-    if reward is None:
-        raise ValueError(
-            f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
-        )
-    return scorer_of(predictor, reward, prompts, make, **options)
-
-
-def scorer_of(
-    predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[Prompt], make: Callable[..., S], **options: Any
-) -> S:
-    """Return a scorer of the answers to prompts; ValueError where there is no text for it to read."""
     rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
     pairs = [(prompt, rest) for prompt, rest in zip(prompts, rests, strict=True) if prompt.said is not None]
     said = [before_gap(prompt.text or "") if rest else prompt.said for prompt, rest in pairs]

@@ -120,53 +120,6 @@ def test_the_described_flag_is_what_is_described(seed: int, shape: Shape) -> Non
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == described(predictor_of(seed), shape)
 
 
-def table_of(rows: dict[int, dict[int, float]]) -> Predictor:
-    """Return a predictor of fixed probabilities; the first answer token goes with the left neighbour's."""
-    table = torch.full((4, WORDS), -20.0)
-    for column, words in rows.items():
-        for word, probability in words.items():
-            table[column, word] = float(np.log(probability))
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        given = table.repeat(len(canvas), 1, 1)
-        # Once 4 stands in the first place, the second is 6 and not 5.
-        given[canvas[:, 1] == 4, 2, 6] = 3.0
-        return given
-
-    return CallablePredictor(logits, mask_id=MASK, end_id=EOS)
-
-
-def test_the_two_behaviours_give_other_tokens() -> None:
-    """Column 1: 4 with 0.5, end of text 0.45. Column 2: 5 with 0.6. Column 3: end of text with 0.9."""
-    predictor = table_of({1: {4: 0.5, EOS: 0.45, 7: 0.05}, 2: {5: 0.6, 8: 0.4}, 3: {EOS: 0.9, 7: 0.1}})
-    shape = Shape(3, 3, 3)
-    tokens = {policy: run(predictor, policy, shape).tokens.tolist() for policy in ("none", "defer", "defer-published")}
-    order = {policy: run(predictor, policy, shape).commit_step.tolist() for policy in tokens}
-    # As described the surer 5 goes first; published, 4 has 0.5 / 0.55 and goes first.
-    assert order == {"none": [2, 1, 0], "defer": [1, 0, 2], "defer-published": [0, 1, 2]}
-    assert tokens == {"none": [4, 5, EOS], "defer": [4, 5, EOS], "defer-published": [4, 6, EOS]}
-
-
-def test_a_drawn_end_of_text_does_not_wait_in_the_published_loop() -> None:
-    predictor = table_of({1: {7: 1.0}, 2: {EOT: 1.0}, 3: {EOS: 1.0}})
-    seen = {}
-    for policy in ("defer", "defer-published"):
-        trace = run(predictor, policy, Shape(3, 3, 3), sampling_temperature=0.01)
-        seen[policy] = (trace.tokens.tolist(), trace.commit_step.tolist(), trace.end_ids)
-    assert seen["defer"] == ([7, EOT, EOS], [0, 1, 2], [EOS, EOT])
-    # The end of turn waits; the end of text goes as if there was no flag.
-    assert seen["defer-published"] == ([7, EOT, EOS], [0, 2, 1], [EOT])
-    none = run(predictor_of(3), "none", Shape(6, 3, 6), sampling_temperature=0.7)
-    (alone,) = decode(
-        predictor_of(3),
-        [[5]],
-        Confidence(),
-        Shape(6, 3, 6),
-        options=Options(end_of_text="defer-published", end_ids=[EOS], sampling_temperature=0.7),
-    )
-    assert alone.end_ids == [] and alone.commit_step.tolist() == none.commit_step.tolist()
-
-
 def test_the_logits_of_a_step_are_those_that_ranked_it() -> None:
     predictor, shape = predictor_of(11), Shape(6, 6, 6)
     trace = run(predictor, "defer-published", shape)

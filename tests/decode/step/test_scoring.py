@@ -9,8 +9,7 @@ from tiny_models import bert_predictor
 
 from rws_decode.canvas.layout import Prompt
 from rws_decode.rewards import CallableReward, RewardSession, SessionReward
-from rws_decode.step.cached_reward import Scorer, scorer_for
-from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.step.cached_reward import Scorer, scorer_of
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog"]
@@ -83,8 +82,7 @@ def test_without_reuse_every_text_is_scored() -> None:
 def test_a_session_is_used_where_a_reward_model_has_one(cache: bool, counts: tuple[int, int]) -> None:
     reward = Remembering()
     assert isinstance(reward, SessionReward) and not isinstance(Counted(), SessionReward)
-    scorer = scorer_for(PREDICTOR, RWS(8.0), reward, [Prompt([2], text) for text in PROMPTS], cache=cache)
-    assert scorer is not None
+    scorer = scorer_of(PREDICTOR, reward, [Prompt([2], text) for text in PROMPTS], cache=cache)
     for answer in (SAT, RAN, SAT):
         scorer.score([1], [answer])
     assert costs(scorer, 1)[2:] == counts and costs(scorer, 0)[2:] == (0, 0)
@@ -98,10 +96,6 @@ def test_a_session_that_scores_no_number_is_named() -> None:
         Scorer(PREDICTOR, reward, PROMPTS).score([0], [SAT])
 
 
-def test_a_scorer_is_made_only_where_rewards_are_needed() -> None:
-    prompts = [Prompt([2], "the cat")]
-    assert scorer_for(PREDICTOR, Confidence(), None, prompts) is None
-    with pytest.raises(ValueError, match=r"strategy rws needs a reward model"):
-        scorer_for(PREDICTOR, RWS(8.0), None, prompts)
+def test_a_scorer_needs_a_text() -> None:
     with pytest.raises(ValueError, match=r"reward letters reads text"):
-        scorer_for(PREDICTOR, RWS(8.0), Counted(), [Prompt([2], None)])
+        scorer_of(PREDICTOR, Counted(), [Prompt([2], None)])

@@ -102,12 +102,6 @@ def test_unshuffled_rewards_repeat_the_run() -> None:
     assert again.reward_calls == 0
 
 
-def test_constant_is_the_mean_factor_of_each_row() -> None:
-    assert constant_of(RUN[0]) == Temperature(float(np.mean(RUN[0].factor)))
-    assert constant_of(list(RUN)).scale == tuple(float(np.mean(trace.factor)) for trace in RUN)
-    assert recorded(RUN[1]) == Schedule(tuple(RUN[1].factor.tolist()))
-
-
 def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
     (plain,) = decode(llada_predictor(), PROMPTS[:1], Confidence(), Shape(length=4, steps=2, block=4))
     (other,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0), Shape(length=4, steps=2, block=4), reward=REWARD)
