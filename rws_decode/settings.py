@@ -12,7 +12,7 @@ from rws_decode.common.arguments import is_id
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
 
-__all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
+__all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg"]
 
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
@@ -112,12 +112,12 @@ class Options:
         return one_line(self)
 
     def __post_init__(self) -> None:
-        check_ranking(self.ranking, self.precision)
         check_cfg(self.cfg)
         finite("sampling_temperature", self.sampling_temperature, least=0)
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
-        for name, kind in (("end_of_text", EndOfText), ("padding", Padding)):
+        kinds = {"ranking": Ranking, "precision": Precision, "end_of_text": EndOfText, "padding": Padding}
+        for name, kind in kinds.items():
             one_of(name, getattr(self, name), get_args(kind))
 
     def only(self, who: str, *names: str) -> None:
@@ -184,12 +184,6 @@ class Savings:
     def nothing(cls, memory: int = 2**30) -> Savings:
         """Return no saving at all."""
         return cls(reuse=False, cache=False, memory=memory)
-
-
-def check_ranking(ranking: str, precision: str) -> None:
-    """Raise ValueError, naming the argument, unless both are among `Ranking` and `Precision`."""
-    for name, value, kind in (("ranking", ranking, Ranking), ("precision", precision, Precision)):
-        one_of(name, value, get_args(kind))
 
 
 def check_cfg(cfg: float) -> None:

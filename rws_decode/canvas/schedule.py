@@ -23,13 +23,11 @@ def commit_counts(masks: int, steps: int) -> list[int]:
     """Split `masks` commits over `steps` steps: masks // steps each, the first masks % steps one more.
 
     The number of tokens per step in the decoding loop of LLaDA (Nie et al. 2025), which the paper's Step 4 keeps.
-    Guarantee: the counts sum to `masks` and each is at least 1. Domain: 1 <= steps <= masks; ValueError elsewhere.
+    Guarantee: the counts sum to `masks` and each is at least 1. Domain: 1 <= steps <= masks.
 
     >>> commit_counts(32, 5)
     [7, 7, 6, 6, 6]
     """
-    whole("masks", masks)
-    whole("steps", steps, 1, masks)
     each, rest = divmod(masks, steps)
     return [each + (step < rest) for step in range(steps)]
 

@@ -70,16 +70,3 @@ def test_the_values_that_a_message_names_are_right(length: int, steps: int, bloc
             assert length % value == 0
         else:
             assert len(block_plan(length, **(given | {argument: value}))) == value
-
-
-@pytest.mark.parametrize(
-    ("masks", "steps", "message"),
-    [
-        (0, 1, "masks is 0:"),
-        (3, 4, "steps is 4:"),
-        (3, 0, "steps is 0:"),
-    ],
-)
-def test_counts_refuse_steps_that_commit_nothing(masks: int, steps: int, message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
-        commit_counts(masks, steps)
