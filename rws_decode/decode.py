@@ -48,19 +48,17 @@ def decode(
 ) -> Decoding:
     """Decode an answer to each prompt, block by block, and record every step.
 
-    The paper's algorithm (Section "Reward-Weighted Sampling Algorithm"), in each step: (1) one forward over the whole
-    canvas, and the greedy completion of all masked positions; (2) if the strategy asks, the reward of prompt and
+    Each step is one of the paper's algorithm (Section "Reward-Weighted Sampling Algorithm"): (1) one forward over the
+    whole canvas, and the greedy completion of all masked positions; (2) if the strategy asks, the reward of prompt and
     completed answer, normalised to r = (raw - mean) / std; (3) all logits times the strategy's factor; (4) commit the
-    most confident positions of the current block. A strategy with an order of its own takes the place of (3) and of
-    the confidence in (4). `step.step` shows them.
+    most confident positions of the current block. `step.step` shows them. A strategy with an order of its own takes the
+    place of (3) and of the confidence in (4).
 
-    prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer; one text may
-    be given as it is. Lengths may differ: rows are padded under an attention mask, and no mask is passed where none is
-    padded. strategy: what `strategies` holds, or any object with the members of `protocol.FactorStrategy` or
-    `protocol.OrderStrategy`; or a name with its numbers, "rws" and reward_scale=8.0, or "rws:8" (`strategies.table`).
-    shape, options, savings: `settings`. reward: a reward model, or a function of (prompt, answer) or of the answer. It
-    sees the text or the dialogue itself, or for ids their decoded text; the final text gets its reward from it under
-    any strategy, which costs the decode nothing that the trace counts.
+    prompts: text, a `dialogue.Dialogue`, or the token ids that stand before the answer, of any lengths; one text may be
+    given as it is. strategy: an object (`protocol.FactorStrategy`, `protocol.OrderStrategy`), or a name with its
+    numbers, "rws" and reward_scale=8.0, or "rws:8" (`strategies.table`). reward: a reward model, or a function of
+    (prompt, answer) or of the answer. It sees the text or the dialogue itself, or for ids their decoded text; the final
+    text gets its reward from it under any strategy, which costs the decode nothing that the trace counts.
 
     A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
     masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap

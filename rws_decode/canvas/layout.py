@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +13,6 @@ from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import gap_text, row_of
-from rws_theory.checks import one_of
 
 
 class Prompt(NamedTuple):
@@ -94,7 +93,7 @@ def lay_out(
     """Return the canvas of prompts, `length` masks in the gaps of each or after it, and padding on one side.
 
     Padding goes up to the longest row. The attention mask is None where all rows are equally long, so that fast
-    attention kernels can be used. ValueError for another side than "right" or "left".
+    attention kernels can be used.
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, pad_id=9)
@@ -105,7 +104,6 @@ def lay_out(
     >>> gaps.ids.tolist(), gaps.answer.tolist()
     ([[9, 5, 0, 0], [0, 6, 0, 7]], [[2, 3], [0, 2]])
     """
-    one_of("padding", padding, get_args(Padding))
     rows = [row_of(prompt, predictor.mask_id, length) for prompt in prompts]
     width = max(map(len, rows))
     # Padding is hidden by the attention mask: any id will do where the predictor has none for it.
