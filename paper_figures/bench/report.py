@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rws_decode.commands.shown import table
+import pandas as pd
 
 _GIB = 2**30
 # Slow way, fast way, and by what factor it ought to be faster. What asks at every step owes nothing to the text.
@@ -91,130 +91,40 @@ def as_text(result: Mapping[str, Any]) -> str:
     self-check: 1 of 1 passed
       passed  kernel: 27 shapes
     """
-    parts = [part(result) for key, part in _PARTS.items() if result.get(key)]
-    return "\n\n".join("\n".join(lines) for lines in parts)
-
-
-def _made_with(result: Mapping[str, Any]) -> Iterator[str]:
-    made = result["provenance"]
-    code = f"version {made['version']}" if made["commit"] is None else f"commit {made['commit']}"
-    libraries = ", ".join(f"{name} {made[name]}" for name in ("cuda", "torch", "triton") if made[name])
-    yield f"{made['device']}; {libraries}; {made['date']}; {code}"
-
-
-def _checks(result: Mapping[str, Any]) -> Iterator[str]:
     checks = result["checks"]
-    yield f"self-check: {sum(check['passed'] for check in checks)} of {len(checks)} passed"
-    for check in checks:
-        yield f"  {'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['detail']}"
-
-
-def _ceilings(result: Mapping[str, Any]) -> Iterator[str]:
-    ceilings = result["ceilings"]
-    yield (
-        f"ceilings: copy {ceilings['bandwidth'] / 1e9:,.4g} GB/s (read + written), matrix product "
-        f"{ceilings['rate'] / 1e12:,.4g} TFLOP/s in {ceilings['dtype']}"
-    )
-
-
-def _not_measured(rows: Rows, name: str) -> Iterator[str]:
-    told = (f"{row['way']}, {name} {row[name]}: {row['status']}" for row in rows if row["status"] != "measured")
-    yield from dict.fromkeys(told)
-
-
-def _kernels(result: Mapping[str, Any]) -> Iterator[str]:
+    lines = [f"self-check: {sum(check['passed'] for check in checks)} of {len(checks)} passed"]
+    lines += [f"  {'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['detail']}" for check in checks]
+    if "settings" not in result:
+        return "\n".join(lines)
+    for part in ("provenance", "settings", "ceilings", "parameters"):
+        lines += ["", f"{part}: " + ", ".join(f"{name} {value}" for name, value in result[part].items())]
     kernels = result["kernels"]
-    yield f"{kernels['rows']} x {kernels['vocabulary']:,} logits; share of the copy bandwidth; error of log F"
-    told = {True: "same", False: "OTHER", None: ""}
-    rows = []
-    for row in kernels["ways"]:
-        if row["status"] == "measured":
-            rows.append([f"{row['way']}, {row['dtype']}", str(row["factors"]), f"{row['ms']:.4g}"])
-            rows[-1] += [f"{row['share']:.1%}", "" if row["goal"] is None else f"{row['goal']:.0%}"]
-            rows[-1] += [f"{row['error']:.2g}", told[row["tokens"]], told[row["leads"]]]
-    yield table(["", "factors", "ms", "share", "goal", "error", "tokens", "leads"], rows)
-    yield from _not_measured(kernels["ways"], "dtype")
+    logits = f"{kernels['rows']} x {kernels['vocabulary']} logits read; share: of the bandwidth; error: of log F"
+    keys = ("batch", "method", "ms_per_step")
+    least = [{key: row[key] for key in keys} | part for row in result["roofline"] for part in row["parts"]]
+    ways = [{**row, "same tokens": _agreement(row)} for row in result["ways"]]
+    for title, rows, without in (
+        (logits, kernels["ways"], ()),
+        ("the least time of a step: what is computed and moved, means", least, ()),
+        ("every way to decode", ways, ("seconds", "agreement", "compared", "peak_bytes")),
+        ("ratios, with the goals for llada-8b on a GPU", result["ratios"], ()),
+        ("RWS over the default (Table 11), increase in %", result["overhead"], ()),
+        ("reward at every k-th step (Table 12), increase over the default in %", result["frequency"], ()),
+    ):
+        frame = pd.DataFrame(rows).drop(columns=list(without), errors="ignore").dropna(axis="columns", how="all")
+        shown = frame.astype(object).where(frame.notna(), "")
+        lines += ["", title, shown.to_string(index=False, float_format="{:.4g}".format)]
+    return "\n".join([*lines, "", *result["notes"]])
 
 
-def _parameters(result: Mapping[str, Any]) -> Iterator[str]:
-    weights, settings = result["parameters"], result["settings"]
-    yield (
-        f"{settings['shape']}: {weights['predictor']:,} + {weights['reward']:,} weights, "
-        f"{weights['predictor_bytes'] / 1e9:.2f} + {weights['reward_bytes'] / 1e9:.2f} GB in {settings['dtype']}; "
-        f"{settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, after "
-        f"{settings['prompt']}; s_R = {settings['reward_scale']:g}"
-    )
-
-
-def _roofline(result: Mapping[str, Any]) -> Iterator[str]:
-    rows = []
-    for row in result["roofline"]:
-        rows.append([f"batch {row['batch']}, {row['method']}", "", "", f"{row['ms_per_step']:.4g}", ""])
-        for part in row["parts"]:
-            rows.append([f"  {part['part']}", f"{part['gigaflop']:,.4g}", f"{part['megabytes']:,.4g}"])
-            rows[-1] += [f"{part['ms']:.4g}", part["bound"]]
-    yield table(["least time, means per step", "GFLOP", "MB", "ms", "bound by"], rows)
-
-
-def _ways(result: Mapping[str, Any]) -> Iterator[str]:
-    ways = result["ways"]
-    head = ["", "runs", "seconds", "ms/step", "tokens/s", "GiB above", "forwards", "calls", "saved"]
-    rows = []
-    for row in ways:
-        if row["median_seconds"] is not None:
-            rows.append([f"batch {row['batch']}, {row['way']}", str(row["runs"]), f"{row['median_seconds']:.3f}"])
-            rows[-1] += [f"{row['ms_per_step']:.2f}", f"{row['tokens_per_second']:.1f}"]
-            rows[-1] += ["" if row["memory_bytes"] is None else f"{row['memory_bytes'] / _GIB:.2f}"]
-            rows[-1] += [str(row[name]) for name in ("forwards", "reward_calls", "reward_calls_saved")]
-    yield table(head, rows)
-    yield from _not_measured(ways, "batch")
-    for row in ways:
-        if row["repeatable"] is False:
-            yield f"batch {row['batch']}, {row['way']}: OTHER TOKENS when run again"
-        if row["agreement"] is not None:
-            yield f"batch {row['batch']}, {row['way']}: {_agreement(row['agreement'], row['compared'])}"
-
-
-def _agreement(found: Mapping[str, Any], compared: str) -> str:
-    line = f"{found['equal']} of {found['answers']} as {compared}"
+def _agreement(row: Mapping[str, Any]) -> str:
+    again = "OTHER TOKENS when run again" if row["repeatable"] is False else ""
+    found = row["agreement"]
+    if found is None:
+        return again
+    line = f"{found['equal']} of {found['answers']} as {row['compared']}"
     if found["differences"]:
         line += f", {found['explained']} part at a near-tie ({found['near_steps']:.0%} of steps have one)"
     first = [difference["step"] for difference in found["differences"] if difference["why"] is None]
-    return line + (f", {len(first)} UNEXPLAINED, the first at step {first[0]}" if first else "")
-
-
-def _ratios(result: Mapping[str, Any]) -> Iterator[str]:
-    for row in result["ratios"]:
-        goal = "" if row["goal"] is None else f" (goal for llada-8b on a GPU: {row['goal']})"
-        yield f"batch {row['batch']}, {row['name']}: {row['value']:.3g}{goal}"
-
-
-def _overhead(result: Mapping[str, Any]) -> Iterator[str]:
-    yield "RWS over the default (Table 11)"
-    for row in result["overhead"]:
-        added = "" if row["added_bytes"] is None else f", {row['added_bytes'] / 2**20:,.0f} MiB more"
-        yield f"batch {row['batch']}, {row['of']}: {row['increase']:+.1f} % seconds{added}"
-
-
-def _frequency(result: Mapping[str, Any]) -> Iterator[str]:
-    yield "reward at every k-th step (Table 12)"
-    for row in result["frequency"]:
-        name = "default" if row["every"] is None else f"every {row['every']}"
-        over = "" if row["over_every_step"] is None else f", {row['over_every_step']:.3f} of every step's"
-        more = "" if row["increase"] is None else f", {row['increase']:+.1f} % over the default"
-        yield f"{name}: {row['seconds']:.3f} s{over}{more}, {row['reward_calls']} reward calls"
-
-
-_PARTS = {
-    "provenance": _made_with,
-    "checks": _checks,
-    "ceilings": _ceilings,
-    "kernels": _kernels,
-    "parameters": _parameters,
-    "roofline": _roofline,
-    "ways": _ways,
-    "ratios": _ratios,
-    "overhead": _overhead,
-    "frequency": _frequency,
-    "notes": lambda result: iter(result["notes"]),
-}
+    line += f", {len(first)} UNEXPLAINED, the first at step {first[0]}" if first else ""
+    return ", ".join(filter(None, (line, again)))

@@ -15,8 +15,7 @@ and, for an endpoint elsewhere, the environment variable OPENAI_API_KEY. Reading
 from __future__ import annotations
 
 from paper_figures.judging.asking import Pair, RequestCount, compare, count_requests
-from paper_figures.judging.judge import LLMJudge
-from paper_figures.judging.prompts import PROMPTS, JudgePrompt, judge_messages
+from paper_figures.judging.judge import PROMPTS, JudgePrompt, LLMJudge, judge_messages
 from paper_figures.judging.verdicts import CacheWarning, PairVerdict, Verdict
 
 __all__ = [

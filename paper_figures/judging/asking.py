@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from paper_figures.judging.endpoint import Endpoint, endpoint_of
-from paper_figures.judging.judge import LLMJudge
-from paper_figures.judging.prompts import Question
+from paper_figures.judging.judge import LLMJudge, Question
 from paper_figures.judging.verdicts import PairVerdict, Reply, ReplyCache, cache_in, parse_choice, same_text, verdict_of
 from rws_theory.commands.progress import progress as shown_progress
 
