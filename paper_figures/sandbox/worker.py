@@ -19,6 +19,20 @@ from numbers import Integral
 from typing import Any, BinaryIO, NoReturn
 
 _PLAIN = (bool, int, float, str, type(None))
+_HOLDERS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+# name -> type, how its values are written, and read.
+_WRITTEN: dict[str, tuple[type, Any, Any]] = {
+    "bytes": (bytes, lambda value: [bytes.hex(value)], bytes.fromhex),
+    "complex": (complex, lambda value: [value.real, value.imag], complex),
+    "Fraction": (Fraction, lambda value: [str(value)], Fraction),
+    "Decimal": (Decimal, lambda value: [str(value)], Decimal),
+}
+_BASES: tuple[tuple[type, Any], ...] = (
+    (str, str.__str__),
+    (float, float.__float__),
+    (int, int.__int__),
+    (Integral, int),
+)
 
 
 def encode(value: Any) -> Any:
@@ -29,53 +43,31 @@ def encode(value: Any) -> Any:
     """
     if type(value) in _PLAIN:
         return value
-    if isinstance(value, (list, tuple, set, frozenset)):
-        kind: Any = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
-        return [kind.__name__, *(encode(item) for item in kind.__iter__(value))]
+    for name, kind in _HOLDERS.items():
+        if isinstance(value, kind):
+            return [name, *(encode(item) for item in kind.__iter__(value))]
     if isinstance(value, dict):
         return ["dict", *([encode(key), encode(item)] for key, item in dict.items(value))]
-    if isinstance(value, bytes):
-        return ["bytes", bytes.hex(value)]
-    if isinstance(value, complex):
-        return ["complex", value.real, value.imag]
-    if isinstance(value, Fraction):
-        return ["Fraction", str(value)]
-    if isinstance(value, Decimal):
-        return ["Decimal", str(value)]
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, float):
-        return float.__float__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, Integral):
-        return int(value)
+    for name, (kind, write, _) in _WRITTEN.items():
+        if isinstance(value, kind):
+            return [name, *write(value)]
+    for kind, plain in _BASES:
+        if isinstance(value, kind):
+            return plain(value)
     raise TypeError(f"a value of type {type(value).__name__} is no plain data")
 
 
 def decode(data: Any) -> Any:
-    """Return the value that `encode` wrote; ValueError for anything that it does not write."""
+    """Return the value that `encode` wrote; ValueError or TypeError for anything that it does not write."""
     if not isinstance(data, list):
         return data
-    match data:
-        case ["list", *items]:
-            return [decode(item) for item in items]
-        case ["tuple", *items]:
-            return tuple(decode(item) for item in items)
-        case ["set", *items]:
-            return {decode(item) for item in items}
-        case ["frozenset", *items]:
-            return frozenset(decode(item) for item in items)
-        case ["dict", *items]:
-            return {decode(key): decode(item) for key, item in items}
-        case ["bytes", text]:
-            return bytes.fromhex(text)
-        case ["complex", real, imaginary]:
-            return complex(real, imaginary)
-        case ["Fraction", text]:
-            return Fraction(text)
-        case ["Decimal", text]:
-            return Decimal(text)
+    name, *items = data
+    if name in _HOLDERS:
+        return _HOLDERS[name](map(decode, items))
+    if name == "dict":
+        return {decode(key): decode(item) for key, item in items}
+    if name in _WRITTEN:
+        return _WRITTEN[name][2](*items)
     raise ValueError("a reply is no encoded value")
 
 

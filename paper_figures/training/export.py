@@ -21,8 +21,7 @@ from rws_decode.checkpoints.files import write_digests
 def restore(model: nn.Module, run: Path, file: str = "checkpoint.safetensors") -> dict[str, str]:
     """Load into `model` the weights of a run's last checkpoint, or of one it kept, and return its metadata.
 
-    Raises:
-        ValueError: the run has no checkpoint yet.
+    ValueError where the run has no checkpoint yet.
     """
     path = run / file
     if not path.exists():

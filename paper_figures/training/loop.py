@@ -106,8 +106,7 @@ def fit(
 ) -> None:
     """Minimise `loss(step)` to the end of the schedule, resuming from `run.directory` if it holds a checkpoint.
 
-    Raises:
-        ValueError: the directory holds a checkpoint of another recipe.
+    ValueError where the directory holds a checkpoint of another recipe.
     """
     steps = schedule[-1][0]
     run.directory.mkdir(parents=True, exist_ok=True)

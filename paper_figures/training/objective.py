@@ -70,8 +70,7 @@ def encode_tasks(tasks: list[Task], tokenizer: PreTrainedTokenizerFast) -> tuple
 
     The canvas of `task.length` tokens holds the answer and end-of-text up to its end.
 
-    Raises:
-        ValueError: an answer leaves no room for an end-of-text token.
+    ValueError where an answer leaves no room for an end-of-text token.
     """
     rows, spans = [], []
     for task in tasks:

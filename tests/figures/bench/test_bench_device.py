@@ -286,7 +286,13 @@ def test_the_command_prints_what_it_writes(
     assert main([*OPTIONS, "--json"]) == 0 and json.loads(capsys.readouterr().out) == run
     assert main(OPTIONS) == 0
     text = capsys.readouterr().out
-    for part in ("self-check: 6 of 6", "predictor 23712, reward 21952", "3 x 96 logits", "not run: triton", "rws every 8"):
+    for part in (
+        "self-check: 6 of 6",
+        "predictor 23712, reward 21952",
+        "3 x 96 logits",
+        "not run: triton",
+        "rws every 8",
+    ):
         assert part in text
     for part in ("published, float64", "over the least time", "naive rws over rws", "every step", "1 of 1 as plain"):
         assert part in text
