@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from paper_figures.judging.verdicts import request_key
+from paper_figures.runner.digests import digest
 from rws_theory.checks import finite, one_of, whole
 
 __all__ = ["KEY_VARIABLE", "LLMJudge"]
@@ -176,8 +176,12 @@ class LLMJudge:
         return body | {name: value for name, value in sent.items() if value is not None} | dict(self.extra)
 
     def key(self, body: Mapping[str, Any], attempt: int) -> str:
-        """Return what the reply to a request is stored under."""
-        return request_key(self.endpoint, body, attempt)
+        """Return the SHA-256 that a reply is stored under: of the endpoint, the request's body and the attempt alone.
+
+        Neither the version of this package nor the key is in it. The same body sent again as a repeat is another
+        attempt.
+        """
+        return digest({"endpoint": self.endpoint, "body": dict(body), "attempt": attempt})
 
     def secret(self) -> str | None:
         """Return the key of the environment, None for an endpoint on this machine where none is set.

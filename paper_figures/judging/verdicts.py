@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from paper_figures.runner.digests import digest
 from rws_decode.common.files import read_json, write_json
 
 Choice = Literal["1", "2", "tie", "invalid"]
@@ -139,17 +138,6 @@ def _total(counts: Sequence[int | None]) -> int | None:
 
 class CacheWarning(UserWarning):
     """A file of the cache that cannot be used; its reply is asked for again."""
-
-
-def request_key(endpoint: str, body: Mapping[str, Any], attempt: int) -> str:
-    """Return the SHA-256 that a reply is stored under: of the endpoint, the request's body and the attempt alone.
-
-    Neither the version of this package nor the key is in it. The same body sent again as a repeat is another attempt.
-
-    >>> request_key("http://localhost/v1", {"model": "judge", "messages": []}, 0)[:12]
-    '0fd7a454573b'
-    """
-    return digest({"endpoint": endpoint, "body": dict(body), "attempt": attempt})
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
         raise ValueError(f"--package is {package}: {len(addresses)} addresses, more than {recipe.held_from} are needed")
     fitted = [address for address in addresses if address not in held_out]
     counts = Counter(word for address in fitted for word in split_words(address.text))
-    words = Words([*_most_frequent(counts, recipe.vocabulary - 1), END])
+    most_frequent = sorted(counts, key=lambda word: (-counts[word], word))[: recipe.vocabulary - 1]
+    words = Words([*most_frequent, END])
     sequences = [part for address in fitted for part in sequences_of(address.text, words)]
     options: dict[str, Any] = {"order": recipe.order, "discount": recipe.discount, "minimum": recipe.minimum}
     arrays = pack(NGram.fit(sequences, vocabulary=len(words), **options).chain)
@@ -207,15 +208,11 @@ def _gaps_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict
             cut = _cut(sentence, 6, 12)
             if cut is None or not 4 <= len(sentence) - cut - 6 <= 12 or words.unknown(" ".join(sentence)):
                 continue
-            before, gap, after = (" ".join(sentence[part]) for part in _parts(cut, len(sentence) - 6))
-            before, gap, after = (words.text(words.ids(part)) for part in (before, gap, after))
+            parts = (sentence[:cut], sentence[cut:-6], sentence[-6:])
+            before, gap, after = (words.text(words.ids(" ".join(part))) for part in parts)
             prompt = f"{before} [MASK:{len(words.ids(gap))}] {after}"
             by_address[-1].append({"kind": "gap", "prompt": prompt, "answer": gap, "address": address.name})
     return _in_turn(by_address, most)
-
-
-def _parts(first: int, second: int) -> tuple[slice, slice, slice]:
-    return slice(None, first), slice(first, second), slice(second, None)
 
 
 def _sentences(text: str) -> Iterator[list[str]]:
@@ -243,10 +240,6 @@ def _in_turn(by_address: Sequence[Sequence[dict[str, Any]]], most: int) -> list[
     spread = [rows[:: max(1, len(rows) // each)][:each] for rows in by_address]
     turns = [rows[turn] for turn in range(each) for rows in spread if turn < len(rows)]
     return turns[:most]
-
-
-def _most_frequent(counts: Counter[str], most: int) -> list[str]:
-    return sorted(counts, key=lambda word: (-counts[word], word))[:most]
 
 
 def _era(fitted: Sequence[Address], words: Words) -> tuple[np.ndarray, int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import MagicMock
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from paper_figures.bench import clock
 from paper_figures.bench.clock import each_seconds, measured
 from paper_figures.bench.random_models import bare_network, make_models, random_prompts
 from paper_figures.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
@@ -98,41 +101,13 @@ def test_a_call_is_timed() -> None:
 def test_calls_on_a_gpu_are_timed_by_events_of_its_own_device_and_after_other_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log: list[str] = []
-
-    class Event:
-        def __init__(self, enable_timing: bool) -> None:
-            assert enable_timing
-
-        def record(self) -> None:
-            log.append("event")
-
-        def synchronize(self) -> None:
-            log.append("waited")
-
-        def elapsed_time(self, other: Event) -> float:
-            return 6.0
-
-    class Current:
-        def __init__(self, device: torch.device) -> None:
-            self.name = str(device)
-
-        def __enter__(self) -> None:
-            log.append(f"into {self.name}")
-
-        def __exit__(self, *error: object) -> None:
-            log.append(f"out of {self.name}")
-
-    class Bytes:
-        def copy_(self, other: Bytes) -> None:
-            log.append("copy")
-
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "device", Current)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append("idle"))
-    monkeypatch.setattr(torch, "empty", lambda *size, **options: Bytes())
-    monkeypatch.setattr(torch, "empty_like", lambda like: Bytes())
-    calls = [lambda: log.append("first"), lambda: log.append("second")]
-    assert each_seconds(calls, torch.device("cuda:1"), repeats=1, warm=1) == [0.003]
-    ahead = ["into cuda:1", "idle", *["copy"] * 6]
-    assert log == ["first", "second", *ahead, "event", "first", "second", "event", "waited", "out of cuda:1"]
+    log = MagicMock()
+    log.cuda.Event.return_value.elapsed_time.return_value = 6.0
+    monkeypatch.setattr(clock, "torch", log)
+    assert each_seconds([log.first, log.second], torch.device("cuda:1"), repeats=1, warm=1) == [0.003]
+    log.cuda.device.assert_called_once_with(torch.device("cuda:1"))
+    made = ["empty", "empty_like", "cuda.Event", "cuda.Event"]
+    ahead = ["cuda.device().__enter__", *made, "cuda.synchronize", *["empty_like().copy_"] * 6]
+    timed = ["cuda.Event().record", "first", "second", "cuda.Event().record", "cuda.Event().synchronize"]
+    done = ["cuda.Event().elapsed_time", "cuda.device().__exit__"]
+    assert [name for name, *_ in log.mock_calls] == ["first", "second", "cuda.device", *ahead, *timed, *done]

@@ -98,15 +98,17 @@ def test_documented_workers_see_one_device_each(tmp_path: Path) -> None:
     assert sorted(rows.groupby("pid")["visible"].unique().map(list)) == [["0"], ["1"]]
 
 
-def test_scheduler_that_is_not_there_is_one_line() -> None:
-    with pytest.raises(ValueError, match=r"scheduler is tcp://127.0.0.1:9: no Dask scheduler answers there"):
+def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text("{}")
+    nobody = r"no Dask scheduler answers there"
+    with pytest.raises(ValueError, match=rf"scheduler is tcp://127.0.0.1:9: {nobody}"):
         on_cluster("tcp://127.0.0.1:9", timeout=0.5)
-
-
-def test_scheduler_file_that_holds_none_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "scheduler.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"scheduler.json: no Dask scheduler answers there \(the file is not one that"):
-        on_cluster(str(tmp_path / "scheduler.json"))
+    with pytest.raises(ValueError, match=rf"scheduler.json: {nobody} \(the file is not one that"):
+        on_cluster(str(file))
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r'Dask is not installed; run pip install "rws-toolkit\[cluster\]"'):
+        on_cluster("tcp://127.0.0.1:8786")
 
 
 def test_a_cluster_without_workers_is_waited_for_in_words_and_until_a_signal(tmp_path: Path) -> None:
@@ -122,12 +124,6 @@ def test_a_cluster_without_workers_is_waited_for_in_words_and_until_a_signal(tmp
             process.terminate()
             assert process.wait() == 143 and waiting
             killer.cancel()
-
-
-def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ValueError, match=r'Dask is not installed; run pip install "rws-toolkit\[cluster\]"'):
-        on_cluster("tcp://127.0.0.1:8786")
 
 
 def test_experiment_runs_on_the_cluster_as_it_does_here(
