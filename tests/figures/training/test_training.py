@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from itertools import pairwise, permutations
+from itertools import permutations
 from pathlib import Path
 from random import Random
 
@@ -21,7 +21,7 @@ from paper_figures.training import mini
 from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
 from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
-from paper_figures.training.loop import Muon, Run, fit, learning_rate, orthogonalise, warm_flat_decay
+from paper_figures.training.loop import Muon, Run, fit, orthogonalise, warm_flat_decay
 from paper_figures.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
 from paper_figures.training.objective import (
     decoding_loss,
@@ -102,13 +102,6 @@ def test_fit_minimises(tmp_path: Path) -> None:
 
     fit(Run(tmp_path), layer, loss, schedule=warm_flat_decay(300), lr=0.05, recipe={})
     assert loss(0)[0].item() < 0.05
-
-
-def test_learning_rate_has_its_three_phases() -> None:
-    rates = [learning_rate(step, warm_flat_decay(1000)) for step in range(1, 1001)]
-    assert rates[0] == 0.01 and max(rates) == 1.0 and rates[-1] == 0.0
-    assert all(a <= b for a, b in pairwise(rates[:100]))
-    assert all(a >= b for a, b in pairwise(rates[600:]))
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
