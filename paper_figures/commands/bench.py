@@ -94,26 +94,28 @@ def run(args: argparse.Namespace) -> int:
         return _run_quality(options)
     if options.methods is not None:
         raise ValueError(f"--methods is {' '.join(options.methods)}: only --quality reads it")
-    model = options.model or "mini"
-    reward = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
-    if options.of_a_device:
-        _check_no_model(options)
-        examples = []
-    else:
-        examples = _examples(model, _prompts(options))
-        loading("bench", model, reward.reward)
+    return _run_device(options) if options.of_a_device else _run_loops(options)
 
+
+def _threads(options: BenchOptions) -> Any:
     import torch
 
     from rws_decode.common.threads import torch_threads
 
     # The loops in use get as many threads as ours.
-    with torch_threads(torch.get_num_threads() if options.threads is None else options.threads):
-        return _run_device(options) if options.of_a_device else _run_loops(options, model, reward, examples)
+    return torch_threads(torch.get_num_threads() if options.threads is None else options.threads)
 
 
-def _prompts(options: BenchOptions) -> int:
-    return 16 if options.prompts is None else options.prompts
+def _loaded(options: BenchOptions, model: str, usual: str) -> tuple[Any, Any, list[str]]:
+    """Return predictor, reward model (the usual one if none is named) and prompts, spread over those held out."""
+    reward = options.reward if options.reward.reward is not None else replace(options.reward, reward=usual)
+    prompts = 16 if options.prompts is None else options.prompts
+    # Gaps have lengths of their own.
+    examples = [example for example in shipped_examples(model) if example.get("kind") != "gap"]
+    refuse_few("--prompts", prompts, examples, model, "examples without gaps")
+    loading("bench", model, reward.reward)
+    spread = [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)]
+    return options.loading.load(model, options.mask_id), reward.load(options.loading.device), spread
 
 
 def _run_device(options: BenchOptions) -> int:
@@ -122,6 +124,13 @@ def _run_device(options: BenchOptions) -> int:
     from rws_decode.checkpoints.files import device_named
 
     device = options.device
+    given = vars(options) | vars(options.loading) | vars(options.reward)
+    for name in (
+        *("model", "reward", "prompts", "mask_id", "revision", "device_map", "chat"),
+        *("reward_device", "reward_revision"),
+    ):
+        if given[name] is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is {given[name]}: models are made by --shape, leave it out")
     if device.check and device.out is not None:
         raise ValueError(f"--out is {device.out}: --check measures nothing, leave it out")
     torch_device, settings = device_named(options.loading.device), None
@@ -135,31 +144,14 @@ def _run_device(options: BenchOptions) -> int:
             options.reward_scale,
             device.budget,
         )
-    result = bench_device(torch_device, settings, device.out, lambda line: tell(f"bench: {line}"))
+    with _threads(options):
+        result = bench_device(torch_device, settings, device.out, lambda line: tell(f"bench: {line}"))
     print(json.dumps(result, allow_nan=False) if options.json else as_text(result))
     if passed(result["checks"]):
         return 0
     failed = [check["name"] for check in result["checks"] if not check["passed"]]
     tell(f"bench: the self-check failed, nothing was measured: {'; '.join(failed)}")
     return 1
-
-
-def _check_no_model(options: BenchOptions) -> None:
-    """Raise ValueError for an option that says which model is loaded: those of a shape are made."""
-    given = vars(options) | vars(options.loading) | vars(options.reward)
-    for name in (
-        *("model", "reward", "prompts", "mask_id", "revision", "device_map", "chat"),
-        *("reward_device", "reward_revision"),
-    ):
-        if given[name] is not None:
-            raise ValueError(f"--{name.replace('_', '-')} is {given[name]}: models are made by --shape, leave it out")
-
-
-def _examples(model: str, prompts: int) -> list[Any]:
-    # Gaps have lengths of their own.
-    examples = [example for example in shipped_examples(model) if example.get("kind") != "gap"]
-    refuse_few("--prompts", prompts, examples, model, "examples without gaps")
-    return examples
 
 
 def _run_quality(options: BenchOptions) -> int:
@@ -176,31 +168,13 @@ def _run_quality(options: BenchOptions) -> int:
     if options.model is not None and options.model not in _WORLDS and options.reward.reward is None:
         raise ValueError(f"--reward is missing: --model {options.model} has none of its own")
     worlds = _WORLDS if options.model is None else {options.model: _WORLDS.get(options.model, "")}
-    answer, prompts, results = options.answer(_QUALITY), _prompts(options), []
+    results = []
     for model, usual in worlds.items():
-        reward = options.reward if options.reward.reward is not None else replace(options.reward, reward=usual)
-        examples = _examples(model, prompts)
-        loading("bench", model, reward.reward)
-
-        import torch
-
-        from rws_decode.common.threads import torch_threads
-
-        with (
-            torch_threads(torch.get_num_threads() if options.threads is None else options.threads),
-            progress(f"bench, {model}", options.repeats * len(methods), "method") as shown,
-        ):
-            results.append(
-                quality(
-                    options.loading.load(model, options.mask_id),
-                    reward.load(options.loading.device),
-                    [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)],
-                    methods,
-                    shape=answer,
-                    repeats=options.repeats,
-                    advance=shown.advance,
-                )
-            )
+        predictor, reward, prompts = _loaded(options, model, usual)
+        shown = progress(f"bench, {model}", options.repeats * len(methods), "method")
+        with _threads(options), shown as bar:
+            settings = {"shape": options.answer(_QUALITY), "repeats": options.repeats, "advance": bar.advance}
+            results.append(quality(predictor, reward, prompts, methods, **settings))
     print(json.dumps(results, allow_nan=False) if options.json else "\n\n".join(map(_quality_text, results)))
     return 0
 
@@ -225,19 +199,16 @@ def _quality_text(result: dict[str, Any]) -> str:
     return "\n".join([*textwrap.wrap(head, 110), "", table(["", *(measures[name] for name in known)], rows)])
 
 
-def _run_loops(options: BenchOptions, model: str, reward: RewardOptions, examples: list[Any]) -> int:
+def _run_loops(options: BenchOptions) -> int:
     from paper_figures.bench.loops import bench
 
-    predictor = options.loading.load(model, options.mask_id)
-    answer = options.answer(_LOOPS)
-    prompts = _prompts(options)
-    spread = [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)]
-    with progress("bench, 10 ways", options.repeats * prompts, "prompt") as shown:
+    predictor, reward, prompts = _loaded(options, options.model or "mini", "mini")
+    with _threads(options), progress("bench, 10 ways", options.repeats * len(prompts), "prompt") as shown:
         result = bench(
             predictor,
-            reward.load(options.loading.device),
-            spread,
-            shape=answer,
+            reward,
+            prompts,
+            shape=options.answer(_LOOPS),
             reward_scale=options.reward_scale,
             repeats=options.repeats,
             advance=shown.advance,
