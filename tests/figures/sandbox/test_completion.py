@@ -286,7 +286,7 @@ def test_any_text_becomes_a_program(text: str) -> None:
         assert ast.dump(function_of(again.source, "area")) == ast.dump(function_of(program.source, "area"))
 
 
-LONG = 100_000
+LONG = 30_000
 HOSTILE = {
     "backticks": "`" * LONG,
     "fences": f"{FENCE}\n" * (LONG // 4),
