@@ -1,18 +1,25 @@
-"""What a worker process does: it computes one batch of units and writes the part that holds their rows."""
+"""What a worker process does: it computes one batch of units, with models that it holds, and writes their rows."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import code_digest, digest
-from paper_figures.runner.loaded import expect
 from paper_figures.runner.parts import part_name, read_part, write_part
 from paper_figures.runner.units import Model, Origin, Unit, library_versions
+
+# Threads of one worker must not load a model twice.
+_LOADING = threading.Lock()
+# What the files of the models in the caches below were: a worker outlives many runs.
+_DIGESTS: dict[Model, str] = {}
+# What this process holds: role -> name and options -> model.
+_LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
 
 Rows = list[dict[str, Any]]
 
@@ -118,4 +125,35 @@ def _prepare(identity: Identity) -> None:
             f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
             "restart the workers"
         )
-    expect(dict(identity.models))
+    _expect(dict(identity.models))
+
+
+def _expect(models: Mapping[Model, str]) -> None:
+    """Note what the files of the models are now, by digest, and drop what was loaded from other files."""
+    with _LOADING:
+        if any(_DIGESTS.get(model, files) != files for model, files in models.items()):
+            _LOADED.clear()
+        _DIGESTS.update(models)
+
+
+def forget(*roles: str) -> None:
+    """Drop the models of these roles (predictor, reward, causal) that this process holds, so that memory is free."""
+    with _LOADING:
+        for role in roles:
+            _LOADED.pop(role, None)
+
+
+def kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:
+    """Return a role's model of this key, loaded if this process does not hold it; `most` of a role are kept.
+
+    The last used ones stay. Threads of one process load a model once.
+    """
+    with _LOADING:
+        loaded = _LOADED.setdefault(role, {})
+        if key not in loaded:
+            # Before the next is loaded: memory may not hold both.
+            while len(loaded) >= most:
+                del loaded[next(iter(loaded))]
+            loaded[key] = load()
+        loaded[key] = loaded.pop(key)  # the last used stands last
+        return loaded[key]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.runner.loaded import kept
 from paper_figures.runner.units import PER_ROW, Unit, batch_key
+from paper_figures.runner.worker import kept
 from paper_figures.statistics.causal_scores import CausalScorer, load_causal
 from rws_decode.checkpoints.files import split_revision
 from rws_decode.decode import decode

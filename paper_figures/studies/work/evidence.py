@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.runner.loaded import kept
 from paper_figures.runner.units import Unit
-from paper_figures.runner.worker import Rows
+from paper_figures.runner.worker import Rows, kept
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.statistics.frontier_points import context_and_canvas
 from paper_figures.studies.work.decoding import (

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from paper_figures.runner.loaded import forget
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import forget
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.work.decoding import decode_units, predictor_for, prompt_of, reward_for
 from rws_decode.common.threads import torch_threads
