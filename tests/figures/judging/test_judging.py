@@ -492,25 +492,17 @@ def test_the_address_of_a_reply_is_that_of_older_versions() -> None:
     assert judge.key(body, 0) == "e6c6c136249e1dcd23bab2b6bc3ac1634f1c26f671de97480990cefbbdde3290"
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"model": "judge-2"},
-        {"base_url": "http://localhost:8001/v1"},
-        {"temperature": 0.5},
-        {"temperature": None},
-        {"max_tokens": 1},
-        {"max_tokens": None},
-        {"seed": 0},
-        {"extra": {"top_p": 0.5}},
-        {"prompt": "with-question"},
-    ],
-    ids=lambda other: "-".join(f"{name}={value}" for name, value in other.items()),
-)
-def test_all_that_determines_a_reply_is_in_its_address(other: dict[str, Any]) -> None:
+OTHERS: dict[str, list[Any]] = {
+    **{"model": ["judge-2"], "base_url": ["http://localhost:8001/v1"], "temperature": [0.5, None]},
+    **{"max_tokens": [1, None], "seed": [0], "extra": [{"top_p": 0.5}], "prompt": ["with-question"]},
+}
+
+
+@pytest.mark.parametrize(("name", "other"), [(name, other) for name, several in OTHERS.items() for other in several])
+def test_all_that_determines_a_reply_is_in_its_address(name: str, other: Any) -> None:
     plain: dict[str, Any] = {"model": "judge", "base_url": "http://localhost:8000/v1"}
     names = set()
-    for judge in (LLMJudge(**plain), LLMJudge(**plain | other)):
+    for judge in (LLMJudge(**plain), LLMJudge(**plain | {name: other})):
         asked = (("x", "y", 0), ("y", "x", 0), ("x", "y", 1))
         names |= {judge.key(judge.body("?", a, b), attempt) for a, b, attempt in asked}
     assert len(names) == 6
@@ -608,34 +600,19 @@ def test_without_the_client_one_line_says_what_to_install(tmp_path: Path, monkey
         compare(LLMJudge("judge", "http://localhost/v1"), PAIRS, tmp_path, progress=False)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"model": " "}, "model"),
-        ({"base_url": "localhost:8000"}, "base_url"),
-        ({"base_url": "ftp://host/v1"}, "base_url"),
-        ({"base_url": "http://"}, "base_url"),
-        ({"base_url": "http://host:port/v1"}, "base_url"),
-        ({"base_url": "http://ho st/v1"}, "base_url"),
-        ({"base_url": "https://user:hunter2@host/v1"}, "base_url"),
-        ({"base_url": "https://host/v1?api-key=hunter2"}, "base_url"),
-        ({"prompt": "my own"}, "prompt"),
-        ({"temperature": float("nan")}, "temperature"),
-        ({"temperature": -1}, "temperature"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"timeout": 0}, "timeout"),
-        ({"max_retries": -1}, "max_retries"),
-        ({"repeats": 1.5}, "repeats"),
-        ({"concurrency": 0}, "concurrency"),
-        ({"seed": True}, "seed"),
-        ({"extra": {"model": "x"}}, "extra"),
-        ({"extra": {"x": float("nan")}}, "extra"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else str(next(iter(value.values())))[:12],
-)
-def test_settings_out_of_range_are_named(wrong: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named} ") as caught:
-        LLMJudge(**{"model": "judge", "base_url": "http://localhost/v1", **wrong})
+NO_ADDRESS = ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://ho st/v1"]
+NO_ADDRESS += ["https://user:hunter2@host/v1", "https://host/v1?api-key=hunter2"]
+WRONG: dict[str, list[Any]] = {
+    **{"model": [" "], "base_url": NO_ADDRESS, "prompt": ["my own"], "temperature": [float("nan"), -1]},
+    **{"max_tokens": [0], "timeout": [0], "max_retries": [-1], "repeats": [1.5], "concurrency": [0], "seed": [True]},
+    "extra": [{"model": "x"}, {"x": float("nan")}],
+}
+
+
+@pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name, several in WRONG.items() for wrong in several])
+def test_settings_out_of_range_are_named(name: str, wrong: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name} ") as caught:
+        LLMJudge(**{"model": "judge", "base_url": "http://localhost/v1", name: wrong})
     assert "hunter2" not in str(caught.value) and "\n" not in str(caught.value)
 
 
