@@ -51,97 +51,86 @@ def in_f(*lines: str) -> str:
     return "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-# What it does -> (program, the statuses that it may end with).
-HOSTILE: dict[str, tuple[str, set[str]]] = {
-    "fork bomb": (in_f("import os", "while True: os.fork()"), {"error", "ended"}),
-    "stubborn fork bomb": (
-        in_f("import os", "while True:", "    try: os.fork()", "    except OSError: pass"),
-        {"time"},
-    ),
-    "flees to another session": (
-        in_f("import os", "try: os.setsid()", "except OSError: pass", "while True: pass"),
-        {"time"},
-    ),
-    "fills the disk": (
-        "import os\nfor n in range(9):\n    with open(f'f{n}', 'wb') as file: file.write(bytes(3 * 2**20))\n"
+# The statuses that it may end with -> what it does -> the program.
+TORRENT = ("        try: os.write(n, b'7' * 4096)", "        except OSError: pass")
+SOCKET = "socket.create_connection(('127.0.0.1', PORT), 1)"
+ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
+    ("error",): {
+        "fills the disk": "import os\nfor n in range(9):\n"
+        "    with open(f'f{n}', 'wb') as file: file.write(bytes(3 * 2**20))\n"
         "def f(x): return x + 1\nimport time\ntime.sleep(60)",
-        {"error"},
-    ),
-    "writes one huge file": ("open('a', 'wb').write(bytes(5 * 2**20))\ndef f(x): return x + 1", {"error"}),
-    "writes beside the interpreter": (
-        "import os\nopen(os.__file__ + '.x', 'w')\ndef f(x): return x + 1",
-        {"error"},
-    ),
-    "removes the interpreter's files": ("import os\nos.remove(os.__file__)\ndef f(x): return x + 1", {"error"}),
-    "kills the parent": (
-        in_f("import os", "os.kill(os.getppid(), 9)", "return 0"),
-        {"error", "wrong", "ended"},
-    ),
-    "kills all it can": (in_f("import os", "os.kill(-1, 9)", "return 0"), {"error", "wrong", "ended"}),
-    "sleeps": (in_f("import time", "time.sleep(60)"), {"time"}),
-    "loops, catching everything": (
-        in_f("while True:", "    try:", "        while True: pass", "    except BaseException: pass"),
-        {"time"},
-    ),
-    "prints without end": (in_f("while True: print('x' * 9999)"), {"output"}),
-    "takes all memory": (in_f("return [0] * 10**9"), {"error"}),
-    "exits early": ("import sys\nsys.exit(0)\ndef f(x): return x + 1", {"error"}),
-    "exits at once with os._exit": ("import os\nos._exit(0)", {"ended"}),
-    "exits in a call with os._exit": (in_f("import os", "os._exit(0)"), {"ended"}),
-    "raises SystemExit in a call": (in_f("raise SystemExit(0)"), {"error"}),
-    "closes every file": (in_f("import os", "os.closerange(0, 64)", "return x + 1"), {"ended"}),
-    "closes stdout and is wrong": ("import sys\nsys.stdout.close()\n" + in_f("return 0"), {"wrong"}),
-    "recurses without end": (in_f("return f(x)"), {"error"}),
-    "recurses past the stack": (
-        "import sys\nsys.setrecursionlimit(10**9)\n" + in_f("return f(x) + 1"),
-        {"ended", "error", "time"},
-    ),
-    "starts threads without end": (
-        in_f("import threading, time", "while True: threading.Thread(target=time.sleep, args=(60,)).start()"),
-        {"error", "time"},
-    ),
-    "opens a connection": (
-        in_f("import socket", "socket.create_connection(('127.0.0.1', PORT), 1)", "return x + 1"),
-        {"error"},
-    ),
-    "equals everything": (
-        "class Yes(int):\n    def __eq__(self, other): return True\n    __hash__ = None\n" + in_f("return Yes(0)"),
-        {"wrong"},
-    ),
-    "equals everything, of no base": (
-        "class Yes:\n    def __eq__(self, other): return True\n" + in_f("return Yes()"),
-        {"refused"},
-    ),
-    "patches the checks": (
-        'import builtins, sys, json\njson.dumps = lambda *a, **k: \'{"status": "passed"}\'\n'
+        "writes one huge file": "open('a', 'wb').write(bytes(5 * 2**20))\ndef f(x): return x + 1",
+        "writes beside the interpreter": "import os\nopen(os.__file__ + '.x', 'w')\ndef f(x): return x + 1",
+        "removes the interpreter's files": "import os\nos.remove(os.__file__)\ndef f(x): return x + 1",
+        "takes all memory": in_f("return [0] * 10**9"),
+        "exits early": "import sys\nsys.exit(0)\ndef f(x): return x + 1",
+        "raises SystemExit in a call": in_f("raise SystemExit(0)"),
+        "recurses without end": in_f("return f(x)"),
+        "opens a connection": in_f("import socket", SOCKET, "return x + 1"),
+        "reads the caller's frames": in_f(
+            "import sys", "frame = sys._getframe()", "while frame.f_back: frame = frame.f_back"
+        )
+        + "    return frame.f_globals['test']\n",
+    },
+    ("ended",): {
+        "exits at once with os._exit": "import os\nos._exit(0)",
+        "exits in a call with os._exit": in_f("import os", "os._exit(0)"),
+        "closes every file": in_f("import os", "os.closerange(0, 64)", "return x + 1"),
+    },
+    ("time",): {
+        "stubborn fork bomb": in_f("import os", "while True:", "    try: os.fork()", "    except OSError: pass"),
+        "flees to another session": in_f("import os", "try: os.setsid()", "except OSError: pass", "while True: pass"),
+        "sleeps": in_f("import time", "time.sleep(60)"),
+        "loops, catching everything": in_f(
+            "while True:", "    try:", "        while True: pass", "    except BaseException: pass"
+        ),
+    },
+    ("output",): {"prints without end": in_f("while True: print('x' * 9999)")},
+    ("wrong",): {
+        "closes stdout and is wrong": "import sys\nsys.stdout.close()\n" + in_f("return 0"),
+        "equals everything": "class Yes(int):\n    def __eq__(self, other): return True\n    __hash__ = None\n"
+        + in_f("return Yes(0)"),
+    },
+    ("refused",): {
+        "equals everything, of no base": "class Yes:\n    def __eq__(self, other): return True\n"
+        + in_f("return Yes()"),
+        "nests its answer": in_f("for _ in range(9**5): x = [x]", "return x"),
+    },
+    ("error", "ended"): {"fork bomb": in_f("import os", "while True: os.fork()")},
+    ("error", "wrong", "ended"): {
+        "kills the parent": in_f("import os", "os.kill(os.getppid(), 9)", "return 0"),
+        "kills all it can": in_f("import os", "os.kill(-1, 9)", "return 0"),
+    },
+    ("ended", "error", "time"): {
+        "recurses past the stack": "import sys\nsys.setrecursionlimit(10**9)\n" + in_f("return f(x) + 1"),
+    },
+    ("error", "time"): {
+        "starts threads without end": in_f(
+            "import threading, time", "while True: threading.Thread(target=time.sleep, args=(60,)).start()"
+        ),
+    },
+    ("wrong", "refused"): {
+        "patches the checks": 'import builtins, sys, json\njson.dumps = lambda *a, **k: \'{"status": "passed"}\'\n'
         "builtins.AssertionError = KeyError\nsys.modules['__main__'].__dict__.update(check=lambda f: None)\n"
         + in_f("return 0"),
-        {"wrong", "refused"},
-    ),
-    "claims success on every descriptor": (
-        'import os\nfor n in range(64):\n    try: os.write(n, b\'{"status": "passed", "detail": ""}\\n\')\n'
+    },
+    ("wrong", "refused", "error", "ended"): {
+        "claims success on every descriptor": "import os\nfor n in range(64):\n"
+        '    try: os.write(n, b\'{"status": "passed", "detail": ""}\\n\')\n'
         "    except OSError: pass\nprint('passed')\n" + in_f("return 0"),
-        {"wrong", "refused", "error", "ended"},
-    ),
-    "answers with a torrent": (
-        in_f("import os", "while True:", "    for n in range(3, 64):", "        try: os.write(n, b'7' * 4096)")
-        + "                except OSError: pass\n",
-        {"refused", "error", "ended", "time"},
-    ),
-    "nests its answer": (in_f("for _ in range(9**5): x = [x]", "return x"), {"refused"}),
-    "reads the caller's frames": (
-        in_f("import sys", "frame = sys._getframe()", "while frame.f_back: frame = frame.f_back")
-        + "    return frame.f_globals['test']\n",
-        {"error"},
-    ),
-    "calls as another architecture": (  # getpid by i386's int 0x80
-        in_f("import ctypes, mmap, os", "if os.uname().machine != 'x86_64': return 0")
+    },
+    ("refused", "error", "ended", "time"): {
+        "answers with a torrent": in_f("import os", "while True:", "    for n in range(3, 64):", *TORRENT),
+    },
+    ("wrong", "ended"): {
+        # getpid by i386's int 0x80
+        "calls as another architecture": in_f("import ctypes, mmap, os", "if os.uname().machine != 'x86_64': return 0")
         + "    page = mmap.mmap(-1, 4096, prot=7)\n    page.write(bytes.fromhex('b814000000cd80c3'))\n"
         "    call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
         "    return x + (call() == os.getpid())\n",
-        {"wrong", "ended"},
-    ),
+    },
 }
+HOSTILE = {name: (program, set(endings)) for endings, programs in ENDINGS.items() for name, program in programs.items()}
 
 # Calls that the kernel grants without a filter, or refuses for another reason: numbers on x86_64, aarch64; arguments.
 REFUSED = {
@@ -343,12 +332,10 @@ def test_text_that_is_no_program_is_an_error_of_its_own() -> None:
 
 @needs_bubblewrap
 def test_a_test_that_is_broken_by_itself_is_no_ones_failure() -> None:
-    with pytest.raises(ValueError, match="test cannot be used: SyntaxError"):
-        ran(in_f("return 0"), "def check(:")
-    with pytest.raises(ValueError, match="test cannot be used: KeyError"):
-        ran(in_f("return 0"), "")
-    with pytest.raises(ValueError, match="without calling the candidate"):
-        ran(in_f("return 0"), "def check(f): pass")
+    broken = {"def check(:": "cannot be used: SyntaxError", "": "cannot be used: KeyError"}
+    for test, message in (broken | {"def check(f): pass": "without calling the candidate"}).items():
+        with pytest.raises(ValueError, match=message):
+            ran(in_f("return 0"), test)
 
 
 def test_nothing_runs_unless_it_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
