@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from study_runs import SHAPE, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
-from paper_figures.runner import loaded
+from paper_figures.runner import worker
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
@@ -235,7 +235,7 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
     peaks = []
 
     def peak(device: int) -> int:
-        peaks.append("reward" in loaded._LOADED)
+        peaks.append("reward" in worker._LOADED)
         return 1000 + 500 * peaks[-1]
 
     functions = {"is_initialized": lambda: True, "device_count": lambda: 1, "memory_allocated": lambda device: 0}
@@ -268,9 +268,9 @@ def test_models_that_are_forgotten_are_loaded_again(options: list[str]) -> None:
     guide = named(options, "rewards")
     reward_model = decoding.reward_of(guide)
     assert decoding.reward_of(guide) is reward_model
-    loaded.forget("causal")
+    worker.forget("causal")
     assert decoding.reward_of(guide) is reward_model
-    loaded.forget("reward", "causal")
+    worker.forget("reward", "causal")
     assert decoding.reward_of(guide) is not reward_model
 
 
