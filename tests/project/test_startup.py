@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import rws_theory
 
@@ -27,9 +26,6 @@ ROOMS = {"rws_decode.gpu", "rws_decode.adapters", "rws_decode.scales", "rws_deco
 WORLDS = {"rws_theory.worlds.ngram", "rws_theory.worlds.ensembles", "rws_theory.worlds.markov"}
 DECODE = SCIPY | FRAMES | COMPILERS | ROOMS | {"transformers", "huggingface_hub", "flint", "IPython", "ipywidgets"}
 
-MINI = ["generate", "--model", "mini", "--length", "32", "--steps", "16", "--block", "32"]
-ENGLISH = ["generate", "--model", "english", "--length", "8", "--steps", "4", "--block", "8"]
-
 
 def imported_by(code: str, *words: str) -> set[str]:
     """Return the modules that Python has imported after some code; `words` are its command line."""
@@ -42,37 +38,36 @@ def imported_by(code: str, *words: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def of_command(package: str, *words: str) -> set[str]:
-    """Return the modules that Python has imported after a command of a package."""
-    return imported_by(f"import sys\nfrom {package}.__main__ import main\nassert main(sys.argv[1:]) == 0", *words)
+def of_commands(package: str, *commands: str, status: int = 0) -> set[str]:
+    """Return the modules that Python has imported after some commands of a package, all in one process."""
+    code = f"import sys\nfrom {package}.__main__ import main\n"
+    code += f"for words in sys.argv[1:]:\n    assert main(words.split()) == {status}, words"
+    return imported_by(code, *commands)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--example", "3"],
-        ["--example", "3", "--strategy", "temperature", "--scale", "0.5", "--json"],
-        ["--example", "3", "--strategy", "rws", "--reward", "mini", "--reward-scale", "8"],
-        ["--example", "3", "--strategy", "rws", "--reward", "mini-judge", "--reward-scale", "8", "--json"],
-        ["--prompt", "write a zzz story with [EOS]"],
-    ],
-    ids=["default", "temperature", "rws", "judge", "unknown words"],
-)
-def test_the_shipped_networks_decode_without_transformers(words: list[str]) -> None:
-    loaded = of_command("rws_decode", *MINI, *words)
+def test_the_shipped_networks_decode_without_transformers() -> None:
+    mini = "generate --model mini --length 32 --steps 16 --block 32 --example 3"
+    loaded = of_commands(
+        "rws_decode",
+        mini,
+        f"{mini} --strategy temperature --scale 0.5 --json",
+        f"{mini} --strategy rws --reward mini --reward-scale 8",
+        f"{mini} --strategy rws --reward mini-judge --reward-scale 8 --json",
+        "generate --model mini --length 32 --steps 16 --block 32 --prompt zzz[EOS]",  # no word that it knows
+    )
     assert "rws_decode.networks.modernbert" in loaded and not loaded & (DECODE | WORLDS)
 
 
-@pytest.mark.parametrize("words", [["--example", "3"], ["--prompt", "we must"]], ids=["example", "prompt"])
-def test_the_shipped_world_decodes_with_sparse_matrices_alone(words: list[str]) -> None:
-    loaded = of_command("rws_decode", *ENGLISH, *words)
+def test_the_shipped_world_decodes_with_sparse_matrices_alone() -> None:
+    english = "generate --model english --length 8 --steps 4 --block 8"
+    loaded = of_commands("rws_decode", f"{english} --example 3", f"{english} --prompt we")
     large = {"scipy.special", "scipy.optimize", "scipy.stats"} | (DECODE - {"scipy"})
     assert "scipy.sparse" in loaded and not loaded & (large | (WORLDS - {"rws_theory.worlds.ngram"}))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_a_name_that_stands_for_nothing_is_refused_before_anything_large_is_imported() -> None:
+    loaded = of_commands(
+        "rws_decode",
         "generate --example 3 --model mni",
         "generate --example 3 --reward nosuch",
         "generate --example 3 --strategy schedule --run nowhere.parquet",
@@ -81,11 +76,9 @@ def test_the_shipped_world_decodes_with_sparse_matrices_alone(words: list[str]) 
         "view nowhere.parquet -o page.html",
         "replay nowhere.parquet",
         "diff nowhere.parquet nothing.parquet",
-    ],
-)
-def test_a_name_that_stands_for_nothing_is_refused_before_anything_large_is_imported(command: str) -> None:
-    code = "import sys\nfrom rws_decode.__main__ import main\nassert main(sys.argv[1:]) == 2"
-    assert not imported_by(code, *command.split()) & (NETWORKS | SCIPY | FRAMES | {"numpy", "huggingface_hub"})
+        status=2,
+    )
+    assert not loaded & (NETWORKS | SCIPY | FRAMES | {"numpy", "huggingface_hub"})
 
 
 def test_decoding_in_python_imports_no_more() -> None:
@@ -134,9 +127,9 @@ else:
 
 def test_the_commands_of_the_theory_wait_for_no_scipy(tmp_path: Path) -> None:
     np.save(tmp_path / "logits.npy", np.array([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]))
-    path = ["path", str(tmp_path / "logits.npy"), "--k", "1", "--scale-min", "0.1", "--scale-max", "9"]
-    for words in (["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"], path):
-        assert not of_command("rws_theory", *words) & (SCIPY | FRAMES | NETWORKS)
+    path = f"path {tmp_path / 'logits.npy'} --k 1 --scale-min 0.1 --scale-max 9"
+    loaded = of_commands("rws_theory", "crossings [1.1,0.6,0.3] [1.0,0.4,0.4]", path)
+    assert not loaded & (SCIPY | FRAMES | NETWORKS)
 
 
 def test_who_hands_out_units_and_reads_results_waits_for_no_network() -> None:
