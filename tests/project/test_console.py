@@ -93,6 +93,30 @@ def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.Capt
     )
 
 
+# What is typed.
+
+
+def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--length", "8", "--steps", "4", "--block", "8"]
+    assert decoding(["generate", "--prompt", "Why is the sky blue?", *small]) == 0
+    assert capsys.readouterr().err == "note: mini does not know these words and reads each as unknown: is sky blue?\n"
+    assert decoding(["generate", "--prompt", " ".join(f"word{n}" for n in range(12)), *small]) == 0
+    assert " word6 word7 and 4 more\n" in capsys.readouterr().err
+    assert (
+        decoding(
+            ["generate", "--prompt", "write a short science story with meteor , lenses , crater and brave .", *small]
+        )
+        == 0
+    )
+    assert capsys.readouterr().err == ""
+
+
+def test_an_option_may_be_shortened_and_a_prompt_may_look_like_one() -> None:
+    small = ["--len", "8", "--steps", "4", "--block", "8", "--json"]
+    assert decoding(["generate", "--prompt", "--write a story .", *small]) == 0
+    assert decoding(["generate", "--prompt=--write", *small]) == 0
+
+
 # Commands of entry points.
 
 
