@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 from rws_decode.decode import decode
@@ -38,44 +39,11 @@ BESIDE = {
 }
 
 
-def overlaid(folder: Path) -> Path:
-    """Return a copy of the decoder in which strategies and steering are files of their own, and the rest is linked."""
-    for name in ("rws_theory", "paper_figures"):
-        (folder / name).symlink_to(ROOT / name)
-    package = folder / "rws_decode"
-    package.mkdir()
-    for path in (ROOT / "rws_decode").iterdir():
-        if path.name in ("strategies", "steering"):
-            shutil.copytree(path, package / path.name)
-        elif path.name != "__pycache__":
-            (package / path.name).symlink_to(path)
-    return package
-
-
 def run(folder: Path, *words: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def test_a_strategy_is_one_file_and_one_line(tmp_path: Path) -> None:
-    file, line, test, _ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
-    package = overlaid(tmp_path)
-    (package / "strategies" / "above_mean.py").write_text(file, encoding="utf-8")
-    table = package / "strategies" / "table.py"
-    text = table.read_text(encoding="utf-8")
-    table.write_text(text.replace('    "left-to-right": Entry', f'{line}    "left-to-right": Entry'), encoding="utf-8")
-    (tmp_path / "test_above_mean.py").write_text(test, encoding="utf-8")
-    command = next(text for text in re.findall(r"^    python -m (.*)$", CONTRIBUTING, re.MULTILINE) if "above" in text)
-    # The test and the command in one process: both load PyTorch and the model.
-    (name,) = re.findall(r"^def (test_\w+)", test, re.MULTILINE)
-    words = [*command.split()[1:], "--json"]
-    script = f"import test_above_mean\ntest_above_mean.{name}()\n"
-    script += f"from rws_decode.__main__ import main\nraise SystemExit(main({words!r}))"
-    assert '"commit_step"' in run(tmp_path, "-c", script)
-    help = run(tmp_path, "-m", "rws_decode", "generate", "--help")
-    assert "--decay LOGITS" in help and "above-mean: logits lost per position" in " ".join(help.split())
 
 
 # A way to steer with numbers of its own, one of them whole.
@@ -111,9 +79,21 @@ for wrong in ("above-mean:much", "patient:2+rounds:x", "patient:2+round:3"):
 """
 
 
-def test_a_strategy_and_a_way_to_steer_declare_their_own_numbers(tmp_path: Path) -> None:
-    file, line, *_ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
-    package = overlaid(tmp_path)
+@pytest.fixture(scope="module")
+def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a copy of the decoder in which a strategy and a way to steer were added, the rest linked."""
+    folder = tmp_path_factory.mktemp("overlaid")
+    for name in ("rws_theory", "paper_figures"):
+        (folder / name).symlink_to(ROOT / name)
+    package = folder / "rws_decode"
+    package.mkdir()
+    for path in (ROOT / "rws_decode").iterdir():
+        if path.name in ("strategies", "steering"):
+            shutil.copytree(path, package / path.name)
+        elif path.name != "__pycache__":
+            (package / path.name).symlink_to(path)
+    file, line, test, _ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
+    (folder / "test_above_mean.py").write_text(test, encoding="utf-8")
     for room, name, text, after, entry in (
         ("strategies", "above_mean", file, '    "left-to-right": Entry', line),
         ("steering", "patient", METHOD, '    "svdd": Entry', '    "patient": Entry("patient.Patient", "patience"),\n'),
@@ -122,7 +102,16 @@ def test_a_strategy_and_a_way_to_steer_declare_their_own_numbers(tmp_path: Path)
         table = package / room / "table.py"
         written = table.read_text(encoding="utf-8")
         table.write_text(written.replace(after, f"{entry}{after}"), encoding="utf-8")
-    labels, *refused = run(tmp_path, "-c", USED).splitlines()
+    return folder
+
+
+def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
+    command = next(text for text in re.findall(r"^    python -m (.*)$", CONTRIBUTING, re.MULTILINE) if "above" in text)
+    # The test, the command and the uses in one process: all load PyTorch and a model.
+    (name,) = re.findall(r"^def (test_\w+)", (overlaid / "test_above_mean.py").read_text("utf-8"), re.MULTILINE)
+    script = f"import test_above_mean\ntest_above_mean.{name}()\n{USED}"
+    script += f"from rws_decode.__main__ import main\nraise SystemExit(main({[*command.split()[1:], '--json']!r}))"
+    labels, *refused, answer = run(overlaid, "-c", script).splitlines()
     assert labels == "above-mean+decay:0.5 patient:2+rounds:1"
     assert refused == [
         "strategy is 'above-mean:much': a number is needed after the colon, as in above-mean:0",
@@ -130,7 +119,13 @@ def test_a_strategy_and_a_way_to_steer_declare_their_own_numbers(tmp_path: Path)
         "method is 'patient:2+round:3': 'round:3' is no strategy and no number of patient, which has rounds, as in "
         "rounds:2",
     ]
-    listed = run(tmp_path, "-m", "rws_decode", "strategies")
+    assert '"commit_step"' in answer
+
+
+def test_help_and_lists_name_what_was_added(overlaid: Path) -> None:
+    help = run(overlaid, "-m", "rws_decode", "generate", "--help")
+    assert "--decay LOGITS" in help and "above-mean: logits lost per position" in " ".join(help.split())
+    listed = run(overlaid, "-m", "rws_decode", "strategies")
     assert "above-mean" in listed and "[--decay LOGITS]" in listed and "patience [+rounds:X]" in listed
 
 
