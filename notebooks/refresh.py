@@ -22,6 +22,7 @@ from rws_decode.common.files import write_text
 try:
     import jupytext
     import nbformat
+    from jupyter_client import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
     from nbformat import NotebookNode
@@ -44,21 +45,26 @@ def pairs(folder: Path = FOLDER) -> list[tuple[Path, Path]]:
     return [(source, source.with_suffix(".ipynb")) for source in sorted(folder.glob("[0-9]*.py"))]
 
 
-def execute(source: Path, timeout: int = 300) -> NotebookNode:
+def execute(source: Path, timeout: int = 300, kernel: AsyncKernelManager | None = None) -> NotebookNode:
     """Run a source as a notebook, from the repository's root, and return it with outputs, stripped.
 
-    Raises nbclient's CellExecutionError where a cell fails.
+    kernel: where it runs, started here unless it runs; a kernel of its own unless told. Raises nbclient's
+    CellExecutionError where a cell fails.
     """
     notebook = jupytext.read(source)
     client = NotebookClient(
         notebook,
+        km=kernel,
         timeout=timeout,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,  # how a text is cut into messages depends on the moment
         resources={"metadata": {"path": str(FOLDER.parent)}},
     )
-    return strip(client.execute())
+    made = strip(client.execute())
+    if kernel is not None:
+        client.kc.stop_channels()
+    return made
 
 
 def strip(notebook: NotebookNode) -> NotebookNode:

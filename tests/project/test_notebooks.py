@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
 import torch
+from jupyter_client import AsyncKernelManager, BlockingKernelClient
+from jupyter_core.utils import run_sync
 
 from rws_decode import CallablePredictor, Page, Shape, Temperature, decode
 
@@ -80,11 +83,30 @@ CONCLUSIONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _quiet_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _quiet_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # Kernels share the cores with other tests, and leave no history in the user's home.
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[AsyncKernelManager]:
+    """Yield one kernel for the lessons, so that libraries are loaded once."""
+    manager = AsyncKernelManager(kernel_name="python3")
+    yield manager
+    run_sync(manager.shutdown_kernel)(now=True)
+
+
+def forget_names(kernel: AsyncKernelManager) -> None:
+    """Leave a kernel as one that has just begun, but for the libraries that it has loaded."""
+    client = BlockingKernelClient(connection_file=kernel.connection_file)
+    client.load_connection_file()
+    client.start_channels()
+    client.execute_interactive("get_ipython().reset()", silent=True, timeout=60)
+    client.stop_channels()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -94,8 +116,9 @@ def test_it_is_paired_and_was_executed(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_it_runs_and_comes_to_its_conclusion(name: str) -> None:
-    notebook = execute(FOLDER / f"{name}.py")
+def test_it_runs_and_comes_to_its_conclusion(name: str, kernel: AsyncKernelManager) -> None:
+    notebook = execute(FOLDER / f"{name}.py", kernel=kernel)
+    forget_names(kernel)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert "image/png" in json.dumps(code)
