@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 
 import pytest
@@ -24,6 +25,9 @@ collect_ignore = ["support"]
 
 # Workers share the cores, and thread counts must not change a test's outcome.
 torch.set_num_threads(1)
+
+# nbformat would make a parser of addresses in other alphabets, seconds in each process, and no notebook has any.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # What is imported to collect the tests is kept: to search it for garbage takes a third of the time.
 gc.disable()

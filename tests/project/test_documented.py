@@ -177,9 +177,6 @@ HERE: dict[str, Here] = {
         more=f"{SMALL} --validation 1 --path-prompts 0 --reward-scale 8 --rewards mini --methods rws",
         leaves=("out/runs/reward-bench/results.json",),
     ),
-    "python -m paper_figures fig2_masking .*": Here(
-        more="--workers 1", leaves=("out/index.html", "out/figures/fig2_masking.png", "out/tables/fig2_masking.csv")
-    ),
     r"python -m paper_figures judge pairs\.jsonl .*": Here(
         more="--yes --repeats 1", says=("win",), leaves=("out/judge",)
     ),
@@ -208,6 +205,7 @@ THERE: dict[str, str] = {
     r"python -m paper_figures( (--full )?--runs (out|out-study)/runs --out \S+ --workers 2)?": (
         "figure_runs.py::figure_page"
     ),
+    "python -m paper_figures fig2_masking .*": "test_report.py::test_a_later_call_keeps_the_others_on_the_page",
     "python -m paper_figures experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
     r"python -m paper_figures experiment evidence --out out-study/runs .*": (
         "test_evidence_study.py::test_every_arm_answers_every_prompt"
