@@ -109,13 +109,13 @@ def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.Ca
         assert line in said
 
 
-def test_other_settings_run_in_processes_of_their_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
-    status, out = said(capsys, *words, "--settings", "cpu=default,batch=1,dtype=float64", "--json")
+def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    setting = "cpu=default,batch=1,dtype=float64"
+    status, out = said(capsys, folder / "model", "--reward", folder / "reward", *SMALL, "--settings", setting, "--json")
     data = json.loads(out)
     (each,) = data["settings"]
-    assert each["setting"] == "cpu=default,batch=1,dtype=float64" and each["decodes"] == 6
-    assert not [change for change in each["differences"] if change["kind"] != "tokens"]
+    assert each["setting"] == setting and each["decodes"] == 6
+    assert not [d for d in each["differences"] if d["kind"] != "tokens"]
     assert data["same"] == each["same"] and status == (not data["same"])
     context = {change["name"]: change for change in each["context"]}
     plain = torch.backends.cpu.get_cpu_capability() == "DEFAULT"  # then the setting changes nothing
@@ -125,15 +125,16 @@ def test_other_settings_run_in_processes_of_their_own(folder: Path, capsys: pyte
     assert each["last_digits"]["logits"] < 1e-4
 
 
-def test_settings_are_compared_with_the_options_as_given_or_a_file(
+def test_settings_are_compared_with_the_digest_of_a_file(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rws_decode.commands.check.digests_in", map)  # in this process: the test above has real ones
-    words = [folder / "model", "--reward", folder / "reward"]
-    for against, there in ((SMALL, "the options as given"), (["--against", folder / "d.json"], folder / "d.json")):
-        status, out = said(capsys, *words, *against, "--settings", "threads=1")
-        first, second = out.splitlines()
-        assert status == 0 and first == f"threads=1 (here) and {there} (there):"
+    monkeypatch.setattr("rws_decode.commands.check.digests_in", map)  # in this process: the test above has a real one
+    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
+    status, out = said(capsys, *words, "--settings", "threads=1", "batch=2")
+    assert status == 0
+    for name, lines in zip(("threads=1", "batch=2"), out.split("\n\n"), strict=True):
+        first, second = lines.splitlines()
+        assert first == f"{name} (here) and {folder / 'd.json'} (there):"
         assert second.startswith("  Nothing differs: ")
 
 
