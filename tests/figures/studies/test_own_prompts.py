@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,11 @@ def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
     return words + ([] if study == "temperature" else ["--reward-scale", "8"])
 
 
-@pytest.mark.parametrize("model", ["llada", "dream"])
-# The evidence study is of the worlds that it records; its methods run on any model in `rivals` and `controls`.
-@pytest.mark.parametrize("study", [study for study in STUDIES if study != "evidence"])
+# A layout of each kind, by turns. The evidence study is of the worlds that it records; its methods run on any model in
+# `rivals` and `controls`.
+@pytest.mark.parametrize(
+    ("study", "model"), [*zip((study for study in STUDIES if study != "evidence"), cycle(["llada", "dream"]))]
+)
 def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     study: str, model: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
