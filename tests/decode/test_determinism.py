@@ -37,8 +37,9 @@ PROCESSES = {"one": (1, 0, 1), "four": (4, 2, 2)}
 def environment(threads: int, seed: int) -> dict[str, str]:
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
     variables = {"PYTHONHASHSEED": str(seed), "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
-    # Else MKL takes no more threads than there are cores.
-    return os.environ | dict.fromkeys(names, str(threads)) | {"MKL_DYNAMIC": "FALSE"} | variables
+    # Else MKL takes no more threads than there are cores; threads that wait shall sleep.
+    variables |= {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
+    return os.environ | dict.fromkeys(names, str(threads)) | variables
 
 
 @pytest.fixture(scope="module")
