@@ -6,12 +6,13 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 
 from rws_decode.check.digest import Fact
 from rws_decode.check.fingerprints import stored_dtypes, weights_hash
+from rws_decode.check.settings import Attention
 from rws_decode.predictors.base import LogitsDtype, MaskPredictor
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.rewards.base import RewardModel
@@ -23,8 +24,6 @@ from rws_theory.checks import one_of
 STORED = "dtype of the checkpoint's files"
 SCALE = "reward's mean and deviation"
 REWARD_WEIGHTS = "hash of the reward's weights"
-
-Attention = Literal["usual", "math"]
 
 
 @contextmanager

@@ -24,7 +24,8 @@ from rws_decode.check.fingerprints import (
     tokenizer_print,
     usual_prompts,
 )
-from rws_decode.check.machine import Attention, attending, machine_facts
+from rws_decode.check.machine import attending, machine_facts
+from rws_decode.check.settings import Attention
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of

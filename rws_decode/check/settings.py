@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_theory.checks import one_of, whole
 
 if TYPE_CHECKING:
     from rws_decode.check.digest import Digest
 
+Attention = Literal["usual", "math"]
 # What makes libraries compute as on a CPU with no such instructions: PyTorch's own kernels, MKL's and oneDNN's.
 CPUS: Mapping[str, Mapping[str, str]] = {
     "default": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},
@@ -27,20 +28,19 @@ USUAL += ("dtype=bfloat16",)
 class Setting:
     """What may change the last digits of a decode.
 
-    dtype: of the mask predictor's weights, "" as it is loaded; batch: prompts at once, at most; attention: "" as
-    PyTorch chooses, or "math", its plain form; cpu: "" as it is, or one of `CPUS`, whose instructions alone are then
-    used.
+    dtype: of the mask predictor's weights, "" as it is loaded; batch: prompts at once, at most; attention: "usual", as
+    PyTorch chooses, or "math", its plain form; cpu: "" as it is, or one of `CPUS`, whose instructions alone are used.
     """
 
     device: str = "cpu"
     dtype: str = ""
     threads: int = 1
     batch: int = 16
-    attention: str = ""
+    attention: Attention = "usual"
     cpu: str = ""
 
     def __post_init__(self) -> None:
-        for name, values in {"attention": ("", "math"), "cpu": ("", *CPUS)}.items():
+        for name, values in {"attention": get_args(Attention), "cpu": ("", *CPUS)}.items():
             one_of(name, getattr(self, name), values)
         for name in ("threads", "batch"):
             whole(name, getattr(self, name))
@@ -50,7 +50,7 @@ def setting_named(text: str, base: Setting) -> Setting:
     """Return a setting from "name=value,name=value", the rest as in `base`; ValueError for other names.
 
     >>> setting_named("dtype=float64,batch=1", Setting(threads=2))
-    Setting(device='cpu', dtype='float64', threads=2, batch=1, attention='', cpu='')
+    Setting(device='cpu', dtype='float64', threads=2, batch=1, attention='usual', cpu='')
     """
     values: dict[str, Any] = asdict(base)
     for part in text.split(","):

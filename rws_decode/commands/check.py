@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.check.settings import USUAL, Setting, digests_in, setting_named
+from rws_decode.check.settings import USUAL, Attention, Setting, digests_in, setting_named
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions, parse_token_ids
 from rws_decode.common.threads import MOST_THREADS
@@ -50,7 +50,7 @@ class CheckOptions:
     loading: LoadingOptions = group(LoadingOptions, "how the mask predictor is run")
     batch: int = option(16, "prompts at once, at most", least=1)
     threads: int = option(1, "PyTorch threads", least=1, most=MOST_THREADS)
-    attention: str = option("usual", "kernel: as PyTorch chooses, or its plain form", choices=("usual", "math"))
+    attention: Attention = option("usual", "kernel: as PyTorch chooses, or its plain form")
     shape: Shape = group(Shape, "the answer", help=SHAPE, default=Shape(32, 16, 32))
     json: bool = json_option()
 
@@ -67,8 +67,7 @@ class CheckOptions:
     @property
     def setting(self) -> Setting:
         """Return the setting that the options themselves say."""
-        attention = "math" if self.attention == "math" else ""
-        return Setting(self.loading.device, self.loading.dtype or "", self.threads, self.batch, attention)
+        return Setting(self.loading.device, self.loading.dtype or "", self.threads, self.batch, self.attention)
 
     def settings_asked(self) -> dict[str, Setting]:
         """Return the other settings by their words; none without --settings."""
@@ -145,7 +144,7 @@ def _digest(options: CheckOptions, like: Digest | None, setting: Setting) -> Dig
             shape=options.shape,
             like=like,
             batch=setting.batch,
-            attention="math" if setting.attention == "math" else "usual",
+            attention=setting.attention,
         )
 
 

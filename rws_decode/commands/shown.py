@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from rws_theory.show import printable
 
@@ -101,10 +101,9 @@ def forced_commits(trace: Trace) -> dict[int, int]:
     return {step: int(trace.chosen[step].sum()) for step in last}
 
 
-def marker(stream: TextIO | None = None) -> Mark:
+def marker() -> Mark:
     """Return how a word is marked: bold and underlined on a terminal, unless NO_COLOR is set, else in brackets."""
-    looked_at = (stream or sys.stdout).isatty()
-    if looked_at and not os.environ.get("NO_COLOR"):
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         return "\x1b[1;4m{}\x1b[0m".format
     return "[{}]".format
 

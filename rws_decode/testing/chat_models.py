@@ -11,7 +11,7 @@ import torch
 
 from rws_decode.common.files import write_json
 from rws_decode.testing.diffusion import FIRST_SPECIAL, byte_tokenizer
-from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
+from rws_decode.testing.weights import decoder_shapes, random_weights, tensor_shapes, write_weights
 
 _CONFIGS = Path(__file__).parent / "configs"
 _TRAP = "raise SystemExit('remote code ran')\n"
@@ -24,26 +24,6 @@ _BERT = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
 A2D_IDS = {token: FIRST_SPECIAL + number for number, token in enumerate((*_QWEN, *_THINKING, "<|mask|>"))}
 MOE_IDS = {token: FIRST_SPECIAL + number for number, token in enumerate(_MOE)}
 BERT_IDS = {token: FIRST_SPECIAL + number for number, token in enumerate(_BERT)}
-_ATTENTION = """
-model.embed_tokens.weight vocab_size hidden_size
-model.layers.{}.input_layernorm.weight hidden_size
-model.layers.{}.post_attention_layernorm.weight hidden_size
-model.layers.{}.self_attn.q_proj.weight own hidden_size
-model.layers.{}.self_attn.k_proj.weight shared hidden_size
-model.layers.{}.self_attn.v_proj.weight shared hidden_size
-model.layers.{}.self_attn.o_proj.weight hidden_size own
-model.layers.{}.self_attn.q_norm.weight head_dim
-model.layers.{}.self_attn.k_norm.weight head_dim
-"""
-_DENSE = """
-model.layers.{}.mlp.gate_proj.weight intermediate_size hidden_size
-model.layers.{}.mlp.up_proj.weight intermediate_size hidden_size
-model.layers.{}.mlp.down_proj.weight hidden_size intermediate_size
-"""
-_ENDS = """
-model.norm.weight hidden_size
-lm_head.weight vocab_size hidden_size
-"""
 _BERT_TENSORS = """
 model.embeddings.tok_embeddings.weight vocab_size hidden_size
 model.embeddings.norm.weight hidden_size
@@ -72,7 +52,7 @@ def chat_config(name: str, **changes: Any) -> dict[str, Any]:
 def write_a2d_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
     """Write an A2D checkpoint of Qwen3; only special_tokens_map.json calls the mask one."""
     config = chat_config("a2d-qwen3", **changes)
-    _write_decoder(directory, config, _ATTENTION + _DENSE.lstrip() + _ENDS.lstrip(), seed, config["head_dim"])
+    _write_decoder(directory, config, decoder_shapes(config, head_norms=True), seed)
     write_json(directory / "generation_config.json", {"do_sample": True, "eos_token_id": [config["eos_token_id"], 262]})
     (directory / "modeling_qwen3.py").write_text(_TRAP)
     if not tokenizer:
@@ -84,8 +64,9 @@ def write_a2d_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], toke
 def write_skywork_v2_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
     """Write a Skywork-Reward-V2 of Qwen3: one score, chats, and no beginning-of-text token."""
     config = chat_config("skywork-v2-qwen3", **changes)
-    lines = _ATTENTION + _DENSE.lstrip() + "model.norm.weight hidden_size\nscore.weight one hidden_size"
-    _write_decoder(directory, config, lines, seed, config["head_dim"])
+    shapes = decoder_shapes(config, head_norms=True) | {"score.weight": (1, config["hidden_size"])}
+    write_weights(directory, random_weights(shapes, seed))
+    write_json(directory / "config.json", config)
     write_json(directory / "reward.json", {"mean": 0.0, "std": 1.0})
     if tokenizer:
         _write_qwen_tokenizer(directory, _THINKING)
@@ -94,11 +75,8 @@ def write_skywork_v2_qwen3(directory: Path, seed: int, changes: Mapping[str, Any
 def write_llada_moe(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
     """Write a LLaDA-MoE checkpoint; its config does not name the mask."""
     config = chat_config("llada-moe", **changes)
-    lines = _ATTENTION
-    for expert in range(config["num_experts"]):
-        lines += _DENSE.lstrip().replace("mlp.", f"mlp.experts.{expert}.").replace("intermediate_size", "inner")
-    lines += "model.layers.{}.mlp.gate.weight num_experts hidden_size\n" + _ENDS.lstrip()
-    _write_decoder(directory, config, lines, seed, config["hidden_size"] // config["num_attention_heads"])
+    sizes = config | {"intermediate_size": config["expert_intermediate_size"]}
+    _write_decoder(directory, config, decoder_shapes(sizes, head_norms=True, experts=config["num_experts"]), seed)
     for name in ("modeling_lladamoe.py", "configuration_llada.py"):
         (directory / name).write_text(_TRAP)
     if tokenizer:
@@ -127,12 +105,10 @@ def _write_qwen_tokenizer(directory: Path, added: Sequence[str]) -> None:
     write_json(directory / "tokenizer_config.json", settings | {"tokenizer_class": "Qwen2Tokenizer", "bos_token": None})
 
 
-def _write_decoder(directory: Path, config: Mapping[str, Any], lines: str, seed: int, head: int) -> None:
-    sizes = {key: value for key, value in config.items() if type(value) is int}
-    sizes |= {"head_dim": head, "own": head * config["num_attention_heads"], "one": 1}
-    sizes |= {"shared": head * config["num_key_value_heads"], "inner": config.get("expert_intermediate_size", 0)}
-    shapes = tensor_shapes(lines, sizes, config["num_hidden_layers"])
-    if config["tie_word_embeddings"]:
-        shapes.pop("lm_head.weight", None)
-    write_weights(directory, random_weights(shapes, seed))
+def _write_decoder(
+    directory: Path, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], seed: int
+) -> None:
+    """Write a decoder with its head on the vocabulary, where it has one of its own."""
+    head = {} if config["tie_word_embeddings"] else {"lm_head.weight": (config["vocab_size"], config["hidden_size"])}
+    write_weights(directory, random_weights({**shapes, **head}, seed))
     write_json(directory / "config.json", config)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.common.files import write_json
-from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
+from rws_decode.testing.weights import decoder_shapes, random_weights, tensor_shapes, write_weights
 
 _CONFIGS = Path(__file__).parent / "configs"
 _MERGES = [("Ċ", "Ċ"), ("h", "e"), ("Ġ", "c"), ("Ġc", "a"), ("Ġca", "t"), ("<", "|")]
@@ -35,23 +35,6 @@ model.transformer.blocks.{}.up_proj.weight mlp_hidden_size d_model
 model.transformer.blocks.{}.ff_out.weight d_model mlp_hidden_size
 model.transformer.ln_f.weight d_model
 model.transformer.ff_out.weight rows d_model
-"""
-_DREAM_TENSORS = """
-model.embed_tokens.weight vocab_size hidden_size
-model.layers.{}.input_layernorm.weight hidden_size
-model.layers.{}.post_attention_layernorm.weight hidden_size
-model.layers.{}.self_attn.q_proj.weight hidden_size hidden_size
-model.layers.{}.self_attn.q_proj.bias hidden_size
-model.layers.{}.self_attn.k_proj.weight shared hidden_size
-model.layers.{}.self_attn.k_proj.bias shared
-model.layers.{}.self_attn.v_proj.weight shared hidden_size
-model.layers.{}.self_attn.v_proj.bias shared
-model.layers.{}.self_attn.o_proj.weight hidden_size hidden_size
-model.layers.{}.mlp.gate_proj.weight intermediate_size hidden_size
-model.layers.{}.mlp.up_proj.weight intermediate_size hidden_size
-model.layers.{}.mlp.down_proj.weight hidden_size intermediate_size
-model.norm.weight hidden_size
-lm_head.weight vocab_size hidden_size
 """
 
 
@@ -92,10 +75,8 @@ def write_llada(directory: Path, seed: int, changes: Mapping[str, Any], tokenize
 def write_dream(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
     """Write a Dream checkpoint as published, its tokenizer as a vocabulary, merges and a remote class's name."""
     config = dream_config(**changes)
-    sizes = {key: config[key] for key in ("vocab_size", "hidden_size", "intermediate_size")}
-    sizes["shared"] = config["hidden_size"] // config["num_attention_heads"] * config["num_key_value_heads"]
-    shapes = tensor_shapes(_DREAM_TENSORS, sizes, config["num_hidden_layers"])
-    write_weights(directory, random_weights(shapes, seed))
+    head = {"lm_head.weight": (config["vocab_size"], config["hidden_size"])}
+    write_weights(directory, random_weights(decoder_shapes(config, biases=True) | head, seed))
     write_json(directory / "config.json", config)
     special = ("bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id")
     write_json(directory / "generation_config.json", {key: config[key] for key in special})

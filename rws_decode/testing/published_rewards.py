@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rws_decode.common.files import write_json
 from rws_decode.testing.networks import WORDS
-from rws_decode.testing.weights import random_weights, tensor_shapes, write_weights
+from rws_decode.testing.weights import decoder_shapes, random_weights, tensor_shapes, write_weights
 
 _CONFIGS = Path(__file__).parent / "configs"
 _LLAMA3 = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "[PAD]")
@@ -53,19 +53,6 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "grm": {"tie_word_embeddings": True},
     "qrm": _QRM,
 }
-_LLAMA_TENSORS = """
-model.embed_tokens.weight vocab_size hidden_size
-model.layers.{}.self_attn.q_proj.weight hidden_size hidden_size
-model.layers.{}.self_attn.k_proj.weight shared hidden_size
-model.layers.{}.self_attn.v_proj.weight shared hidden_size
-model.layers.{}.self_attn.o_proj.weight hidden_size hidden_size
-model.layers.{}.mlp.gate_proj.weight intermediate_size hidden_size
-model.layers.{}.mlp.up_proj.weight intermediate_size hidden_size
-model.layers.{}.mlp.down_proj.weight hidden_size intermediate_size
-model.layers.{}.input_layernorm.weight hidden_size
-model.layers.{}.post_attention_layernorm.weight hidden_size
-model.norm.weight hidden_size
-"""
 _INTERN_TENSORS = """
 model.tok_embeddings.weight vocab_size hidden_size
 model.layers.{}.attention.wqkv.weight qkv hidden_size
@@ -133,17 +120,17 @@ def write_published(name: str, directory: Path, seed: int, changes: Mapping[str,
 
 
 def _weights(name: str, config: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
-    heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
-    size = config["hidden_size"] // heads
-    sizes = {key: value for key, value in config.items() if isinstance(value, int)}
-    sizes |= {"one": 1, "shared": size * groups, "qkv": size * (heads + 2 * groups)}
-    lines = _INTERN_TENSORS if name == "intern" else _LLAMA_TENSORS
-    if name == "qrm":
-        lines += _QRM_TENSORS.lstrip()
+    sizes = {key: value for key, value in config.items() if isinstance(value, int)} | {"one": 1}
+    if name == "intern":
+        heads = config["num_attention_heads"]
+        sizes["qkv"] = config["hidden_size"] // heads * (heads + 2 * config["num_key_value_heads"])
+        shapes = tensor_shapes(_INTERN_TENSORS, sizes, config["num_hidden_layers"])
+    elif name == "qrm":
         sizes["outputs"] = config["num_objectives"] * config["num_quantiles"]
-    elif name != "intern":
-        lines += f"{'regression_head' if name == 'eurus' else 'score'}.weight one hidden_size"
-    shapes = tensor_shapes(lines, sizes, config["num_hidden_layers"])
+        shapes = decoder_shapes(config) | tensor_shapes(_QRM_TENSORS, sizes, 0)
+    else:
+        head = "regression_head" if name == "eurus" else "score"
+        shapes = decoder_shapes(config) | {f"{head}.weight": (1, config["hidden_size"])}
     weights = random_weights(shapes, seed, torch.float32, spread=0.5)
     if name == "qrm":
         weights["reward_transform_matrix"] = (

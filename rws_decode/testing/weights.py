@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,37 @@ def tensor_shapes(lines: str, sizes: Mapping[str, int], layers: int) -> dict[str
         for layer in range(layers) if repeated else (0,):
             shapes |= {name.format(layer): tuple(sizes[size] for size in names) for name, *names in block}
     return shapes
+
+
+def decoder_shapes(
+    config: Mapping[str, Any], *, biases: bool = False, head_norms: bool = False, experts: int | None = None
+) -> dict[str, tuple[int, ...]]:
+    """Return names and shapes of the decoder that Llama, Qwen and their like share, without a head.
+
+    biases: of queries, keys and values; head_norms: of queries and keys; experts: so many in place of one MLP a layer.
+
+    >>> sizes = {"vocab_size": 9, "hidden_size": 4, "intermediate_size": 6, "num_hidden_layers": 1}
+    >>> shapes = decoder_shapes(sizes | {"num_attention_heads": 2, "num_key_value_heads": 1})
+    >>> len(shapes), shapes["model.layers.0.self_attn.k_proj.weight"]
+    (11, (2, 4))
+    """
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    head = config.get("head_dim") or hidden // config["num_attention_heads"]
+    own, shared = (head * config[f"num_{kind}_heads"] for kind in ("attention", "key_value"))
+    layer = {"input_layernorm.weight": (hidden,), "post_attention_layernorm.weight": (hidden,)}
+    for name, rows in (("q", own), ("k", shared), ("v", shared)):
+        layer[f"self_attn.{name}_proj.weight"] = (rows, hidden)
+        layer |= {f"self_attn.{name}_proj.bias": (rows,)} if biases else {}
+    layer["self_attn.o_proj.weight"] = (hidden, own)
+    layer |= {f"self_attn.{name}_norm.weight": (head,) for name in "qk"} if head_norms else {}
+    for mlp in ("mlp",) if experts is None else [f"mlp.experts.{expert}" for expert in range(experts)]:
+        layer |= {f"{mlp}.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+        layer[f"{mlp}.down_proj.weight"] = (hidden, inner)
+    layer |= {} if experts is None else {"mlp.gate.weight": (experts, hidden)}
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (config["vocab_size"], hidden)}
+    for number in range(config["num_hidden_layers"]):
+        shapes |= {f"model.layers.{number}.{name}": shape for name, shape in layer.items()}
+    return shapes | {"model.norm.weight": (hidden,)}
 
 
 def random_weights(

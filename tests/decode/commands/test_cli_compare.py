@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,14 +132,11 @@ def test_misuse_is_one_line(words: list[str], message: str, capsys: pytest.Captu
 
 
 def test_words_are_marked_on_a_terminal_and_in_brackets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal:
-        def isatty(self) -> bool:
-            return True
-
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert marker(Terminal())("a b") == "\x1b[1;4ma b\x1b[0m"  # type: ignore[arg-type]
+    assert marker()("a b") == "\x1b[1;4ma b\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert marker(Terminal())("a b") == "[a b]"  # type: ignore[arg-type]
+    assert marker()("a b") == "[a b]"
     assert marked("a b c", "a c") == "a [b] c" and marked("a", "a") == "a" and marked("", "a") == ""
 
 

@@ -65,18 +65,10 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
             np.testing.assert_array_equal(getattr(old, name), array, name)
     assert {**TRACE.metadata(), **{name: getattr(old, name) for name in NEW}} == old.metadata()
     assert old.words([6, -1]) == ["6", ""]
-
-
-def test_a_file_of_version_3_replays_and_is_saved_as_what_it_is(tmp_path: Path) -> None:
-    old = load(version_3(tmp_path / "old.parquet"))
     assert replay(old).diverged_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
     assert replay_with(old, PREDICTOR).tokens.tolist() == TRACE.tokens.tolist()
     assert diff(old, TRACE).same and diff(TRACE, old).settings == ()
-    again = load(old.save(tmp_path / "new.parquet"))
-    assert again == old
-    header = json.loads(pq.read_metadata(tmp_path / "new.parquet").metadata[SCHEMA.encode()])
-    assert header["version"] == 5 and header["trace"]["pieces"] == {}
-    assert not pq.read_table(tmp_path / "new.parquet")["unscaled"].to_numpy().any()
+    assert load(old.save(tmp_path / "new.parquet")) == old
     # It shows itself, without saying that factor 1 would have changed nothing.
     assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")
 
@@ -85,12 +77,9 @@ def test_a_file_of_version_3_replays_and_is_saved_as_what_it_is(tmp_path: Path) 
     ("version", "without", "fields", "message"),
     [
         (3, (), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
-        (3, ("masked_again",), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
         (4, (), {}, "the columns are not those of a trace"),
-        (4, ("unscaled", "masked_again"), {}, "the columns are not those of a trace"),
         (5, ("masked_again",), {}, "the columns are not those of a trace"),
         (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
-        (3, ("unscaled", "masked_again"), dict.fromkeys(NEW[1:], ...), "lacks parts of a trace, or holds others"),
         (4, ("masked_again",), {"pieces": ...}, "lacks parts of a trace, or holds others"),
         (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
         (2, ("unscaled", "masked_again"), dict.fromkeys(NEW, ...), "trace version 2: this reads versions 3 to 5"),
@@ -115,15 +104,11 @@ HUGE = 10**400
     ("fields", "message"),
     [
         ({"pieces": []}, "pieces is []: a trace needs dict"),
-        ({"pieces": None}, "pieces is None: a trace needs dict"),
         ({"pieces": {"6": 1}}, "pieces holds '6': 1: texts by token id in decimal are needed"),
-        ({"pieces": {"6": None}}, "pieces holds '6': None: texts by token id in decimal are needed"),
         ({"pieces": {"the": "6"}}, "pieces holds 'the': '6': texts by token id in decimal are needed"),
         ({"pieces": {"-6": "the"}}, "pieces holds '-6': 'the': texts by token id in decimal are needed"),
         ({"pieces": {"٦": "the"}}, "pieces holds '٦': 'the': texts by token id in decimal are needed"),
         ({"final_reward": 1.0}, "final_reward is 1.0: a trace needs dict or NoneType"),
-        ({"final_reward": []}, "final_reward is []: a trace needs dict or NoneType"),
-        ({"final_reward": {}}, f"final_reward is {{}}: {NEEDED}"),
         ({"final_reward": {"raw": 1.0}}, f"final_reward is {{'raw': 1.0}}: {NEEDED}"),
         *(
             ({"final_reward": REWARDED | change}, f"final_reward is {REWARDED | change}: {NEEDED}")
@@ -131,11 +116,9 @@ HUGE = 10**400
                 {"more": 1},
                 {"model": None},
                 {"raw": "1"},
-                {"raw": None},
                 {"raw": True},
                 {"normalised": []},
                 {"raw": HUGE},
-                {"normalised": -HUGE},
             )
         ),
         ({"log_prob": "-1"}, "log_prob is '-1': a trace needs float or int or NoneType"),
