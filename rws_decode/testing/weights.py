@@ -43,7 +43,7 @@ def decoder_shapes(
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     head = config.get("head_dim") or hidden // config["num_attention_heads"]
     own, shared = (head * config[f"num_{kind}_heads"] for kind in ("attention", "key_value"))
-    layer = {"input_layernorm.weight": (hidden,), "post_attention_layernorm.weight": (hidden,)}
+    layer: dict[str, tuple[int, ...]] = {f"{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}
     for name, rows in (("q", own), ("k", shared), ("v", shared)):
         layer[f"self_attn.{name}_proj.weight"] = (rows, hidden)
         layer |= {f"self_attn.{name}_proj.bias": (rows,)} if biases else {}

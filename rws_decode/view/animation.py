@@ -100,7 +100,8 @@ def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Itera
 
 def _palette() -> Image.Image:
     """Return a picture whose palette has the fills, and the shades of every ink on its ground."""
-    shades = [np.linspace(*map(ImageColor.getrgb, pair), _SHADES) for pair in _WRITTEN]
+    ends = [(ImageColor.getrgb(ground), ImageColor.getrgb(ink)) for ground, ink in _WRITTEN]
+    shades = [np.linspace(ground, ink, _SHADES) for ground, ink in ends]
     colors = np.concatenate([[ImageColor.getrgb(fill) for fill in _FILLS], *shades]).round().astype(int)
     palette = Image.new("P", (1, 1))
     palette.putpalette(colors.ravel().tolist())
