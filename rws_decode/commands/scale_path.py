@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +25,7 @@ from rws_theory.commands.options import add_options, group, json_option, option,
 from rws_theory.commands.progress import loading, progress, tell
 
 if TYPE_CHECKING:
-    from rws_decode.scales.path import Level, ScalePath, ScalePiece
+    from rws_decode.scales.path import Level, ScalePath
     from rws_decode.step.final_text import FinalReward
 
 
@@ -161,6 +160,7 @@ _AXES = {"temperature": "the constant factor c of all logits", "reward-scale": "
 def _text(path: ScalePath) -> str:
     """Return the different answers, each once and whole, with what differs from the answer at scale 1 marked."""
     from rws_decode.trace.labels import CUT_OFF, cut_off
+    from rws_decode.view.plots.axes import stretches
 
     usual = path.at(1.0) if path.scale_min <= 1 <= path.scale_max else None
     usual = path.pieces[0] if usual is None and path.pieces else usual
@@ -172,7 +172,8 @@ def _text(path: ScalePath) -> str:
     lines += [f"scale: {_AXES[path.over]}, from {path.scale_min:g} to {path.scale_max:g}", ""]
     for number, (tokens, pieces) in enumerate(path.answers.items(), start=1):
         first = pieces[0]
-        scales = ", ".join(f"{lower:.6g} to {upper:.6g}" for lower, upper in _joined(pieces))
+        spans = stretches((piece.lower, piece.upper) for piece in pieces)
+        scales = ", ".join(f"{lower:.6g} to {upper:.6g}" for lower, upper in spans)
         orders = sorted(piece.god_steps for piece in pieces)
         worth = [] if len(pieces) == 1 else [f"{len({piece.commit_step for piece in pieces})} commit orders"]
         worth += [f"GOD {' to '.join(dict.fromkeys(f'{order:.2f}' for order in (orders[0], orders[-1])))} steps"]
@@ -200,17 +201,6 @@ def _text(path: ScalePath) -> str:
         f"reward calls on the way: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
     )
     return "\n".join(lines)
-
-
-def _joined(pieces: Sequence[ScalePiece]) -> list[tuple[float, float]]:
-    """Return the intervals that pieces cover, neighbours as one."""
-    intervals: list[tuple[float, float]] = []
-    for piece in pieces:
-        if intervals and intervals[-1][1] == piece.lower:
-            intervals[-1] = (intervals[-1][0], piece.upper)
-        else:
-            intervals.append((piece.lower, piece.upper))
-    return intervals
 
 
 def _reward(reward: FinalReward) -> str:
