@@ -63,7 +63,7 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
     for step in range(-1, last + 1):
         ids = [_ids_after(each, step) for each in traces]
         words = [_words(each, standing) for each, standing in zip(traces, ids, strict=True)]
-        marked = _differing(*words) if compared else [_unusual(each, step) for each in traces]
+        marked = _differing(*words) if compared else [unusual(each, step) for each in traces]
         if other is not None and not compared:
             marked = [frozenset(), frozenset()]
         runs = tuple(
@@ -140,7 +140,7 @@ def _differing(ours: Sequence[str | None], theirs: Sequence[str | None]) -> list
     return [frozenset(n for n in marks if words[n] is not None) for marks, words in ((first, ours), (second, theirs))]
 
 
-def _unusual(trace: Trace, step: int) -> frozenset[int]:
+def unusual(trace: Trace, step: int) -> frozenset[int]:
     """Return the standing words that confidence at factor 1 would not have committed when the run did."""
     steps = np.arange(trace.steps_run)[:, None]
     moved = trace.chosen & ~trace.unscaled & trace.changed[:, None] & (steps <= step) & ~trace.provisional

@@ -11,6 +11,7 @@ import numpy as np
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.trace.labels import CUT_OFF, cut_off, size_in_words, strategy_label, worth
 from rws_decode.trace.trace import Trace
+from rws_decode.view.lockstep import unusual
 
 _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black text has contrast 8:1 and more on both
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
@@ -32,24 +33,17 @@ def trace_html(trace: Trace) -> str:
 
 def answer_html(trace: Trace) -> str:
     """Return the answer's words coloured by commit step; outlined are those that factor 1 would not have committed."""
-    early = _committed_by_scale(trace)
+    early = unusual(trace, trace.steps_run)
     words = []
     for position, (word, step) in enumerate(zip(trace.words(trace.tokens), trace.commit_step.tolist(), strict=True)):
         share = 0.0 if trace.steps_run < 2 else max(step, 0) / (trace.steps_run - 1)
         color = "#{:02x}{:02x}{:02x}".format(*(round(a + share * (b - a)) for a, b in zip(_EARLY, _LATE, strict=True)))
-        outline = f"outline:2px solid {VERMILION}" if early[position] else ""
+        outline = f"outline:2px solid {VERMILION}" if position in early else ""
         when = f"position {position}, " + ("not committed" if step < 0 else f"step {step}")
-        title = when + (": not at factor 1" if early[position] else "")
+        title = when + (": not at factor 1" if position in early else "")
         shown = escape(word.strip() or word) or "&nbsp;"
         words.append(f'<span style="background:{color};{_WORD};{outline}" title="{title}">{shown}</span>')
     return f'<div style="margin:4px 0">{"".join(words)}</div>'
-
-
-def _committed_by_scale(trace: Trace) -> list[bool]:
-    """Return the positions whose commit the scale, or the strategy's own order, brought about."""
-    known = trace.unscaled.any(axis=1)
-    moved = trace.chosen & ~trace.unscaled & ~trace.provisional
-    return np.logical_or.reduce(moved[known], axis=0).tolist()
 
 
 def _explained(trace: Trace) -> str:
@@ -59,7 +53,7 @@ def _explained(trace: Trace) -> str:
     changed = int(trace.changed.sum())
     if not changed:
         return f"{text} At factor 1 every step would have committed the same."
-    outlined = sum(_committed_by_scale(trace))
+    outlined = len(unusual(trace, trace.steps_run))
     steps = f"{changed} of {trace.steps_run} steps"
     return f"{text} {steps} would have committed otherwise at factor 1: the {outlined} outlined words would wait."
 
