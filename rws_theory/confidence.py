@@ -35,15 +35,20 @@ class GapStatistics:
     __repr__ = one_line
 
 
+def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return numbers as float64; ValueError for what is none, such as texts and truth values."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}")
+    with np.errstate(over="ignore"):  # longdouble values beyond float64 become inf
+        return array.astype(np.float64)
+
+
 def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]:
     """Return `logits` as float64 of shape (..., d), or raise ValueError; -inf marks a forbidden token."""
-    raw = np.asarray(logits)
-    if raw.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be real numbers, got dtype {raw.dtype}")
-    if raw.ndim == 0 or raw.shape[-1] == 0:
-        raise ValueError(f"{name} must have shape (..., d) with d >= 1, got shape {raw.shape}")
-    with np.errstate(over="ignore"):  # longdouble values beyond float64 become inf and are refused below
-        x = raw.astype(np.float64)
+    x = real(logits, name)
+    if x.ndim == 0 or x.shape[-1] == 0:
+        raise ValueError(f"{name} must have shape (..., d) with d >= 1, got shape {x.shape}")
     if np.isnan(x).any() or np.isposinf(x).any():
         raise ValueError(
             f"{name} must be finite or -inf (a forbidden token), got {'nan' if np.isnan(x).any() else 'inf'}"
@@ -60,10 +65,7 @@ def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]
 
 def check_scale(r: ArrayLike, leading: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the scale `r` as float64; ValueError unless it is positive, finite and broadcasts with `leading`."""
-    scale = np.asarray(r)
-    if scale.dtype.kind not in "fiu":
-        raise ValueError(f"r must be real numbers, got dtype {scale.dtype}")
-    scale = scale.astype(np.float64)
+    scale = real(r, "r")
     if not (np.isfinite(scale) & (scale > 0)).all():
         bad = scale[~(np.isfinite(scale) & (scale > 0))].flat[0]
         raise ValueError(f"r must be positive and finite, got {bad}")

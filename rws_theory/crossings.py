@@ -154,7 +154,7 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
         delta=(_smallest(gaps_a, denominator), _smallest(gaps_b, denominator)),
         sign_at_one=-g.sign(1.0, used),
         crossings=tuple(entries),
-        bound=g.laguerre_bound() if g.exponents else 0,
+        bound=g.laguerre_bound if g.exponents else 0,
         complete=all(c.multiplicity is not None for c in entries),
         identical=not g.exponents,
         certificate=next((name for name in ("exact", "ball") if name in used), "float64"),

@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rws_theory.confidence import sigmoid
+from rws_theory.confidence import real, sigmoid
 
 __all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
 
@@ -31,7 +31,7 @@ def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
         raise ValueError(f"mean must be finite, got {mean}")
     if not 0 < std < math.inf:
         raise ValueError(f"std must be positive and finite, got {std}")
-    values = _real(raw, "raw")
+    values = real(raw, "raw")
     if not np.isfinite(values).all():
         raise ValueError(f"raw must be finite, got {values[~np.isfinite(values)].flat[0]}")
     with np.errstate(over="ignore"):
@@ -52,7 +52,7 @@ def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> 
     [2.7622, 5.6569, 8.0]
     """
     _ends(reward_scale, eps)
-    values = _real(reward, "reward")
+    values = real(reward, "reward")
     if np.isnan(values).any():
         raise ValueError("reward must be a number, got nan")
     return (reward_scale * np.sqrt(sigmoid(values) + eps))[()]
@@ -85,7 +85,7 @@ def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) ->
     from scipy.special import logit  # here, so that a decode does not wait for SciPy
 
     low, high = _ends(reward_scale, eps)
-    values = _real(factor, "factor")
+    values = real(factor, "factor")
     inside = (values >= low) & (values <= high)
     if not inside.all():
         raise ValueError(
@@ -105,10 +105,3 @@ def _ends(reward_scale: float, eps: float) -> tuple[float, float]:
     if low < np.finfo(np.float64).tiny or high == math.inf:
         raise ValueError(f"reward_scale must keep the factor within float64, got {reward_scale} with eps {eps}")
     return low, high
-
-
-def _real(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}")
-    return array.astype(np.float64)

@@ -147,11 +147,7 @@ def _same(part: object, default: object) -> bool:
 
 
 def _gist(part: Any) -> str:
-    """Return a value in a few words.
-
-    >>> _gist((0.25, (1, 2))), _gist("a" * 60)
-    ('(0.25, (1, 2))', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'")
-    """
+    """Return a value in a few words."""
     if hasattr(part, "shape"):
         return f"array of {' x '.join(map(str, part.shape)) or 'no axes'}"
     if isinstance(part, str):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -21,18 +20,10 @@ from paper_figures.plan import command
 from paper_figures.runner.claims_run import is_ours, up_to_date
 from paper_figures.table import Table
 from rws_decode.common.palette import GREEN, SKY, VERMILION
-from rws_theory.claims import Verdict, example, method, reversal, reward, tables
+from rws_theory.claims import PARTS, Verdict
 
 NEEDS: tuple[str, ...] = ("claims",)
 
-# The ledger's parts in its order, each with the checks whose claims are of it.
-PARTS: dict[str, Mapping[str, Any]] = {
-    "the method": method.CHECKS,
-    "Theorem 1, rank reversal": reversal.CHECKS,
-    "its worked example": example.CHECKS,
-    "Theorem 2 and Corollary 1, reward": reward.CHECKS,
-    "tables against tables and text": tables.CHECKS,
-}
 # Verdict -> colour, hatch: with its place in the bar three ways to tell it from others.
 _LOOKS: dict[Verdict, tuple[str, str]] = {
     "true": (GREEN, ""),

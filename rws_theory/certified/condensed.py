@@ -51,11 +51,7 @@ def within(weight: int, bits: int) -> arb:
 
 
 def bucket_bits(r: Fraction, denominator: int) -> int:
-    """Return the largest b with r 2^b / denominator <= 1/8; negative for buckets below the exponents' unit.
-
-    >>> bucket_bits(Fraction(3), 1 << 20), bucket_bits(Fraction(1, 4), 2)
-    (15, 0)
-    """
+    """Return the largest b with r 2^b / denominator <= 1/8; negative for buckets below the exponents' unit."""
     limit = Fraction(denominator) / (8 * r)
     bits = limit.numerator.bit_length() - limit.denominator.bit_length()
     return bits if Fraction(2) ** bits <= limit else bits - 1

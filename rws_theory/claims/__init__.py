@@ -1,27 +1,106 @@
 """The ledger: the statements of the paper that can be checked, each with a verdict that is computed when asked.
 
-One function checks one statement; its docstring says how, and docs/theory.md holds the proofs. `CHECKS` lists them: the
-method, Theorem 1, its example, rewards, tables, and what we add (N-...).
+One function checks one statement; its docstring says how, and docs/theory.md holds the proofs. `PARTS` lists
+them: the method, Theorem 1, its example, rewards, tables, and what we add (N-...).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rws_theory.claims import example, method, own_results, reversal, reward, scales, tables
+from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
 from rws_theory.claims.claim import Check, Claim, Verdict, marked
+from rws_theory.claims.tables import costs, counts, scores, texts, win_rates
 
-__all__ = ["CHECKS", "Check", "Claim", "Verdict", "claims"]
+__all__ = ["CHECKS", "PARTS", "Check", "Claim", "Verdict", "claims"]
 
-CHECKS: dict[str, Check] = {
-    **method.CHECKS,
-    **reversal.CHECKS,
-    **example.CHECKS,
-    **reward.CHECKS,
-    **tables.CHECKS,
-    **own_results.CHECKS,
-    **scales.CHECKS,
+# The ledger in its order, by what a claim is about.
+PARTS: dict[str, dict[str, Check]] = {
+    "the method": {
+        "AB-selective": method.selective,
+        "S3-gaps": method.probability_gaps,
+        "S3-argmax": method.argmax_unchanged,
+        "S3-factor-range": method.factor_bounds,
+        "S3-more-reversals": method.more_reversals,
+        "S3-adaptive": method.adaptive,
+        "S3-reinforce": method.reinforce,
+        "GOD-footrule": method.footrule,
+        "A-forward": method.forward_process,
+    },
+    "Theorem 1, rank reversal": {
+        "T1-exclusive": reversal.exclusive,
+        "T1a-existence": reversal.low_existence,
+        "T1a-unique": reversal.low_unique,
+        "T1b-printed": reversal.high_printed,
+        "T1b-mended": reversal.high_mended,
+        "T1c-otherwise": reversal.otherwise,
+        "T1-step2": reversal.step_two,
+        "T1-step3": reversal.step_three,
+        "T1-step4": reversal.step_four,
+        "T1-increasing": reversal.strictly_increasing,
+        "T1-dimension": reversal.dimension,
+        "S52-low": reversal.intuition_low,
+        "S52-high": reversal.intuition_high,
+        "S4-most-likely": intuition.most_likely,
+        "S4-gap-sum": intuition.gap_sum,
+        "S4-nearest-gap": intuition.nearest_gap,
+    },
+    "its worked example": {
+        "D-gaps": example.gap_values,
+        "D-r1": example.at_one,
+        "D-r2": example.at_two,
+        "D-crossing": example.crossing,
+    },
+    "Theorem 2 and Corollary 1, reward": {
+        "T2-inequality": reward.inequality,
+        "T2-strict": reward.strict,
+        "T2-identity": reward.identity,
+        "C1-tilted": reward.tilted,
+        "C1-printed": reward.as_printed,
+        "C1-premise": reward.premise,
+        "C1-scaling": reward.scaling,
+        "C1-rws": reward.algorithm,
+    },
+    "tables against tables and text": {
+        "TAB-winrate-mean": win_rates.winrate_mean,
+        "TAB-winrate-range": win_rates.winrate_range,
+        "TAB-rows-sum": win_rates.rows_sum,
+        "TAB-rows-distinct": win_rates.identical_rows,
+        "TAB-quintile-mean": win_rates.quintile_mean,
+        "TAB-quintile-monotone": win_rates.quintile_monotone,
+        "S5-god-attribution": win_rates.god_attribution,
+        "S6-lowest-fifth": win_rates.lowest_fifth,
+        "TAB-judge-mean": win_rates.judge_mean,
+        "TAB-humaneval-gain": scores.humaneval,
+        "TAB-diversity": scores.diversity,
+        "TAB-god-double": scores.god_double,
+        "TAB-temperature-text": scores.temperature_text,
+        "TAB-temperature-one": scores.temperature_one,
+        "TAB-temperature-caption": scores.temperature_caption,
+        "F-temperature-quality": scores.temperature_quality,
+        "TAB-overhead": costs.overhead,
+        "TAB-overhead-prompts": costs.overhead_prompts,
+        "TAB-memory": costs.memory,
+        "TAB-frequency": costs.frequency,
+        "TAB-frequency-tradeoff": costs.tradeoff,
+        "TAB-quintile-counts": counts.quintile_counts,
+        "TAB-winrate-chance": counts.winrate_chance,
+        "TAB-judge-chance": counts.judge_chance,
+        "TAB-humaneval-chance": counts.humaneval_chance,
+        "J-judge-prompt": texts.judge_prompt,
+        "L-coherent": texts.coherent,
+    },
+    "ours": {
+        "N-order-invariance": own_results.order_invariance,
+        "N-quarter-law": own_results.quarter_law,
+        "N-freezing": own_results.freezing,
+        "N-majorisation": scales.majorisation,
+        "N-stability-radius": scales.stability,
+        "N-scaling-reward": scales.scaling_reward,
+        "N-threshold-monotone": scales.threshold_monotone,
+    },
 }
+CHECKS: dict[str, Check] = {name: check for part in PARTS.values() for name, check in part.items()}
 
 
 def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.claim import Claim
 from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
 from rws_theory.show import number
@@ -138,11 +138,3 @@ def crossing() -> Claim:
         f"{_shown()}: at r = {float(said):g} {there}",
         f"r = 10 log((1 + sqrt 5) / 2) = {sympy.N(exact, 11)}, ten times the logarithm of the golden ratio.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "D-gaps": gap_values,
-    "D-r1": at_one,
-    "D-r2": at_two,
-    "D-crossing": crossing,
-}

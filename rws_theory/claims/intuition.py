@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.claim import Claim
 from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import smallest
 from rws_theory.printed import printed_in
@@ -99,10 +99,3 @@ def _rest(gaps: list[Fraction], r: int) -> arb:
     """Return 1 - P(r), enclosed."""
     f = sum((arb(fmpq((-r * u).numerator, (-r * u).denominator)).exp() for u in gaps), arb(0))
     return f / (1 + f)
-
-
-CHECKS: dict[str, Check] = {
-    "S4-most-likely": most_likely,
-    "S4-gap-sum": gap_sum,
-    "S4-nearest-gap": nearest_gap,
-}

@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
-from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.claim import Claim
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, all_pairs, smallest
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
@@ -251,16 +251,3 @@ def forward_process() -> Claim:
         counterexample,
         "q(x_t | x_0) masks with probability t / T; the step q(x_t | x_{t-1}) masks with probability 1 / (T - t + 1).",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "AB-selective": selective,
-    "S3-gaps": probability_gaps,
-    "S3-argmax": argmax_unchanged,
-    "S3-factor-range": factor_bounds,
-    "S3-more-reversals": more_reversals,
-    "S3-adaptive": adaptive,
-    "S3-reinforce": reinforce,
-    "GOD-footrule": footrule,
-    "A-forward": forward_process,
-}

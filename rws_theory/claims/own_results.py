@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.claim import Claim
 from rws_theory.orders.invariance import (
     Canvas,
     Order,
@@ -148,10 +148,3 @@ def freezing() -> Claim:
         f"Proof: docs/theory.md, eq. (T74) and (T75). Pairs whose order at rho = 1/4 and at 4 differs from that near"
         f" 0, of {PAIRS:,}: {shown}.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "N-order-invariance": order_invariance,
-    "N-quarter-law": quarter_law,
-    "N-freezing": freezing,
-}

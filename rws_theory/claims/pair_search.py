@@ -95,7 +95,7 @@ class Pair:
         With at most one (Laguerre) it lies where the order differs from that at 1; otherwise by certified isolation.
         ArithmeticError if the isolation was not complete.
         """
-        if self.g.laguerre_bound() <= 1:
+        if self.g.laguerre_bound <= 1:
             return int(self.order_near_zero != self.order_at_one), int(self.order_at_infinity != self.order_at_one)
         isolated = _isolated(*sorted((self.a, self.b)))  # at the scales r / unit
         if not isolated.complete:
@@ -141,11 +141,7 @@ def _signed(value: float) -> str:
 
 
 def _between(roots: list[float]) -> list[float]:
-    """Return a scale below the roots, one between neighbours, and one above: 1 where it fits, else of few digits.
-
-    >>> _between([0.48121]), _between([1.12480, 1.52898])
-    ([0.2, 1.0], [1.0, 1.3, 3.0])
-    """
+    """Return a scale below the roots, one between neighbours, and one above: 1 where it fits, else of few digits."""
     edges = [0.0, *roots, 4 * max(1.0, *roots[-1:])]
     scales = []
     for low, high in pairwise(edges):

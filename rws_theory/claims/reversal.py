@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rws_theory.claims import intuition
-from rws_theory.claims.claim import Check, Claim, Verdict
+from rws_theory.claims.claim import Claim, Verdict
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 from rws_theory.show import number
 
@@ -319,21 +318,3 @@ def intuition_high() -> Claim:
         _proved(broken),
         f"T1b-mended; no exception among {tried:,} ordered pairs.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "T1-exclusive": exclusive,
-    "T1a-existence": low_existence,
-    "T1a-unique": low_unique,
-    "T1b-printed": high_printed,
-    "T1b-mended": high_mended,
-    "T1c-otherwise": otherwise,
-    "T1-step2": step_two,
-    "T1-step3": step_three,
-    "T1-step4": step_four,
-    "T1-increasing": strictly_increasing,
-    "T1-dimension": dimension,
-    "S52-low": intuition_low,
-    "S52-high": intuition_high,
-    **intuition.CHECKS,
-}

@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb
 
-from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.claim import Claim
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 from rws_theory.worlds.ensembles import corollary_study
@@ -206,15 +206,3 @@ def premise() -> Claim:
         " (smallest: two outcomes)",
         "The inequality holds for r > 0 and reverses for r < 0.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "T2-inequality": inequality,
-    "T2-strict": strict,
-    "T2-identity": identity,
-    "C1-tilted": tilted,
-    "C1-printed": as_printed,
-    "C1-premise": premise,
-    "C1-scaling": scaling,
-    "C1-rws": algorithm,
-}

@@ -12,7 +12,7 @@ from itertools import combinations, combinations_with_replacement, pairwise, pro
 from flint import arb, fmpq
 
 from rws_theory.certified.exponential_sum import precision
-from rws_theory.claims.claim import Check, Claim, Verdict
+from rws_theory.claims.claim import Claim, Verdict
 from rws_theory.claims.pair_search import Pair, ordered_pairs
 from rws_theory.majorisation import dominance_order, majorises
 from rws_theory.show import number
@@ -160,11 +160,3 @@ def threshold_monotone() -> Claim:
         f"Proof: docs/theory.md, eq. (T64). Ball arithmetic confirms it for {len(rows)} positions with gaps up to 4:"
         f" the number above the threshold goes from {', '.join(counts)}, as the scale goes from 1/8 to 20.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "N-majorisation": majorisation,
-    "N-stability-radius": stability,
-    "N-scaling-reward": scaling_reward,
-    "N-threshold-monotone": threshold_monotone,
-}

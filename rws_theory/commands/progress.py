@@ -121,11 +121,7 @@ class _Lines:
 
 
 def _several(unit: str) -> str:
-    """Return the plural of a unit.
-
-    >>> _several("prompt"), _several("study")
-    ('prompts', 'studies')
-    """
+    """Return the plural of a unit."""
     return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
 
 

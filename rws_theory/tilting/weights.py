@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.confidence import real
+
 Floats = NDArray[np.float64]
 Kind = Literal["tilted", "base", "scaled"]
 
@@ -19,14 +21,14 @@ class Weights:
 
         "tilted": p e^{rR}; "base": p, where r is only checked; "scaled": p^r.
         """
-        raw = _real(log_p, "log_p")
+        raw = real(log_p, "log_p")
         if raw.ndim == 0 or raw.shape[-1] == 0:
             raise ValueError(f"log_p must have shape (..., states) with states >= 1, got shape {raw.shape}")
         if np.isnan(raw).any() or np.isposinf(raw).any():
             raise ValueError("log_p must be finite or -inf (an impossible state), got nan or inf")
         if np.isneginf(raw).all(axis=-1).any():
             raise ValueError("log_p must leave at least one state possible, got only -inf")
-        scale, values = _real(r, "r"), _real(reward, "reward")
+        scale, values = real(r, "r"), real(reward, "reward")
         if not np.isfinite(scale).all():
             raise ValueError(f"r must be finite, got {scale[~np.isfinite(scale)].flat[0]}")
         try:
@@ -76,10 +78,3 @@ class Weights:
         correction = (self.probabilities * deviation).sum(axis=-1)  # the rounding of `mean`, to first order
         deviation = np.where(np.isneginf(self.log_p), 0.0, deviation - correction[..., None])
         return mean + correction, deviation
-
-
-def _real(values: ArrayLike, name: str) -> Floats:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}")
-    return array.astype(np.float64)

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.confidence import real
 from rws_theory.tilting import tilted_cumulants
 
 __all__ = ["MASK", "JointTable", "MaskedModel", "check_canvas", "reward_statistics"]
@@ -69,12 +70,9 @@ class JointTable:
     log_p: Floats
 
     def __post_init__(self) -> None:
-        table = np.asarray(self.log_p)
-        if table.dtype.kind not in "fiu":
-            raise ValueError(f"log_p must be real numbers, got dtype {table.dtype}")
+        table = real(self.log_p, "log_p")
         if table.ndim == 0 or len(set(table.shape)) != 1 or table.size == 0:
             raise ValueError(f"log_p must have shape (vocabulary,) * length, got {table.shape}")
-        table = table.astype(np.float64)
         if np.isnan(table).any() or np.isposinf(table).any():
             raise ValueError("log_p must be finite or -inf (an impossible sequence), got nan or inf")
         if np.isneginf(table).all():

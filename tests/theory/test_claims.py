@@ -31,8 +31,6 @@ from rws_theory.claims import (
     own_results,
     reversal,
     reward,
-    scales,
-    tables,
 )
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
@@ -249,8 +247,8 @@ def test_claims_on_tables_end_where_rounding_does(
     ]:
         changes = {name: dict(numbers) for name, numbers in MADE_TRUE.get(claim, {}).items()}
         changes.setdefault(table, {})[place] = str(number)
-        print_otherwise(monkeypatch, sys.modules[tables.CHECKS[claim].__module__], changes)
-        checked_claim = tables.CHECKS[claim]()
+        print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
+        checked_claim = CHECKS[claim]()
         assert checked_claim.verdict == verdict, number
         assert verdict == "false" or (checked_claim.counterexample, checked_claim.correction) == (None, None)
 
@@ -330,8 +328,8 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
 def test_claims_on_tables_follow_the_printed_numbers(
     monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
 ) -> None:
-    print_otherwise(monkeypatch, sys.modules[tables.CHECKS[claim].__module__], changes)
-    record = tables.CHECKS[claim]().as_dict()
+    print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
+    record = CHECKS[claim]().as_dict()
     assert {field: record[field] for field in said} == said
 
 
@@ -369,7 +367,7 @@ def test_claims_on_the_example_follow_its_numbers(
     monkeypatch: pytest.MonkeyPatch, claim: str, numbers: dict[Place, str], said: dict[str, str | None]
 ) -> None:
     print_otherwise(monkeypatch, example, {"appendix_d": numbers})
-    record = example.CHECKS[claim]().as_dict()
+    record = CHECKS[claim]().as_dict()
     assert {field: record[field] for field in said} == said
 
 
@@ -387,7 +385,7 @@ def test_a_crossing_that_is_not_certified_where_it_should_be_confirms_nothing(
     monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(example, "crossings", lambda a, b: replace(crossings(a, b), **change))
-    claim = example.CHECKS["D-crossing"]()
+    claim = CHECKS["D-crossing"]()
     assert claim.verdict == "not confirmed" and "does not enclose" in claim.evidence
 
 
@@ -396,7 +394,7 @@ def test_a_crossing_that_is_not_certified_where_it_should_be_confirms_nothing(
 
 def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pair, "order_near_zero", property(lambda pair: -1))
-    assert reversal.CHECKS["T1-step2"]().verdict == "not confirmed"
+    assert CHECKS["T1-step2"]().verdict == "not confirmed"
 
 
 SEARCHES = {  # how many searches a claim rests on
@@ -427,7 +425,7 @@ def test_nothing_found_is_not_called_false(
     example_pair = Pair((2, 7, 7), (3, 3, 13), 4)
     monkeypatch.setattr(module, "smallest", lambda *args, **kwargs: None if next(calls) == missing else example_pair)
     monkeypatch.setattr(reversal, "GRID", ((3, 2),))
-    claim = module.CHECKS[name]()
+    claim = CHECKS[name]()
     assert claim.verdict == "not confirmed" and "None" not in claim.evidence
     if missing == 0:
         assert claim.counterexample is None
@@ -440,7 +438,7 @@ def test_nothing_found_is_not_called_false(
 def test_a_pair_for_which_the_theorem_holds_refutes_no_dimension(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: Pair((2, 2), (1, 4)))  # one crossing, as it must
     monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(()))
-    claim = reversal.CHECKS["T1-dimension"]()
+    claim = CHECKS["T1-dimension"]()
     assert claim.verdict == "not confirmed"
     assert claim.evidence.endswith(" d = 4: none found that fails there and padded.")
 
@@ -448,7 +446,7 @@ def test_a_pair_for_which_the_theorem_holds_refutes_no_dimension(monkeypatch: py
 def test_an_expansion_that_is_another_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sympy.factorial", lambda m: 1)
     monkeypatch.setattr(reversal, "GRID", ((3, 2),))
-    claim = reversal.CHECKS["T1-step2"]()
+    claim = CHECKS["T1-step2"]()
     assert claim.verdict == "not confirmed"
     assert claim.evidence.startswith("Expansion not confirmed symbolically. ")
 
@@ -472,7 +470,7 @@ def test_confidence_is_constant_where_all_logits_tie_and_rises_elsewhere(
 ) -> None:
     monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter([Pair((1,), (3,)), Pair((2,), (3,))]))
     monkeypatch.setattr(Pair, "order_at_one", property(lambda pair: orders.get((pair.a, pair.b), -1)))
-    assert reversal.CHECKS["T1-increasing"]().verdict == verdict
+    assert CHECKS["T1-increasing"]().verdict == verdict
 
 
 def crossing_where(*shares: str, ties: int = 1) -> Pair:
@@ -516,18 +514,18 @@ def factor_of(low: float, high: float) -> Any:
 
 def test_an_argmax_that_a_factor_moves_would_be_a_token_that_scaling_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "FACTORS", (Fraction(-1),))
-    assert intuition.CHECKS["S4-most-likely"]().verdict == "not confirmed"
+    assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
 
 
 def test_what_is_said_before_the_theorem_follows_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intuition, "smallest", lambda *args, **kwargs: None)
-    assert intuition.CHECKS["S4-most-likely"]().verdict == "not confirmed"
-    assert intuition.CHECKS["S4-gap-sum"]().verdict == "true with correction"
+    assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
+    assert CHECKS["S4-gap-sum"]().verdict == "true with correction"
     monkeypatch.setattr(intuition, "LARGEST", 2)  # gaps 1 and 2: the larger falls more
-    claim = intuition.CHECKS["S4-gap-sum"]()
+    claim = CHECKS["S4-gap-sum"]()
     assert (claim.verdict, claim.counterexample) == ("not confirmed", None)
     monkeypatch.setattr(intuition, "FAR", (2,))  # before the crossing at 4.81
-    assert intuition.CHECKS["S4-nearest-gap"]().verdict == "not confirmed"
+    assert CHECKS["S4-nearest-gap"]().verdict == "not confirmed"
 
 
 def test_reversals_are_counted_as_brute_force_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -543,7 +541,7 @@ def test_reversals_are_counted_as_brute_force_counts_them(monkeypatch: pytest.Mo
         assert sum(_order(list(p.a), list(p.b), scale) < 0 for p in pairs) == int(count)
     # A population that nothing below 1 reverses refutes nothing.
     monkeypatch.setattr(method, "POPULATION", ((2, 3),))
-    assert method.CHECKS["S3-more-reversals"]().verdict == "not confirmed"
+    assert CHECKS["S3-more-reversals"]().verdict == "not confirmed"
 
 
 def test_signs_of_a_pair_are_those_of_the_curves() -> None:
@@ -634,12 +632,12 @@ def test_one_exception_on_the_grid_is_enough(monkeypatch: pytest.MonkeyPatch, na
     agreeing, breaking = GRIDS[name]
     grids = 2 if name == "T1-dimension" else len(reversal.GRID)
     monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(agreeing))
-    confirmed = reversal.CHECKS[name]()
+    confirmed = CHECKS[name]()
     assert confirmed.verdict == LEDGER[name].verdict
     assert f" {grids * len(agreeing)} ordered pairs" in confirmed.evidence
     for pair in breaking:
         monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest, pair=pair: iter([*agreeing, pair]))
-        assert reversal.CHECKS[name]().verdict == "not confirmed", pair
+        assert CHECKS[name]().verdict == "not confirmed", pair
 
 
 def checked_pair() -> Pair:
@@ -740,7 +738,6 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("N-threshold-monotone", {"_confidence": lambda gaps, c: arb(1) / 2}, "not confirmed"),
 ]
-MODULES = {name: module for module in (method, reward, own_results, scales) for name in module.CHECKS}
 
 
 @pytest.mark.parametrize(
@@ -752,6 +749,6 @@ def test_claims_follow_what_is_computed(
     if name == "C1-rws":
         monkeypatch.setattr(reward, "corollary_study", cache(lambda: corollary_study(models=1)))
     for attribute, value in changes.items():
-        monkeypatch.setattr(MODULES[name], attribute, value)
-    claim = MODULES[name].CHECKS[name]()
+        monkeypatch.setattr(sys.modules[CHECKS[name].__module__], attribute, value)
+    claim = CHECKS[name]()
     assert claim.verdict == verdict and (verdict == "false" or claim.counterexample is None)

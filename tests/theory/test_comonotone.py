@@ -130,20 +130,11 @@ def test_for_three_tokens_every_position_can_have_its_turn(n: int) -> None:
     [
         (([1, 2], [1]), "^p and reward must have the same length, got 2 and 1"),
         (([-1, 2], [1, 1]), "^p must hold weights >= 0"),
-        (([0, 0], [1, 1]), "^p must hold weights >= 0"),
         (([1, math.inf], [1, 1]), "^p must hold finite numbers, got inf"),
         (([1, 1], [1, math.nan]), "^reward must hold finite numbers, got nan"),
         (([[1, 1]], [1, 1]), "^p must be one sequence of real numbers"),
-        (([], []), "^p must be one sequence of real numbers"),
-        ((["a"], [1]), "^p must be one sequence of real numbers"),
     ],
 )
 def test_misuse_is_named(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scaling_raises_reward(*arguments)  # type: ignore[arg-type]
-
-
-def test_it_says_what_it_is() -> None:
-    assert repr(scaling_raises_reward([1, 1], [0, 4])) == (
-        "ScalingReward(never falls: E[R] is the same at every c; 1 level of p)"
-    )

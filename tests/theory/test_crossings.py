@@ -315,16 +315,6 @@ def test_an_ill_conditioned_crossing_is_narrowed_at_any_scale() -> None:
         assert all(c.upper - c.lower <= 1e-15 * c.upper for c in certified.crossings)
 
 
-def test_floats_around_and_inside_an_interval_are_the_nearest() -> None:
-    for low, high in (
-        (Fraction(1, 10), Fraction(1, 3)), (Fraction(1, 3), Fraction(7, 10)), (Fraction(1, 4), Fraction(1, 2)),
-        (Fraction(10, 3), Fraction(100, 7)), (Fraction(3), Fraction(8)),
-    ):  # fmt: skip
-        inner, outer = enclosures._inward((low, high)), enclosures._outward((low, high))
-        assert math.nextafter(inner[0], 0) < low <= inner[0] and inner[1] <= high < math.nextafter(inner[1], 99)
-        assert outer[0] <= low < math.nextafter(outer[0], 99) and math.nextafter(outer[1], 0) < high <= outer[1]
-
-
 @pytest.mark.parametrize(
     ("a", "b"), [([3.0], [7.0]), ([2.0, -np.inf], [0.0, -np.inf]), ([1.0, 2.0, 4.0], [5.0, 2.0, 3.0])]
 )
@@ -463,23 +453,6 @@ def test_signs_say_whether_float64_was_enough() -> None:
     assert g_of((1, 2), (1, 2)).sign(1.0) == 0
 
 
-@pytest.mark.parametrize(
-    ("u", "v", "limit", "bound", "order"),
-    [
-        (*BOTH_FLIPS, 2, 2, 1),
-        (*THREE_BELOW_ONE, 3, 3, 1),
-        ((2, 2), (1, 4), 1, 1, 1),
-        ((1, 2), (3, 4), 0, 0, 1),
-        ((1, 6, 7), (2, 4, 8), 0, 1, 2),
-        ((1, 5, 6), (2, 3, 7), 0, 1, 3),
-        ((0, 4, 7, 11), (1, 2, 9, 10), 0, 2, 4),
-    ],
-)
-def test_most_zeros_there_can_be(u: object, v: object, limit: int, bound: int, order: int) -> None:
-    g = g_of(u, v)
-    assert (g.zero_limit(), g.laguerre_bound(), g.order_at_zero[0]) == (limit, bound, order)
-
-
 def test_gaps_of_floats_are_those_of_fractions() -> None:
     rng = np.random.default_rng(0)
     rows = [
@@ -497,11 +470,6 @@ def test_gaps_of_floats_are_those_of_fractions() -> None:
     assert exact_gaps([Fraction(1, 2), Fraction(1, 3)], [0.0, Fraction(-1, 4)]) == ([[2], [3]], 12)
 
 
-def test_common_gaps_are_cancelled_with_their_multiplicity() -> None:
-    assert gap_difference([1, 2, 2, 5], [2, 3, 5, 5], 4) == ExponentialSum((1, 2, 3, 5), (1, 1, -1, -1), 4)
-    assert gap_difference([1, 2], [1, 2], 1).exponents == ()
-
-
 @pytest.mark.parametrize("scale", [1, 7, Fraction(1, 1000)])
 def test_parts_reach_from_zero_to_where_the_leading_term_rules(scale: Fraction) -> None:
     for u, v in (BOTH_FLIPS, THREE_BELOW_ONE, ((1, 1, 9), (1, 2, 7)), ((2, 2), (1, 4))):
@@ -515,21 +483,6 @@ def test_parts_reach_from_zero_to_where_the_leading_term_rules(scale: Fraction) 
         assert parts[-1][1] / 2 <= reach < parts[-1][1] or len(parts) == 1
         assert g.total_weight * math.exp(-float(parts[-1][1] * opposing / d)) < 1
     assert isolation_module._parts(g_of((1, 2), ())) == []
-
-
-@pytest.mark.parametrize("bits", [FLOAT64, 128])
-def test_every_zero_is_isolated_alone(bits: int) -> None:
-    """Four simple zeros, one precision, no room for fewer models: signs differ at the ends and models leave no rest."""
-    u, v = polynomial_pair([[-1, 2], [-1, 3], [-1, 4], [-1, 5]])
-    used: set[str] = set()
-    isolation = isolation_module.isolate(g_of(u, v), 99, used, (bits,))
-    assert isolation.clusters == () and used == ({"ball"} if bits != FLOAT64 else set())
-    assert len(isolation.simple) == 4 and list(isolation.simple) == sorted(isolation.simple)
-    for (low, high), root in zip(isolation.simple, map(math.log, (2, 3, 4, 5)), strict=True):
-        assert low < root < high
-    touching = isolation_module.isolate(g_of(*polynomial_pair([[-1, 2], [-1, 2]])), 99, set(), (bits,))
-    assert touching.simple == () and touching.clusters
-    assert all(low <= math.log(2) + 1e-6 and math.log(2) - 1e-6 <= high for low, high in touching.clusters)
 
 
 def test_what_condensed_sums_leave_out_is_within_their_balls() -> None:

@@ -132,9 +132,3 @@ def test_a_missing_gap_is_infinite() -> None:
 def test_misuse_is_named(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
-
-
-def test_it_says_what_it_is() -> None:
-    assert repr(majorises([0, -1, -3, -9], [0, -2, -2, -2])) == (
-        "Majorisation(fails at m = 1: 1 < 2; a is behind at some scale)"
-    )

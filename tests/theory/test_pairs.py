@@ -229,11 +229,6 @@ def test_bounds_of_what_follows_a_model_hold_and_are_reached() -> None:
             assert rest > 0.9 * pairs_module._REST and slope > 0.9 * pairs_module._SLOPE_REST
 
 
-def test_sign_changes_leave_out_zeros() -> None:
-    rows = np.array([[1, 0, -1, 0, 0, 1], [0, 0, 0, 0, 0, 0], [0, -1, 0, -1, 1, 1], [1, -1, 1, -1, 1, -1.0]])
-    assert pairs_module._changes(rows).tolist() == [2, 0, 1, 5]
-
-
 @pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
 def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
     classes = classify_pairs(np.zeros((n, d)), np.ones((n, d)))

@@ -162,8 +162,3 @@ def test_ties_are_not_reversed() -> None:
 def test_misuse_is_named(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_they_say_what_they_are() -> None:
-    assert repr(reversal_limit("gumbel")) == "ReversalLimit(gumbel: 0.25000000)"
-    assert repr(ReversalShare(30, 100)) == "ReversalShare(30 of 100 pairs, 95 % interval 0.2124 to 0.3998)"

@@ -16,7 +16,7 @@ from misuse import refused
 from numpy.typing import NDArray
 
 from rws_theory import crossings
-from rws_theory.certified.selection_cells import Cell, _chord_below_tangents, _Column, _monotone
+from rws_theory.certified.selection_cells import _chord_below_tangents, _Column, _monotone
 from rws_theory.certified.selection_pairs import Pairs
 from rws_theory.certified.selection_sums import Row, equal_classes, sample, sharp_difference, sharp_sum
 from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_scale, selection_path
@@ -24,7 +24,6 @@ from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_sc
 pytestmark = pytest.mark.filterwarnings("error")
 
 pairs_module = import_module("rws_theory.certified.selection_pairs")
-path_module = import_module("rws_theory.selection")
 
 Floats = NDArray[np.float64]
 U = 2.0**-53
@@ -312,43 +311,6 @@ def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> Non
     # One float64 value each, of exact gaps that differ.
     close = rows_of(*((1.0, 60.0 * 2**20 + n) for n in range(20)))
     assert selection_path(close, 7, c, c).pieces == (Piece(c, c, tuple(range(7))),)
-
-
-SETS: dict[tuple[int, ...], tuple[int, ...]] = {(0,): (5,), (1,): (6,), (2,): (7,)}
-
-
-@pytest.mark.parametrize(
-    ("cells", "pieces", "brackets"),
-    [
-        ([(1, 8, 0, True)], [(1, 8, 5)], []),
-        ([(1, 2, 0, True), (2, 8, 0, True)], [(1, 8, 5)], []),
-        ([(1, 2, 0, True), (2, 3, 0, False), (3, 8, 1, True)], [(1, 2.5, 5), (2.5, 8, 6)], [(2, 3, True)]),
-        ([(1, 2, 0, True), (2, 3, 1, False), (3, 8, 0, True)], [(1, 8, 5)], [(2, 3, False)]),
-        # Cells without proof that touch are one bracket, whatever was guessed in them.
-        (
-            [(1, 2, 0, True), (2, 3, 1, False), (3, 4, 0, False), (4, 8, 2, True)],
-            [(1, 3, 5), (3, 8, 7)],
-            [(2, 4, True)],
-        ),
-        ([(1, 2, 0, False), (2, 8, 1, True)], [(1, 8, 6)], [(1, 2, False)]),
-        ([(1, 2, 0, True), (2, 8, 1, False)], [(1, 8, 5)], [(2, 8, False)]),
-        ([(1, 2, 0, False), (2, 8, 1, False)], [(1, 8, 6)], [(1, 8, False)]),
-        (
-            [(1, 2, 0, False), (2, 3, 1, True), (3, 4, 1, False), (4, 5, 0, True), (5, 6, 0, False), (6, 8, 0, True)],
-            [(1, 3.5, 6), (3.5, 8, 5)],
-            [(1, 2, False), (3, 4, True), (5, 6, False)],
-        ),
-    ],
-)
-def test_cells_are_put_together(
-    cells: list[tuple[float, float, int, bool]],
-    pieces: list[tuple[float, float, int]],
-    brackets: list[tuple[float, float, bool]],
-) -> None:
-    given = [Cell(float(a), float(b), (n,), proved) for a, b, n, proved in cells]
-    computed = path_module._assemble(given, SETS.__getitem__)
-    assert computed[0] == tuple(Piece(float(a), float(b), (n,)) for a, b, n in pieces)
-    assert computed[1] == tuple(Bracket(float(a), float(b), change) for a, b, change in brackets)
 
 
 # --- the proofs ------------------------------------------------------------------------------------------------------

@@ -134,9 +134,3 @@ def test_huge_and_tiny_logits_are_proved_or_left_open(power: int) -> None:
 def test_misuse_is_named(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         stability_radius(*arguments)  # type: ignore[arg-type]
-
-
-def test_it_says_what_it_is() -> None:
-    stable = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)
-    assert repr(stable) == "StabilityRadius(k=1, same set from 0 to 4.8121, certified)"
-    assert stable.radius == 1.0 and "4.8121" in stable._repr_html_()

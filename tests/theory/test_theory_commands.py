@@ -314,61 +314,6 @@ def test_it_runs_as_a_module_without_torch(tmp_path: Path) -> None:
 # --- bench ------------------------------------------------------------------------------------------------------------
 
 
-def solver(name: str, wrong: int | None, kinds: dict[str, int], seconds: float | None) -> dict[str, Any]:
-    return {"solver": name, "pairs": 72, "wrong": wrong, "wrong_by_kind": kinds, "seconds": seconds}
-
-
-def test_the_benchmark_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    large = {"seconds": 0.25, "count": 1, "bound": 3, "complete": True, "certificate": "ball"}
-    result = {
-        "pairs": {
-            "pairs": 1000,
-            "dimension": 17,
-            "seconds": 1.25,
-            "one_by_one": 15.0,
-            "proved": 999,
-            "decided_by": {"bound": 700, "parity": 300},
-        },
-        "vocabulary": {
-            "dimension": 300,
-            "unrelated": large,
-            "equal totals": {**large, "seconds": 2.5, "count": 2, "complete": False},
-        },
-        "corpus": [
-            solver("rws_theory", 0, {}, 0.5),
-            solver("scipy", 13, {"tangent": 12, "touching": 1}, 4.0),
-            solver("chebpy", None, {}, None),
-            solver("mpmath", 1, {"several": 1}, 100.25),
-        ],
-    }
-    given: list[Any] = []
-
-    def bench(*sizes: int) -> dict[str, Any]:
-        given.append(sizes)
-        return result
-
-    monkeypatch.setattr(rws_theory.bench, "bench", bench)
-    words = ("bench-crossings", "--pairs", "1000", "--vocabulary", "300", "--per-kind", "2", "--seed", "5")
-    assert printed_by(capsys, *words) == (
-        "CPU seconds of one process\n"
-        "1000 pairs of d = 17: 1.25 s = 0.25 of the goal, 5 s for 100000; one by one 12 x that; proved: 999\n"
-        "  decided by bound 700, parity 300\n"
-        "one pair of d = 300, unrelated: 0.25 s = 0.25 of the goal, 1 s; 1 crossings, bound 3, proved (ball)\n"
-        "one pair of d = 300, equal totals: 2.50 s = 2.50 of the goal, 1 s; 2 crossings, bound 3, not proved"
-        " (ball)\n"
-        "hard corpus    wrong    of   seconds   ratio  wrong by kind\n"
-        "rws_theory         0    72      0.50     1.0\n"
-        "scipy             13    72      4.00     8.0  tangent 12, touching 1\n"
-        'chebpy        not installed; run pip install "rws-toolkit[certify]"\n'
-        "mpmath             1    72    100.25   200.5  several 1\n",
-        "",
-    )
-    assert json.loads(printed_by(capsys, "bench-crossings", "--json")[0]) == result
-    assert given == [(1000, 300, 2, 5), (100_000, 126_464, 12, 0)]
-    result["corpus"][0]["seconds"] = math.nan
-    assert "JSON" in refused(capsys, "bench-crossings", "--json")
-
-
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 

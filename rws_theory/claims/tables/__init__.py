@@ -6,15 +6,28 @@ do (docs/theory.md, section 12).
 
 from __future__ import annotations
 
-from rws_theory.claims.claim import Check
-from rws_theory.claims.tables import costs, counts, scores, texts, win_rates
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
-__all__ = ["CHECKS"]
+from rws_theory.claims.claim import Verdict
 
-CHECKS: dict[str, Check] = {
-    **win_rates.CHECKS,
-    **scores.CHECKS,
-    **costs.CHECKS,
-    **counts.CHECKS,
-    **texts.CHECKS,
-}
+
+def half_unit(decimals: int) -> Fraction:
+    """Return half a unit of the last digit: what rounding to so many decimals can hide."""
+    return Fraction(1, 2 * 10**decimals)
+
+
+def mean_of(values: Sequence[Any]) -> Fraction:
+    """Return the exact mean."""
+    return Fraction(sum(values)) / len(values)
+
+
+def verdict(holds: bool) -> Verdict:
+    """Return "true" or "false"."""
+    return "true" if holds else "false"
+
+
+def shown(value: Any, decimals: int = 2) -> str:
+    """Return a number as text."""
+    return f"{float(value):.{decimals}f}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
-from rws_theory.claims.claim import Check, Claim
-from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
+from rws_theory.claims.claim import Claim
+from rws_theory.claims.tables import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 
@@ -103,12 +103,3 @@ def tradeoff() -> Claim:
         verdict(holds),
         f"Over the default, guided at steps {listed}. Both fall from row to row.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "TAB-overhead": overhead,
-    "TAB-overhead-prompts": overhead_prompts,
-    "TAB-memory": memory,
-    "TAB-frequency": frequency,
-    "TAB-frequency-tradeoff": tradeoff,
-}

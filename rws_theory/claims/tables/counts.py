@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import product
 from math import ceil, comb, floor
 
-from rws_theory.claims.claim import Check, Claim
-from rws_theory.claims.tables.decimals import half_unit
+from rws_theory.claims.claim import Claim
+from rws_theory.claims.tables import half_unit
 from rws_theory.claims.tables.scores import HUMANEVAL_PROBLEMS
 from rws_theory.claims.tables.win_rates import MT_BENCH_PROMPTS
 from rws_theory.printed import printed_in
@@ -73,11 +73,7 @@ def sign_test(wins: int, losses: int) -> Fraction:
 
 
 def holm(values: Sequence[Fraction]) -> list[bool]:
-    """Return which of several tests reject at 5 % by Holm's method.
-
-    >>> holm([Fraction(1, 100), Fraction(1, 30), Fraction(1, 1000)])
-    [True, True, True]
-    """
+    """Return which of several tests reject at 5 % by Holm's method."""
     rejected, ordered = [False] * len(values), sorted(range(len(values)), key=lambda k: values[k])
     for step, index in enumerate(ordered):
         if values[index] > LEVEL / (len(values) - step):
@@ -191,11 +187,3 @@ def humaneval_chance() -> Claim:
         f"It solves more problems in all {len(gains)} configurations; for {len(open_)} of them no pairing of problems"
         " makes the gain more than chance.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "TAB-quintile-counts": quintile_counts,
-    "TAB-winrate-chance": winrate_chance,
-    "TAB-judge-chance": judge_chance,
-    "TAB-humaneval-chance": humaneval_chance,
-}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from rws_theory.claims.claim import Check, Claim
-from rws_theory.claims.tables.decimals import half_unit, shown, verdict
+from rws_theory.claims.claim import Claim
+from rws_theory.claims.tables import half_unit, shown, verdict
 from rws_theory.printed import printed_in
 
 HUMANEVAL_PROBLEMS = 164  # rows of the public benchmark
@@ -182,14 +182,3 @@ def temperature_quality() -> Claim:
         if refuted
         else None,
     )
-
-
-CHECKS: dict[str, Check] = {
-    "TAB-humaneval-gain": humaneval,
-    "TAB-diversity": diversity,
-    "TAB-god-double": god_double,
-    "TAB-temperature-text": temperature_text,
-    "TAB-temperature-one": temperature_one,
-    "TAB-temperature-caption": temperature_caption,
-    "F-temperature-quality": temperature_quality,
-}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from rws_theory.claims.claim import Check, Claim
-from rws_theory.claims.tables.decimals import shown
+from rws_theory.claims.claim import Claim
+from rws_theory.claims.tables import shown
 from rws_theory.printed import printed_in
 
 
@@ -49,9 +49,3 @@ def coherent() -> Claim:
         "In the printed example RWS repeats single words more often than the default; the paper's point is about"
         " repeated sentences.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "J-judge-prompt": judge_prompt,
-    "L-coherent": coherent,
-}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from rws_theory.claims.claim import Check, Claim
-from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
+from rws_theory.claims.claim import Claim
+from rws_theory.claims.tables import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 
 MT_BENCH_PROMPTS = 80
@@ -189,16 +189,3 @@ def lowest_fifth() -> Claim:
         "RWS wins more than half of the prompts overall; where it stays closest to left to right it wins less than half"
         " under every model.",
     )
-
-
-CHECKS: dict[str, Check] = {
-    "TAB-winrate-mean": winrate_mean,
-    "TAB-winrate-range": winrate_range,
-    "TAB-rows-sum": rows_sum,
-    "TAB-rows-distinct": identical_rows,
-    "TAB-quintile-mean": quintile_mean,
-    "TAB-quintile-monotone": quintile_monotone,
-    "S5-god-attribution": god_attribution,
-    "S6-lowest-fifth": lowest_fifth,
-    "TAB-judge-mean": judge_mean,
-}

@@ -136,14 +136,6 @@ def test_conditionals_are_those_of_the_joint_table(data: st.DataObject) -> None:
         assert [float(p) for p in row] == pytest.approx(expected[i], abs=1e-12)
 
 
-def test_the_order_decides_which_text_argmax_writes() -> None:
-    # p(0, 0) = 4/10, p(0, 1) = 0, p(1, 0) = p(1, 1) = 3/10: the first token alone is 1, the second alone is 0.
-    rows = table_conditionals([[4, 0], [3, 3]])
-    left = output_law(rows, 2, lambda canvas, rows: sorted(rows), commit="argmax")
-    right = output_law(rows, 2, lambda canvas, rows: sorted(rows, reverse=True), commit="argmax")
-    assert left == {(1, 0): 1} and right == {(0, 0): 1}
-
-
 def test_equal_tokens_drawn_together_are_the_worst_case() -> None:
     for length, words in ((2, 2), (3, 2), (3, 3), (4, 2)):
         table = np.zeros((words,) * length, dtype=int)
@@ -256,19 +248,6 @@ def test_rows_near_a_joint_law_lose_no_more_than_the_divergence_of_their_steps(
             steps += float(p[x]) * sum(float(a) * math.log(a / b) for a, b in pairs)
             canvas = (*canvas[:i], x[i], *canvas[i + 1 :])
     assert divergence == pytest.approx(steps, abs=1e-12)
-
-
-def test_the_smallest_rows_that_fit_no_joint_law_carry_a_reward() -> None:
-    half = (Fraction(1, 2), Fraction(1, 2))
-    rows: dict[Canvas, Rows] = {
-        (-1, -1): {0: half, 1: half},
-        **{(a, -1): {1: (Fraction(a == 0), Fraction(a == 1))} for a in (0, 1)},  # the second copies the first
-        **{(-1, b): {0: half} for b in (0, 1)},  # the first ignores the second
-    }
-    left, right = (output_law(rows.get, 2, order) for order in fixed_orders(2))
-    equal = [sum(p for x, p in law.items() if x[0] == x[1]) for law in (left, right)]
-    assert equal == [1, Fraction(1, 2)] and total_variation(left, right) == Fraction(1, 2)
-    assert exchange_distance(rows.get, (-1, -1), 0, 1) == Fraction(1, 2)
 
 
 @pytest.mark.parametrize(

@@ -181,14 +181,6 @@ def expected_after(table: JointTable, reward: Floats, computed: MaskedDecode, co
     return float((p * reward).sum() / p.sum())
 
 
-def test_what_a_study_does_unless_told() -> None:
-    short = corollary_study(length=2, words=2)
-    assert (short.models, short.seed, short.reward_scale, short.eps) == (200, 0, 8.0, 1e-5)
-    study = corollary_study(1)
-    assert study == corollary_study(1, 0, length=5, words=4, reward_scale=8.0, eps=1e-5)
-    assert (study.length, study.words) == (5, 4)
-
-
 def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:
     """After e^-150 and e^-200, which are 0 in float32, the second position is the surer one."""
     log_p, rewards = [[[0, -200], [-150, -400]]], [[[0, 1], [2, 3]]]
@@ -208,33 +200,6 @@ def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
     p = 1 / (1 + math.e)
     assert decodes.initial[0] == decodes.after_first[0] == pytest.approx(p)
     assert decodes.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
-
-
-def test_study_repeats_itself_and_counts_every_model() -> None:
-    study = corollary_study(models=30, seed=5, length=3, words=3)
-    assert study == corollary_study(models=30, seed=5, length=3, words=3)
-    assert study != corollary_study(models=30, seed=6, length=3, words=3)
-    assert {(c.ensemble, c.reward) for c in study.cells} == set(itertools.product(get_args(Ensemble), get_args(Reward)))
-    for cell in study.cells:
-        assert [c.against for c in cell.final] == ["confidence", "constant", "shuffled", "flipped"]
-        assert [c.against for c in cell.first_step] == ["confidence", "nothing"]
-        assert all(c.models == 30 for c in (*cell.final, *cell.first_step))
-
-
-def test_two_words_leave_nothing_for_a_factor_to_change() -> None:
-    """With one gap per position log-odds are c times it: every factor commits in confidence's order."""
-    study = corollary_study(models=40, length=4, words=2)
-    assert all(c.equal == 40 for cell in study.cells for c in cell.final)
-
-
-def test_rws_commits_can_lower_the_expected_reward_and_its_output_can_lose() -> None:
-    """Corollary 1 for the algorithm: no decrease at a step. With a reward unrelated to p it is a coin toss."""
-    study = corollary_study(models=60, length=4, words=3)
-    lowered = {cell.reward: 0 for cell in study.cells}
-    for cell in study.cells:
-        lowered[cell.reward] += next(c.less for c in cell.first_step if c.against == "nothing")
-    assert lowered["independent"] > 40
-    assert sum(c.less for cell in study.cells for c in cell.final if c.against == "confidence") > 0
 
 
 def test_intervals_are_clopper_pearson() -> None:
@@ -374,46 +339,23 @@ def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) 
     ("call", "message"),
     [
         (lambda: check_less_reward(((1, 2),), ((1, 2),), 8, EPS), "weights and rewards must"),
-        (lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3,)), 8, EPS), "weights and rewards must"),
         (
             lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3, 4)), 0, EPS),
             "reward_scale must ... got 0 and 1/100000",
         ),
         (
-            lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3, 4)), 8, Fraction(0)),
-            "reward_scale must ... got 8 and 0",
-        ),
-        (
             lambda: check_less_reward(((1, -2), (3, 4)), ((1, 2), (3, 4)), 8, EPS),
             "weights must ... got ((1, -2), (3, 4))",
         ),
-        (
-            lambda: check_less_reward(((0, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS),
-            "weights must ... got ((0, 0), (0, 0))",
-        ),
-        (lambda: check_less_reward(((1, 1), (1, 1)), ((1, 2), (3, 4)), 8, EPS), "weights must ... got (2, 2)"),
-        (lambda: check_less_reward(((3, 1), (1, 0)), ((1, 2), (3, 4)), 8, EPS), "weights must"),
-        (lambda: check_less_reward(((1, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS), "weights must"),
         (lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, EPS), "rewards must ... got 0"),
         (lambda: corollary_study(models=0), "models is 0:"),
-        (lambda: corollary_study(models=2.0), "models is 2.0:"),  # type: ignore[arg-type]
         (lambda: corollary_study(models=True), "models is True:"),
         (lambda: corollary_study(models=1, length=1), "length is 1:"),
         (lambda: corollary_study(models=1, words=1), "words is 1:"),
         (lambda: corollary_study(models=1, eps=0.0), "eps must be positive and finite, got 0.0"),
-        (lambda: check_less_reward(((1, 2), (3,)), ((1, 2), (3, 4)), 8, EPS), "weights and rewards must"),
-        (lambda: check_less_reward(((3, 2), (1, 0)), ((1, 1), (1, 1)), 8, EPS), "rewards must ... got 1"),
         (
             lambda: decode_tables(np.zeros((1, 2, 3)), np.zeros((1, 2, 3)), constant_rule(1.0)),
             "log_p and rewards must ... got (1, 2, 3), (1, 2, 3)",
-        ),
-        (
-            lambda: decode_tables([0.0, 0.0], [0.0, 1.0], constant_rule(1.0)),
-            "log_p and rewards must ... got (2,), (2,)",
-        ),
-        (
-            lambda: decode_tables(np.zeros((0, 2)), np.zeros((0, 2)), constant_rule(1.0)),
-            "log_p and rewards must ... got (0, 2), (0, 2)",
         ),
         (
             lambda: decode_tables(np.zeros((2, 2)), [[0.0, 1.0], [1.0, 1.0]], constant_rule(1.0)),
@@ -422,14 +364,6 @@ def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) 
         (lambda: corollary_study(models=1, reward_scale=0.0), "reward_scale must be positive and finite, got 0.0"),
         (lambda: random_tables("gauss", 1, 2, 2, np.random.default_rng(0)), "ensemble is 'gauss':"),
         (lambda: random_rewards("odd", np.zeros((1, 2)), np.random.default_rng(0)), "reward is 'odd':"),
-        (
-            lambda: decode_tables(np.zeros((1, 2, 2)), np.zeros((1, 2)), constant_rule(1.0)),
-            "log_p and rewards must ... got (1, 2, 2), (1, 2)",
-        ),
-        (
-            lambda: decode_tables(np.zeros((1, 2, 2)), np.ones((1, 2, 2)), constant_rule(1.0)),
-            "rewards must ... got a constant for model 0",
-        ),
     ],
 )
 def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: str) -> None:

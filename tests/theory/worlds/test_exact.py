@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,9 +17,8 @@ from rws_decode.decode import decode
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.testing import exact_predictor
-from rws_theory import testing
 from rws_theory.testing import random_chain, random_table
-from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, reward_statistics
+from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.reference_decoder import (
     constant_rule,
@@ -33,32 +32,6 @@ from rws_theory.worlds.reference_decoder import (
 pytestmark = pytest.mark.filterwarnings("error")
 
 Floats = NDArray[np.float64]
-
-
-def enumerated(model: MaskedModel, canvas: Sequence[int]) -> Floats:
-    """Conditionals by adding up the probability of every sequence that agrees with the canvas; zeros if none does."""
-    sums = np.zeros((len(canvas), model.vocabulary))
-    for tokens in itertools.product(range(model.vocabulary), repeat=len(canvas)):
-        if all(shown in (MASK, token) for shown, token in zip(canvas, tokens, strict=True)):
-            sums[range(len(canvas)), tokens] += math.exp(model.log_prob(tokens))
-    return sums / max(sums[0].sum(), 1e-300)
-
-
-@given(testing.models_with_canvas())
-def test_conditionals_are_those_of_enumeration_and_of_the_table(
-    case: tuple[MaskedModel, MaskedModel, list[int]],
-) -> None:
-    model, table, canvas = case
-    expected = enumerated(model, canvas)
-    if not expected.any():
-        for each in (model, table):
-            with pytest.raises(ValueError, match="has probability 0"):
-                each.conditionals(canvas)
-        return
-    for each in (model, table):
-        computed = each.conditionals(canvas)
-        assert np.exp(computed) == pytest.approx(expected, abs=1e-12)
-        assert (np.isneginf(computed) == (expected == 0)).all()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
@@ -92,24 +65,6 @@ def test_what_is_beyond_a_float_below_the_likeliest_is_impossible() -> None:
     assert chain.log_prob([1, 0, 1]) == 0.0
 
 
-def test_constants_of_the_input_do_not_matter() -> None:
-    log_p = random_table(0, 3, 2).log_p
-    assert JointTable(log_p + 1e4).log_p == pytest.approx(log_p, abs=1e-11)
-    chain = random_chain(0, 3)
-    shifted = MarkovChain(chain.log_initial - 5, chain.log_transitions + np.array([[1.0], [2.0], [3.0]]))
-    assert shifted.log_transitions == pytest.approx(chain.log_transitions, abs=1e-14)
-
-
-def test_reward_statistics_are_those_of_enumeration() -> None:
-    table = random_table(1, 3, 3, holes=0.3)
-    rewards = np.random.default_rng(2).standard_normal(table.log_p.shape)
-    p = np.exp(table.log_p)
-    mean = (p * rewards).sum()
-    computed = reward_statistics(table, rewards)
-    assert computed == pytest.approx((mean, math.sqrt((p * (rewards - mean) ** 2).sum())), rel=1e-12)
-    assert table_reward(table, rewards)([0, 1, 2]) == pytest.approx((rewards[0, 1, 2] - mean) / computed[1])
-
-
 # --- the reference decoder and the decoding loop ----------------------------------------------------------------------
 
 
@@ -128,27 +83,6 @@ def test_rules_take_the_eps_they_are_told() -> None:
     assert [float(factor) for factor in factors] == [16.0, 8.0 * math.sqrt(3.0), 16.0]
     least = 8.0 * math.sqrt(1e-5)
     assert [rws_rule(8.0)(0, -np.inf), flipped_rule(8.0)(0, np.inf), replay_rule([-np.inf], 8.0)(0, 1.0)] == [least] * 3
-
-
-def test_equal_positions_are_committed_from_left_to_right_however_many() -> None:
-    chain = MarkovChain(np.zeros(2), np.zeros((2, 2)))
-    decoded = decode_masked(chain, constant_rule(1.0), length=50)
-    assert decoded.commit_step.tolist() == list(range(50)) and decoded.tokens.tolist() == [0] * 50
-    assert decoded.commit_step.dtype == decoded.tokens.dtype == np.int64
-    assert decoded.factors.tolist() == [1.0] * 50 and np.isnan(decoded.rewards).all()
-
-
-def test_one_position_is_decoded_to_its_likeliest_token() -> None:
-    decoded = decode_masked(JointTable(np.log([0.2, 0.8])), rws_rule(8.0), reward=lambda x: 10.0 * x[0])
-    assert (decoded.tokens.tolist(), decoded.commit_step.tolist(), decoded.rewards.tolist()) == ([1], [0], [10.0])
-
-
-def test_flipping_twice_is_rws() -> None:
-    table = random_table(3, 4, 3)
-    scored = table_reward(table, table.log_p)
-    rws = decode_masked(table, rws_rule(8.0), reward=scored)
-    flipped = decode_masked(table, flipped_rule(8.0), reward=lambda x: -scored(x))
-    assert flipped.factors.tolist() == rws.factors.tolist() and flipped.tokens.tolist() == rws.tokens.tolist()
 
 
 def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
