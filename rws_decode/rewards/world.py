@@ -17,7 +17,7 @@ from rws_decode.rewards.base import check_statistics
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.words import Words
 from rws_theory.show import figures, quoted
-from rws_theory.worlds.automaton import Automaton, keywords
+from rws_theory.worlds.tilts import Automaton, keywords
 
 __all__ = ["WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
 

@@ -9,18 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.checks import one_of, whole
-from rws_theory.orders.deviation import (
-    READINGS,
-    Reading,
-    check_commit_step,
-    generation_order_deviation,
-)
+from rws_theory.orders.deviation import READINGS, Reading, check_commit_step, generation_order_deviation
 from rws_theory.orders.null import LIMITS, affordable, convolved, moments
 from rws_theory.show import figures, table_html
 
@@ -117,12 +112,8 @@ def order_test(
     if steps.ndim != 1:
         raise ValueError(f"commit_step must have shape (n,) for a test, got shape {steps.shape}")
     one_of("reading", reading, READINGS)
-    for name, value, choices in (
-        ("alternative", alternative, ("two-sided", "less", "greater")),
-        ("method", method, ("auto", "exact", "normal", "monte-carlo")),
-    ):
-        if value not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    one_of("alternative", alternative, get_args(Alternative))
+    one_of("method", method, get_args(Method))
     n = steps.size
     length = whole("block", n if block is None else block)
     if n % length:

@@ -11,23 +11,8 @@ from rws_theory.checks import one_of
 
 __all__ = ["NAMES", "printed_in"]
 
-NAMES = (
-    "appendix_d",
-    "dialogues",
-    "keyword_task",
-    "setting",
-    "table1_win_rate",
-    "table2_llm_judge",
-    "table3_keyword_examples",
-    "table4_humaneval",
-    "table5_god_quintiles",
-    "table6_diversity",
-    "table7_reward_statistics",
-    "table8_temperature",
-    "table9_reward_models",
-    "table10_llm_judge_orders",
-    "table11_overhead",
-    "table12_frequency",
+NAMES = tuple(
+    sorted(file.name.removesuffix(".json") for file in files(__name__).iterdir() if file.name.endswith(".json"))
 )
 
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rws_theory.testing.numbers import dyadic, log_uniform
-from rws_theory.worlds.automaton import keywords
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.ngram import NGram
-from rws_theory.worlds.tilts import AdditiveReward
+from rws_theory.worlds.tilts import AdditiveReward, keywords
 
 
 def canvases(words: int, length: int) -> st.SearchStrategy[list[int]]:

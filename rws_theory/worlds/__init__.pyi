@@ -1,4 +1,3 @@
-from .automaton import Automaton as Automaton, keywords as keywords
 from .ensembles import (
     CorollaryCell as CorollaryCell,
     CorollaryStudy as CorollaryStudy,
@@ -38,3 +37,4 @@ from .reference_decoder import (
 )
 from .slopes import RewardSlopes as RewardSlopes, reward_slopes as reward_slopes
 from .tally import RewardTally as RewardTally
+from .tilts import Automaton as Automaton, keywords as keywords

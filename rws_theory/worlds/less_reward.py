@@ -87,20 +87,13 @@ def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps
     RWS's factor c = s_R sqrt(sigmoid(r) + eps) and the confidences at c are irrational; they are bounded by rationals
     (docs/theory.md, eq. (T45) and (T46)).
 
-    weights, rewards: square tables of integers, weights >= 0; reward_scale >= 1; eps > 0. Every greedy choice must be
-    unique, so that no tie rule matters. ValueError where the tables are not square and alike, a greedy choice is tied,
-    the positions are equally confident at c = 1, or the first completion's reward is not above the mean, which is all
-    that the bounds cover.
+    weights, rewards: square tables of integers, weights >= 0 and not all 0; reward_scale >= 1; eps > 0. ValueError
+    where a greedy choice is tied, so that a tie rule matters, where the positions are equally confident at c = 1, or
+    where the first completion's reward is not above the mean, which is all that the bounds cover.
     """
     size = len(weights)
-    if any(len(table) != size or any(len(row) != size for row in table) for table in (weights, rewards)):
-        raise ValueError("weights and rewards must be square tables of one size")
-    if reward_scale < 1 or eps <= 0:
-        raise ValueError(f"reward_scale must be at least 1 and eps positive, got {reward_scale} and {eps}")
     cells = [(weights[i][j], rewards[i][j]) for i in range(size) for j in range(size)]
     total = sum(weight for weight, _ in cells)
-    if total <= 0 or min(weight for weight, _ in cells) < 0:
-        raise ValueError(f"weights must be non-negative with a positive sum, got {weights}")
     mean = Fraction(sum(weight * value for weight, value in cells), total)
     variance = Fraction(sum(weight * value**2 for weight, value in cells), total) - mean**2
 

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rws_theory.checks import finite, one_of, whole
-from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Backoff, Floats, Ints, fit_backoff
 from rws_theory.worlds.backoff_passes import passes_of
 from rws_theory.worlds.best_text import best_texts
 from rws_theory.worlds.joint_table import MASK, check_canvas
 from rws_theory.worlds.lattice import Lattice, lattice_of
 from rws_theory.worlds.part_memory import PartMemory
-from rws_theory.worlds.tilts import AdditiveReward, Tilt, additive, no_tilt
+from rws_theory.worlds.tilts import AdditiveReward, Automaton, Tilt, additive, no_tilt
 
 __all__ = ["NGram"]
 

@@ -10,8 +10,8 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.rewards.base import Bounded, RewardModel, bounds_of
 from rws_decode.rewards.world import WorldReward
 from rws_decode.text.words import END, Words
-from rws_theory.worlds.automaton import Automaton, keywords
 from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.tilts import Automaton, keywords
 
 STORED = json.loads((models_directory() / "english" / "rewards.json").read_text(encoding="utf-8"))
 
