@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 # The name that is imported, and the extra of pyproject.toml that brings it.
-EXTRAS = MappingProxyType(
-    {
-        "accelerate": "multi-gpu",
-        "datasets": "benchmarks",
-        "distributed": "cluster",
-        "gguf": "gguf",
-        "hypothesis": "hypothesis",
-        "lm_eval": "eval",
-        "openai": "judge",
-        "triton": "gpu",
-    }
-)
+EXTRAS = {
+    "accelerate": "multi-gpu",
+    "datasets": "benchmarks",
+    "distributed": "cluster",
+    "gguf": "gguf",
+    "hypothesis": "hypothesis",
+    "lm_eval": "eval",
+    "openai": "judge",
+    "triton": "gpu",
+}
 
 
 def not_installed(package: str) -> str:

@@ -14,6 +14,7 @@ from itertools import accumulate, zip_longest
 from flint import fmpq, fmpq_poly
 
 from rws_theory.certified.exponential_sum import sign_changes
+from rws_theory.checks import whole
 from rws_theory.crossings import crossings
 from rws_theory.parity import GapPair, Logits, sign_parity, supermajorises
 from rws_theory.show import figures
@@ -99,8 +100,7 @@ def dominance_order(a: Logits, b: Logits, most: int = 16) -> int | None:
     >>> dominance_order([0, -2, -2, -5], [0, -1, -4, -4])
     3
     """
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ValueError(f"most must be a positive integer, got {most!r}")
+    whole("most", most)
     g = GapPair.of(a, b).difference
     if not g.exponents:
         return 1

@@ -68,8 +68,6 @@ class ReversalShare:
         >>> [round(x, 3) for x in ReversalShare(30, 100).interval()]
         [0.212, 0.4]
         """
-        from rws_theory.worlds.tally import clopper_pearson  # here, as it waits for SciPy
-
         return clopper_pearson(self.reversed, self.pairs, confidence)
 
 
@@ -195,6 +193,21 @@ def freezing_scale(tokens: int, deviation: float = 1.0) -> float:
     if tokens < 2 or not 0 < deviation < math.inf:
         raise ValueError(f"tokens must be at least 2 and deviation positive, got {tokens} and {deviation}")
     return math.sqrt(2 * math.log(tokens)) / deviation
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a probability from `successes` in `trials`: coverage >= `confidence`.
+
+    >>> [round(x, 3) for x in clopper_pearson(30, 100)]
+    [0.212, 0.4]
+    """
+    from scipy.special import betainccinv, betaincinv  # here, so that its module does not wait for SciPy
+
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    tail, failures = (1 - confidence) / 2, trials - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    return low, float(betainccinv(successes + 1, failures, tail)) if failures else 1.0
 
 
 def _pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -15,9 +15,6 @@ def brent_root(function: Callable[[float], float], a: float, b: float, xtol: flo
     The estimate is within xtol + 2^-50 |zero| of a change of sign of the computed values (Brent, "Algorithms for
     Minimization without Derivatives", 1973, chapter 4). The steps are those of scipy.optimize.brentq. The last estimate
     is returned after 100 steps. ValueError where the signs are the same.
-
-    >>> brent_root(lambda x: x * x - 2, 0.0, 2.0, 1e-15)
-    1.414213562373095
     """
     before, value_before, x, value = a, function(a), b, function(b)
     if value_before == 0:

@@ -25,10 +25,7 @@ _ERROR = 64 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Condensed:
-    """Buckets k with their polynomials in y = r 2^bits / denominator; for r up to 1/8 of denominator / 2^bits.
-
-    `left_out` is the weight of the terms that are in no bucket.
-    """
+    """Buckets k with polynomials in y = r 2^bits / denominator <= 1/8, and the weight of terms in no bucket."""
 
     buckets: tuple[tuple[int, arb_poly], ...]
     left_out: int
@@ -37,11 +34,16 @@ class Condensed:
 
     def ball(self, r: Fraction) -> arb:
         """Return a ball that holds exp(r u_1) g(r); the caller sets the precision."""
-        y = arb(fmpq(r.numerator, r.denominator)) * arb(fmpq(1 << self.bits, self.denominator))
+        y = exact(r) * arb(fmpq(1 << self.bits, self.denominator))
         total = within(self.left_out, 184)
         for k, polynomial in self.buckets:
             total += (-y * k).exp() * polynomial(y)
         return total
+
+
+def exact(x: Fraction) -> arb:
+    """Return a fraction in ball arithmetic, at the precision that is set."""
+    return arb(fmpq(x.numerator, x.denominator))
 
 
 def within(weight: int, bits: int) -> arb:

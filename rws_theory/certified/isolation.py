@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from flint import arb, arb_poly, fmpq, fmpz_poly
+from flint import arb, arb_poly, fmpz_poly
 
+from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import ExponentialSum, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
 
@@ -92,8 +93,8 @@ def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[In
         while stack:
             low, high, depth = stack.pop()
             middle, half = (low + high) / 2, (high - low) / 2
-            width = arb(fmpq(half.numerator, half.denominator))
-            local = model.polynomial(arb_poly([arb(fmpq(middle.numerator, middle.denominator)), width])).coeffs()
+            width = exact(half)
+            local = model.polynomial(arb_poly([exact(middle), width])).coeffs()
             moduli = [abs(b) for b in local[1:]]
             if abs(local[0]) > sum(moduli, model.remainder):
                 continue
@@ -113,7 +114,7 @@ def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[In
 
 def _sign(g: ExponentialSum, model: TaylorModel, s: Fraction, used: set[str]) -> int:
     """Return the sign of g at the end s of a piece: from the model if it can tell."""
-    value = model.polynomial(arb(fmpq(s.numerator, s.denominator)))
+    value = model.polynomial(exact(s))
     if abs(value) > model.remainder:
         return 1 if value > 0 else -1
     return g.sign_right_of(model.scale(s), used)

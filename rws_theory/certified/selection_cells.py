@@ -216,9 +216,8 @@ def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | 
 def _hidden(state: _Contest, p: int, q: int) -> bool:
     """Say whether cutting would not reveal the order of two classes.
 
-    That is so where rounding hides it at both ends, or where they all but touch. Chord and tangent part by up to width
-    / 4 times the change of slope. If the difference is h times less, cells that would reveal it are sqrt(h) times
-    shorter.
+    That is so where rounding hides it at both ends, or where they all but touch: chord and tangent part by up to width
+    / 4 times the change of slope.
     """
     left, right = (_Column(column.scale, column.data[:, [p, q]]) for column in (state.left, state.right))
     # What is not proved at either end alone is not proved on shorter cells either.

@@ -71,10 +71,7 @@ class Pairs:
         return g.sign(c)
 
     def enclose(self, i: int, j: int, a: float, b: float) -> tuple[float, float]:
-        """Enclose the one zero of log F_i - log F_j by [low, high] in [a, b].
-
-        The difference is proved to be above 0 at low and below 0 at high.
-        """
+        """Enclose the one zero of log F_i - log F_j in [a, b]: proved to be above 0 at low, below 0 at high."""
 
         def difference(c: float) -> float:
             return self.sample(i, c).value - self.sample(j, c).value

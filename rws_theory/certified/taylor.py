@@ -14,6 +14,7 @@ from operator import mul
 import numpy as np
 from flint import arb, arb_poly, arb_series, fmpq, fmpz
 
+from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import EPS, ExponentialSum, precision
 
 FLOAT64 = 53  # the number of bits that stands for float64 sums with a priori error bounds
@@ -64,9 +65,8 @@ def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int)
     cut = _CUT if bits == FLOAT64 else float(bits)
     with precision(working, terms):
         coefficients, left_out = build(g, centre, half, terms, cut)
-        near = arb(g.total_weight - left_out) * arb(fmpq(theta.numerator, theta.denominator)) ** terms
-        near /= (2 * arb.pi() * terms).sqrt()
-        q = arb(fmpq(theta.numerator, theta.denominator))
+        q = exact(theta)
+        near = arb(g.total_weight - left_out) * q**terms / (2 * arb.pi() * terms).sqrt()
         far = arb(left_out) * arb(-cut).exp()
         rest = near / (1 - q) + far
         slope = near * (terms / (1 - q) + q / (1 - q) ** 2) + far * arb(cut)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
 from rws_theory.claims.claim import Check, Claim, Verdict, marked
-from rws_theory.claims.tables import costs, counts, scores, texts, win_rates
+from rws_theory.claims.tables import costs, counts, scores, win_rates
 
 __all__ = ["CHECKS", "PARTS", "Check", "Claim", "Verdict", "claims"]
 
@@ -87,8 +87,8 @@ PARTS: dict[str, dict[str, Check]] = {
         "TAB-winrate-chance": counts.winrate_chance,
         "TAB-judge-chance": counts.judge_chance,
         "TAB-humaneval-chance": counts.humaneval_chance,
-        "J-judge-prompt": texts.judge_prompt,
-        "L-coherent": texts.coherent,
+        "J-judge-prompt": scores.judge_prompt,
+        "L-coherent": scores.coherent,
     },
     "ours": {
         "N-order-invariance": own_results.order_invariance,

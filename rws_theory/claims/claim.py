@@ -73,11 +73,7 @@ THEOREMS: dict[str, tuple[str, ...]] = {
 
 
 def marked(claim: Claim) -> Claim:
-    """Return the claim with a sentence in its evidence that names its theorems, if it has any and was confirmed.
-
-    >>> marked(Claim("D-crossing", "Appendix D.1", "...", "false", "Proved.")).evidence
-    'Proved. Machine-checked in Coq (docs/proofs): GoldenRatio.golden_crossing.'
-    """
+    """Return the claim with a sentence in its evidence that names its theorems, if it has any and was confirmed."""
     theorems = THEOREMS.get(claim.id)
     if theorems is None or claim.verdict == "not confirmed":
         return claim

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from flint import arb, fmpq
+from flint import arb
 
+from rws_theory.certified.condensed import exact
 from rws_theory.claims.claim import Claim
 from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
@@ -33,13 +34,9 @@ def _formula(r: int) -> str:
     return "; ".join(f"P^{name}({r}) = 1 / ({text})" for name, text in zip("ab", texts, strict=True))
 
 
-def _ball(number: Fraction) -> arb:
-    return arb(fmpq(number.numerator, number.denominator))
-
-
 def _probability(logits: list[Fraction], r: Fraction | int) -> arb:
     """Return P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
-    return 1 / sum((_ball(-r * gap).exp() for gap in _gaps(logits)), arb(1))
+    return 1 / sum((exact(-r * gap).exp() for gap in _gaps(logits)), arb(1))
 
 
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
@@ -51,7 +48,7 @@ def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
 
 def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
     """Say whether every number rounds to the printed three decimals, proved."""
-    return all(abs(ball - _ball(said)) <= _ball(Fraction(1, 2000)) for ball, said in values.values())
+    return all(abs(ball - exact(said)) <= exact(Fraction(1, 2000)) for ball, said in values.values())
 
 
 def gap_values() -> Claim:

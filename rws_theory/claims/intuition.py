@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from flint import arb, fmpq
+from flint import arb
 
+from rws_theory.certified.condensed import exact
 from rws_theory.claims.claim import Claim
 from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import smallest
@@ -97,5 +98,5 @@ def nearest_gap() -> Claim:
 
 def _rest(gaps: list[Fraction], r: int) -> arb:
     """Return 1 - P(r), enclosed."""
-    f = sum((arb(fmpq((-r * u).numerator, (-r * u).denominator)).exp() for u in gaps), arb(0))
+    f = sum((exact(-r * u).exp() for u in gaps), arb(0))
     return f / (1 + f)

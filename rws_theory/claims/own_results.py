@@ -37,6 +37,8 @@ COPYING: dict[Canvas, Rows] = {  # the second token copies the first, the first 
     (-1, 0): {0: HALF},
     (-1, 1): {0: HALF},
 }
+# Left to right, and right to left.
+BOTH_WAYS: tuple[Order, Order] = (lambda canvas, rows: sorted(rows), lambda canvas, rows: sorted(rows, reverse=True))
 SIZES = (64, 4096)  # tokens
 PAIRS = 2000
 
@@ -54,14 +56,6 @@ def _adaptive_orders() -> Iterator[Order]:
             yield order
 
 
-def _left_to_right(canvas: Canvas, rows: Rows) -> list[int]:
-    return sorted(rows)
-
-
-def _right_to_left(canvas: Canvas, rows: Rows) -> list[int]:
-    return sorted(rows, reverse=True)
-
-
 def order_invariance() -> Claim:
     """Enumerate every adaptive order on a grid of tables, and the four exceptions (docs/theory.md, section 16)."""
     orders = list(_adaptive_orders())
@@ -72,11 +66,8 @@ def order_invariance() -> Claim:
         holds &= all(output_law(rows, 3, order) == law for order in orders)
     parallel = [max(row) for row in zip(*(parallel_distances(t, by_confidence()) for t in tables), strict=True)]
     equal = parallel_distances(EQUAL, by_confidence())
-    texts = [
-        next(iter(output_law(table_conditionals(TORN), 2, order, commit="argmax")))
-        for order in (_left_to_right, _right_to_left)
-    ]
-    copied = total_variation(*(output_law(COPYING.get, 2, order) for order in (_left_to_right, _right_to_left)))
+    texts = [next(iter(output_law(table_conditionals(TORN), 2, order, commit="argmax"))) for order in BOTH_WAYS]
+    copied = total_variation(*(output_law(COPYING.get, 2, order) for order in BOTH_WAYS))
     seen = drawn_first_law(table_conditionals(INDEPENDENT), 2)
     drawn = total_variation(seen, table_law(INDEPENDENT))
     differ = texts[0] != texts[1] and min(*parallel[1:], *equal[1:], copied, drawn) > 0

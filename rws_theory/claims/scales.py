@@ -9,8 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, pairwise, product
 
-from flint import arb, fmpq
+from flint import arb
 
+from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import precision
 from rws_theory.claims.claim import Claim, Verdict
 from rws_theory.claims.pair_search import Pair, ordered_pairs
@@ -34,14 +35,10 @@ def _logits(gaps: tuple[int, ...], unit: int = 1) -> list[Fraction]:
     return [Fraction(0), *(Fraction(-u, unit) for u in gaps)]
 
 
-def _exact(number: Fraction) -> fmpq:
-    return fmpq(number.numerator, number.denominator)
-
-
 def _confidence(gaps: tuple[int, ...], c: Fraction) -> arb:
     """Return 1 / (1 + F(c)), enclosed."""
     with precision(128):
-        return 1 / (1 + sum(((-arb(_exact(c)) * u).exp() for u in gaps), arb(0)))
+        return 1 / (1 + sum(((-exact(c) * u).exp() for u in gaps), arb(0)))
 
 
 def _never_behind(pair: Pair) -> bool:
@@ -148,7 +145,7 @@ def threshold_monotone() -> Claim:
         path = threshold_path(logits, float(tau), 0.125, 20.0)
         holds &= path.certified and all({*a.positions} < {*b.positions} for a, b in pairwise(path.pieces))
         for index, c in enumerate(scales):
-            above = tuple(i for i, values in enumerate(known) if values[index] >= _exact(tau))
+            above = tuple(i for i, values in enumerate(known) if values[index] >= exact(tau))
             holds &= above == next(piece.positions for piece in path.pieces if piece.lower <= c <= piece.upper)
         counts.append(f"{len(path.pieces[0].positions)} to {len(path.pieces[-1].positions)} at tau = {tau}")
     return Claim(

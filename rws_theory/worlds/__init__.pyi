@@ -3,6 +3,7 @@ from .ensembles import (
     CorollaryStudy as CorollaryStudy,
     Ensemble as Ensemble,
     Reward as Reward,
+    RewardTally as RewardTally,
     TableDecodes as TableDecodes,
     corollary_study as corollary_study,
     decode_tables as decode_tables,
@@ -22,7 +23,6 @@ from .less_reward import (
     check_less_reward as check_less_reward,
     rws_less_reward_example as rws_less_reward_example,
 )
-from .locality import Scattered as Scattered, scattered as scattered, scattered_order as scattered_order
 from .markov import MarkovChain as MarkovChain
 from .ngram import NGram as NGram
 from .reference_decoder import (
@@ -36,5 +36,4 @@ from .reference_decoder import (
     table_reward as table_reward,
 )
 from .slopes import RewardSlopes as RewardSlopes, reward_slopes as reward_slopes
-from .tally import RewardTally as RewardTally
 from .tilts import Automaton as Automaton, keywords as keywords

@@ -126,7 +126,7 @@ def test_a_missing_gap_is_infinite() -> None:
     [
         (lambda: majorises([], [1.0]), "^a must have shape"),
         (lambda: majorises([0.0], [math.nan]), "^b must be finite or -inf"),
-        (lambda: dominance_order([0.0], [0.0], most=0), "^most must be a positive integer, got 0"),
+        (lambda: dominance_order([0.0], [0.0], most=0), "^most is 0: a whole number, at least 1,"),
     ],
 )
 def test_misuse_is_named(call: object, message: str) -> None:

@@ -18,7 +18,7 @@ from rws_theory.crossings import Crossings
 from rws_theory.selection import Bracket, Piece, SelectionPath
 from rws_theory.show import table_html
 from rws_theory.theorem1 import theorem1
-from rws_theory.worlds import JointTable, MarkovChain, NGram, Scattered, frontier, keywords
+from rws_theory.worlds import JointTable, MarkovChain, NGram, frontier, keywords
 
 CLOSED = np.array([[0.0, -np.inf], [0.0, 0.0]])
 WORLD = NGram.fit([[0, 1, 0, 1, 0, 2, 2, 1]], order=3, vocabulary=3)
@@ -61,10 +61,6 @@ SAID = {
     "its end": (
         FRONTIER.points[-1],
         "FrontierPoint(beta 1.4768, log p -17.058, reward 12, tokens 2, 2, 2, 2, 2, 2, 2, 2, ... (12 in all))",
-    ),
-    "scattered": (
-        Scattered(WORLD, [2, 0, 1]),  # type: ignore[arg-type]
-        "Scattered(NGram(order=3, vocabulary=3, states=7, arcs=10), order 2, 0, 1)",
     ),
     "table": (JointTable(CLOSED), "JointTable(length=2, vocabulary=2, 3 of 4 possible)"),
     "chain": (MarkovChain(np.zeros(2), CLOSED), "MarkovChain(vocabulary=2, 3 of 4 steps possible)"),
