@@ -21,13 +21,12 @@ _LOG2_SCALE = 27  # gaps are scaled by 2^-27 to 2^27, 7e-9 to 1e8: powers of two
 
 @dataclass(frozen=True, eq=False)
 class HardPair:
-    """Two logit vectors, the number of distinct crossings that they have, what kind it is and the scale of its gaps."""
+    """Two logit vectors, the number of distinct crossings that they have, and what kind it is."""
 
     kind: str
     a: NDArray[np.float64]
     b: NDArray[np.float64]
     count: int
-    scale: float
 
 
 def corpus(per_kind: int, rng: np.random.Generator) -> Iterator[HardPair]:
@@ -47,7 +46,7 @@ def corpus(per_kind: int, rng: np.random.Generator) -> Iterator[HardPair]:
             u, v = _gaps(polynomial * (1 - fmpz_poly([0, 1])))
             if rng.integers(2):
                 u, v = v, u
-            yield HardPair(kind, _logits(u + common, scale, rng), _logits(v + common, scale, rng), count, scale)
+            yield HardPair(kind, _logits(u + common, scale, rng), _logits(v + common, scale, rng), count)
 
 
 def _polynomial(kind: str, index: int, rng: np.random.Generator) -> tuple[fmpz_poly, int, list[int]]:

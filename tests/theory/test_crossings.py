@@ -20,7 +20,6 @@ from references import exact_values, polynomial_crossings
 from rws_theory import Crossings, crossings, testing
 from rws_theory.certified.condensed import BITS, _polynomial, bucket_bits, condense
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
-from rws_theory.certified.isolation import square_free
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, _ball_coefficients, _float_coefficients, taylor_model
 from rws_theory.testing import from_gaps
 
@@ -652,19 +651,6 @@ def test_signs_between_the_parts_are_proved_where_float64_cannot() -> None:
     assert isolation.clusters == () and used == {"ball"}
     ((low, high),) = isolation.simple
     assert low < Fraction(math.log(2)) * 10**312 < high and low == 0
-
-
-def test_factors_carry_the_multiplicity_of_their_zeros() -> None:
-    u, v = polynomial_pair([[-1, 2], [-1, 2], [-1, 3]])
-    factors = square_free(g_of([3 * k for k in u], [3 * k for k in v]))
-    assert factors is not None and sorted(m for _, m in factors) == [1, 2]
-    for factor, multiplicity in factors:
-        roots = {1: math.log(3) / 3, 2: math.log(2) / 3}
-        low, high = (Fraction(roots[multiplicity] * x) for x in (0.99, 1.01))
-        assert factor.sign(low) * factor.sign(high) == -1
-    for degree, known in ((2000, True), (2001, False)):
-        assert (square_free(g_of((1, 1 + degree), (2, 3))) is not None) == known
-    assert square_free(g_of((5,), ())) is None  # one term, no zero
 
 
 def test_forbidden_tokens_may_differ_between_the_two() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rws_theory import testing
@@ -15,20 +17,62 @@ from rws_theory import testing
 _SEARCH = settings(derandomize=True, database=None, max_examples=2000, deadline=None, phases=[Phase.generate])
 
 
-@settings(deadline=None)
-@given(testing.logit_vectors(2, 5))
-def test_logit_vectors_are_valid_rows(x: np.ndarray) -> None:
-    assert 2 <= x.size <= 5 and x.dtype == np.float64
-    assert np.isfinite(x).any() and not np.isnan(x).any() and not np.isposinf(x).any()
+def is_row(x: np.ndarray) -> bool:
+    return bool(np.isfinite(x).any() and not np.isnan(x).any() and not np.isposinf(x).any())
 
 
+def are_tilts(log_p: np.ndarray, reward: np.ndarray) -> bool:
+    return log_p.shape == reward.shape and bool(np.isfinite(log_p).any() and np.isfinite(reward).all())
+
+
+def is_possible(log_p: np.ndarray, canvas: list[int]) -> bool:
+    return bool(np.isfinite(log_p[tuple(slice(None) if token < 0 else token for token in canvas)]).any())
+
+
+# A strategy, and what holds of all that it draws.
+VALID: dict[str, tuple[SearchStrategy[Any], Callable[[Any], bool]]] = {
+    "logit_vectors": (testing.logit_vectors(2, 5), lambda x: 2 <= x.size <= 5 and is_row(x)),
+    "wide_logits": (testing.wide_logits(2, 5), lambda x: 2 <= x.size <= 5 and is_row(x)),
+    "logit_arrays": (testing.logit_arrays(), lambda x: x.ndim == 2 and all(map(is_row, x))),
+    "logit_pairs": (testing.logit_pairs(), lambda pair: pair[0].shape == pair[1].shape and all(map(is_row, pair))),
+    "scales": (testing.scales(0.5, 7.0), lambda r: 0.5 <= r <= 7.0),
+    "wide_scales": (testing.wide_scales(1e-200, 1e200), lambda r: 1e-200 <= r <= 1e200),
+    "rewards": (testing.rewards(), np.isfinite),
+    "reward_scales": (testing.reward_scales(), lambda scale: 1e-6 <= scale <= 1e6),
+    "epsilons": (testing.epsilons(), lambda eps: 1e-12 <= eps <= 1.0),
+    "tilted_inputs": (testing.tilted_inputs(), lambda case: are_tilts(*case)),
+    "wide_tilts": (testing.wide_tilts(), lambda case: are_tilts(*case[:2]) and np.isfinite(case[2])),
+    "wide_tables": (testing.wide_tables(), lambda case: is_possible(*case)),
+    "wide_chains": (testing.wide_chains(), lambda chain: is_row(chain[0]) and all(map(is_row, chain[1]))),
+    "integer_gap_pairs": (
+        testing.integer_gap_pairs(),
+        lambda pair: len(pair[0]) == len(pair[1]) and all(u == sorted(u) and min(u) >= 0 for u in pair),
+    ),
+    "saturated_pairs": (
+        testing.saturated_pairs(),
+        lambda case: case[2] * min(margins(case)) > 37 and len(set(margins(case))) == 2,
+    ),
+    "commit_steps": (
+        testing.commit_steps(),
+        lambda steps: 1 <= steps.size <= 10 and set(steps.tolist()) == set(range(int(steps.max()) + 1)),
+    ),
+    "models_with_canvas": (
+        testing.models_with_canvas(),
+        lambda case: case[1].length == len(case[2]) and all(-1 <= token < case[0].vocabulary for token in case[2]),
+    ),
+}
+
+
+def margins(case: tuple[np.ndarray, np.ndarray, float]) -> list[float]:
+    return [float(np.diff(np.sort(x)[-2:])[0]) for x in case[:2]]
+
+
+@pytest.mark.parametrize("name", VALID)
 @settings(deadline=None)
-@given(testing.wide_logits(2, 5), testing.wide_scales(1e-200, 1e200), testing.wide_tilts())
-def test_wide_inputs_are_valid(x: np.ndarray, r: float, case: tuple[np.ndarray, np.ndarray, float]) -> None:
-    assert 2 <= x.size <= 5 and np.isfinite(x).any() and not np.isnan(x).any() and not np.isposinf(x).any()
-    assert 1e-200 <= r <= 1e200
-    log_p, reward, factor = case
-    assert log_p.shape == reward.shape and np.isfinite(log_p[0]) and np.isfinite(reward).all() and np.isfinite(factor)
+@given(data=st.data())
+def test_what_is_drawn_is_valid(name: str, data: st.DataObject) -> None:
+    strategy, holds = VALID[name]
+    assert holds(data.draw(strategy))
 
 
 @pytest.mark.parametrize(
@@ -43,57 +87,6 @@ def test_wide_inputs_are_valid(x: np.ndarray, r: float, case: tuple[np.ndarray, 
 )
 def test_wide_logits_reach_the_ends_of_the_floats(condition: Any) -> None:
     find(testing.wide_logits(2, 4), condition, settings=_SEARCH)
-
-
-@settings(deadline=None)
-@given(testing.wide_tables(), testing.wide_chains())
-def test_wide_models_have_a_possible_sequence(
-    table: tuple[np.ndarray, list[int]], chain: tuple[np.ndarray, np.ndarray, list[int]]
-) -> None:
-    log_p, canvas = table
-    assert np.isfinite(log_p[tuple(slice(None) if token < 0 else token for token in canvas)]).any()
-    assert np.isfinite(chain[0]).any() and np.isfinite(chain[1]).any(axis=1).all()
-
-
-@settings(deadline=None)
-@given(testing.logit_arrays(), testing.scales(0.5, 7.0))
-def test_arrays_are_valid_rows_and_scales_stay_in_range(x: np.ndarray, r: float) -> None:
-    assert x.ndim == 2 and np.isfinite(x).any(axis=-1).all()
-    assert 0.5 <= r <= 7.0
-
-
-@settings(deadline=None)
-@given(testing.logit_pairs())
-def test_pairs_share_one_dimension(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    a, b = pair
-    assert a.shape == b.shape and np.isfinite(a).any() and np.isfinite(b).any()
-
-
-@settings(deadline=None)
-@given(testing.integer_gap_pairs())
-def test_gap_pairs_are_sorted_non_negative_and_of_one_length(pair: tuple[list[int], list[int]]) -> None:
-    u, v = pair
-    assert len(u) == len(v) and u == sorted(u) and v == sorted(v) and min(u + v) >= 0
-
-
-@settings(deadline=None)
-@given(testing.saturated_pairs())
-def test_saturated_pairs_differ_in_their_smallest_gap(case: tuple[np.ndarray, np.ndarray, float]) -> None:
-    a, b, r = case
-    margins = [np.diff(np.sort(x)[-2:])[0] for x in (a, b)]
-    assert margins[0] != margins[1] and r * min(margins) > 37
-
-
-@settings(deadline=None)
-@given(testing.commit_steps())
-def test_commit_steps_number_the_steps_without_gaps(steps: np.ndarray) -> None:
-    assert set(steps.tolist()) == set(range(int(steps.max()) + 1)) and 1 <= steps.size <= 10
-
-
-@settings(deadline=None)
-@given(testing.rewards(), testing.reward_scales(), testing.epsilons())
-def test_reward_arguments_are_finite_and_in_range(reward: float, reward_scale: float, eps: float) -> None:
-    assert np.isfinite(reward) and 1e-6 <= reward_scale <= 1e6 and 1e-12 <= eps <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -114,21 +107,6 @@ def test_reward_arguments_are_finite_and_in_range(reward: float, reward_scale: f
 )
 def test_cases_that_matter_are_reached(strategy: SearchStrategy[Any], condition: Any) -> None:
     assert condition(find(strategy, condition, settings=_SEARCH))
-
-
-@settings(deadline=None)
-@given(testing.tilted_inputs())
-def test_tilted_inputs_have_a_possible_state_and_finite_rewards(case: tuple[np.ndarray, np.ndarray]) -> None:
-    log_p, reward = case
-    assert log_p.shape == reward.shape and np.isfinite(log_p).any() and np.isfinite(reward).all()
-
-
-@settings(deadline=None)
-@given(testing.models_with_canvas())
-def test_models_come_with_their_own_table_and_a_canvas_of_its_length(case: Any) -> None:
-    model, table, canvas = case
-    assert table.length == len(canvas) and table.vocabulary == model.vocabulary
-    assert all(-1 <= token < table.vocabulary for token in canvas)
 
 
 @pytest.mark.parametrize(

@@ -234,14 +234,6 @@ def with_crossings(monkeypatch: pytest.MonkeyPatch, *computed: Crossing, complet
     return of_gaps((1, "7/2", "7/2"), ("3/2", "3/2", "13/2"))
 
 
-def test_an_enclosure_around_one_is_put_where_parity_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    around = Crossing(0.9, 1.1, 1, 1.0)
-    below, above = Crossing(0.3, 0.4, 1, 0.35), Crossing(1.2, 1.3, 1, 1.25)
-    for computed in ((below, around), (around, above)):
-        verdict = with_crossings(monkeypatch, *computed, complete=True)
-        assert (verdict.below_one, verdict.above_one) == (1, 1)
-
-
 def test_crossings_that_contradict_the_parities_are_counted_and_refute_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each side should hold an odd number. What is reported need not: the verdict says what it came to."""
     low, high = (Crossing(0.2, 0.3, 1, 0.25), Crossing(0.4, 0.5, 1, 0.45)), Crossing(1.2, 1.3, 1, 1.25)

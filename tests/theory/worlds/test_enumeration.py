@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
-from rws_decode.settings import Savings, Shape
+from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
@@ -389,14 +389,3 @@ def test_the_reference_decoder_of_the_theory_agrees(name: str, case: Case) -> No
     assert decoded.tokens.tolist() == reference.tokens and decoded.commit_step.tolist() == reference.commit_step
     assert decoded.factors == pytest.approx(reference.factors, rel=1e-12)
     assert decoded.rewards == pytest.approx(reference.rewards, abs=1e-12)
-
-
-def test_equal_positions_are_committed_from_the_left() -> None:
-    """Three positions of one distribution, whatever the factor: a tie of all, at every step but the last."""
-    weights = {x: math.prod((4, 2, 1)[token] for token in x) for x in itertools.product(range(3), repeat=3)}
-    truth = Enumeration(weights, 3, 3)
-    reward = token_reward(lambda x: float(sum(x)))
-    for strategy in (strategy for strategy, _ in [*FACTORS.values(), *ORDERS.values()]):
-        (trace,) = decode(exact_predictor(truth), [[]], strategy, Shape(length=3, steps=3, block=3), reward=reward)
-        assert trace.commit_step.tolist() == [0, 1, 2] and trace.tokens.tolist() == [0, 0, 0]
-        assert trace.ties.tolist() == ([0, 0, 0] if strategy.name == "left-to-right" else [2, 1, 0])
