@@ -26,7 +26,7 @@ from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.options import KeywordsOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import Summary, means_table, summarise
+from paper_figures.studies.summaries.means import Summary, means_table, plain, summarise
 from paper_figures.studies.summaries.paired_answers import (
     LINE,
     PAIR,
@@ -41,7 +41,7 @@ from rws_theory.printed import printed_in
 
 NAME = "keywords"
 _POOLED = ("nll", "causal_tokens")
-_EXAMPLES = 4
+_EXAMPLES, _SHOWN = 4, ("method", "guide", "reward_scale")
 
 
 class _Claim(NamedTuple):
@@ -214,25 +214,17 @@ def _examples(answers: pd.DataFrame) -> Table:
     # Names are sorted by their number, test-2 before test-10, whatever the order in which the rows were stored.
     names = set(answers[answers["method"] == "rws"]["example"])
     first = sorted(names, key=lambda name: [part.zfill(9) for part in re.split(r"(\d+)", name)])[:_EXAMPLES]
-    rows, seen_rows = [], set()
+    rows: dict[str, dict[str, Any]] = {}  # by its text: the default has the same row for every guide
     for name in first:
-        for line, answered in lines_of(chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]):
-            free = line["method"] == "default"
+        of_name = chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]
+        for line, answered in lines_of(of_name, _SHOWN):
             (answer,) = answered.to_dict("records")
-            example_row = {
-                "example": name,
-                "prompt": answer["prompt"],
-                "keywords": ", ".join(answer.get("keywords") or ()),
-            }
-            example_row |= {key: value for key, value in line.items() if key not in LINE}
-            example_row |= {"method": line["method"], "guide": None if free else line["guide"]}
-            example_row |= {"reward_scale": None if free else line["reward_scale"]}
-            included = answer.get("keywords_included")
-            example_row |= {"included": None if included is None or included != included else int(included)}
-            example_row |= {"answer": answer["text"]}
-            if str(example_row) not in seen_rows:  # the default has the same row for every guide
-                seen_rows.add(str(example_row))
-                rows.append(example_row)
-    rows.sort(key=lambda row: (first.index(row["example"]), row["method"] != "default"))
+            if line["method"] == "default":
+                line |= {"guide": None, "reward_scale": None}
+            row = {"example": name, "prompt": answer["prompt"], "keywords": ", ".join(answer.get("keywords") or ())}
+            row |= {key: value for key, value in line.items() if key not in LINE} | {key: line[key] for key in _SHOWN}
+            included = plain(answer.get("keywords_included"))
+            row |= {"included": None if included is None else int(included), "answer": answer["text"]}
+            rows.setdefault(str(row), row)
     caption = "The first prompts, their keywords, and how many the answers of default and rws include (after Table 3)."
-    return Table("examples", rows, rows, caption)
+    return Table("examples", list(rows.values()), list(rows.values()), caption)

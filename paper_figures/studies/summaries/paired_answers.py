@@ -49,11 +49,8 @@ def lines_of(
 
 
 def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of both frames on the prompts that both have, in the same order.
-
-    Rows without a value in one of `columns` are left out.
-    """
-    kept = [rows.dropna(subset=list(columns)).set_index(list(PAIR)).sort_index() for rows in (first, second)]
+    """Return `columns` of both frames on the prompts where both have a value in each, in the same order."""
+    kept = [rows.set_index(list(PAIR))[list(columns)].dropna().sort_index() for rows in (first, second)]
     both = kept[0].index.intersection(kept[1].index)
     return kept[0].loc[both], kept[1].loc[both]
 
