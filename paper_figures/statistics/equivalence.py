@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from paper_figures.statistics.intervals import nearly_equal
 from paper_figures.statistics.paired_proportions import net_score
 from paper_figures.statistics.resampling import finite_arrays
-from paper_figures.statistics.sample_size import sign_test_power
+from paper_figures.statistics.sample_size import least_count, sign_test_power
 from rws_theory.checks import finite
 
 __all__ = ["Equivalence", "least_difference", "least_net_rate", "prompts_for", "t_test_power", "tost", "tost_net"]
@@ -127,15 +127,7 @@ def prompts_for(
     _check_power(power, alpha)
     if not 0 < abs(difference) < inf:
         raise ValueError(f"difference is {difference}: give the finite difference that shall be found, not 0")
-    low, high = 1, 2
-    while t_test_power(difference, sd, high, alpha) < power:
-        if high >= largest:
-            return None
-        low, high = high, min(2 * high, largest)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if t_test_power(difference, sd, middle, alpha) < power else (low, middle)
-    return high
+    return least_count(lambda n: t_test_power(difference, sd, n, alpha) >= power, 2, largest)
 
 
 def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:

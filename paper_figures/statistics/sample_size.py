@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import ceil, floor
 
@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from rws_theory.checks import finite, whole
 
-__all__ = ["possible_sizes", "prompts_needed", "sign_test_power"]
+__all__ = ["least_count", "possible_sizes", "prompts_needed", "sign_test_power"]
 
 
 def possible_sizes(rows: Sequence[Sequence[float]], largest: int, decimals: int = 1) -> list[int]:
@@ -73,15 +73,17 @@ def prompts_needed(
     (203, 83, None)
     """
     finite("power", power, above=0, below=1)
-    low, high = 0, 1
-    while sign_test_power(win, loss, high, alpha) < power:
+    return least_count(lambda n: sign_test_power(win, loss, n, alpha) >= power, 1, largest)
+
+
+def least_count(enough: Callable[[int], bool], least: int, largest: int) -> int | None:
+    """Return a number from `least` to `largest` that is enough while one fewer is not; None if `largest` is not."""
+    low, high = least - 1, least
+    while not enough(high):
         if high >= largest:
             return None
         low, high = high, min(2 * high, largest)
     while high - low > 1:
         middle = (low + high) // 2
-        if sign_test_power(win, loss, middle, alpha) < power:
-            low = middle
-        else:
-            high = middle
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high

@@ -95,7 +95,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         at = {name: group[name].iloc[0] for name in varied}
         rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
         lines = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
-        totals = [_total([line for line in lines if line["over"] == over]) for over in dict.fromkeys(_overs(lines))]
+        overs = dict.fromkeys(line["over"] for line in lines)
+        totals = [_total([line for line in lines if line["over"] == over]) for over in overs]
         summary += [at | line for line in [*lines, *totals]]
     return [Table("summary", summary, summary, _CAPTION)]
 
@@ -129,10 +130,6 @@ def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, An
 
 def _width(part: Mapping[str, Any]) -> float:
     return math.log(part["upper"] / part["lower"])
-
-
-def _overs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [row["over"] for row in rows]
 
 
 def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
