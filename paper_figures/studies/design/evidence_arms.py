@@ -15,10 +15,10 @@ import numpy as np
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.method_numbers import seed_of
+from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompt
 from rws_theory.gain import reward_factor
 
-GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # s_R in the paper, and c here
 _SEED = 0
 
 
