@@ -23,7 +23,7 @@ from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.table import OFFERED, STRATEGIES, as_strategy
+from rws_decode.strategies.table import OFFERED, as_strategy
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.labels import strategy_label
 
@@ -173,17 +173,6 @@ def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
     for call in (decode, decode_compact):
         with refused(message):
             call(BERT, "the cat", strategy, **numbers)
-
-
-def test_every_strategy_on_offer_can_be_named() -> None:
-    reward = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=9.0)
-    (run,) = decode(BERT, "the cat", "rws:8", SHAPE, reward=reward)
-    given = {"scale": 2.0, "reward_scale": 8.0, "every": 2, "run": run}
-    given |= {"threshold": 0.5, "parallel_factor": 1.0, "gamma": 0.5, "sigma": 3.0, "eta": 0.5, "hypotheses": 3}
-    for name in OFFERED:
-        numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward"}
-        (trace,) = decode(BERT, "the cat", name, SHAPE, reward=reward, **numbers)
-        assert trace.final_reward is not None
 
 
 def test_strategies_that_are_none_are_refused_by_both_decoders() -> None:

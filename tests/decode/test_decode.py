@@ -22,8 +22,7 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import Schedule
-from rws_decode.strategies.protocol import MaskedPositions, Strategy
-from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY, WORDS
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}
@@ -104,27 +103,6 @@ def test_ties_go_leftmost_and_are_counted() -> None:
     assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2]
     assert trace.ties.tolist() == [4, 2, 0]
     assert trace.saturated.tolist() == [0, 0, 0]
-
-
-def test_bfloat16_probability_saturates_loses_the_order_and_says_so() -> None:
-    table = torch.zeros(8, VOCABULARY)
-    table[:, 9] = torch.arange(20.0, 28.0)
-    runs = {
-        ranking: decode(
-            table_predictor(table),
-            [[]],
-            Confidence(),
-            Shape(length=8, steps=4, block=8),
-            options=Options(ranking=ranking, precision=precision),
-        )[0]
-        for ranking, precision in (("log-odds", "float64"), ("probability", "bfloat16"))
-    }
-    exact, rounded = runs["log-odds"], runs["probability"]
-    assert exact.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
-    assert not exact.saturated.any() and not exact.ties.any()
-    assert rounded.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert rounded.saturated.tolist() == [8, 6, 4, 2]
-    assert rounded.ties.tolist() == [6, 4, 2, 0]
 
 
 class Spy(CallablePredictor):
@@ -311,39 +289,6 @@ def test_a_reward_need_not_say_what_its_bounds_are() -> None:
     assert trace.reward_settings == {"mean": 1.0, "std": 2.0, "bounds": None} and trace.reward_calls == 2
 
 
-class Session:
-    """Reads one token of the first row at each score, two of the second; with a cache ten more are remembered."""
-
-    def __init__(self, rows: int, cache: bool) -> None:
-        self.tokens, self.tokens_saved, self.cache = [0] * rows, [0] * rows, cache
-
-    def score(self, rows: Sequence[int], prompts: Sequence[Any], answers: Sequence[str]) -> list[float]:
-        for row in rows:
-            self.tokens[row] += row + 1
-            self.tokens_saved[row] += 10 if self.cache is True else 0
-        return [float(len(answer)) for answer in answers]
-
-
-class Remembering(Least):
-    """A reward model with sessions, of which it keeps those it gave."""
-
-    def __init__(self) -> None:
-        self.given: list[Session] = []
-
-    def session(self, rows: int, *, cache: bool = True) -> Session:
-        self.given.append(Session(rows, cache))
-        return self.given[-1]
-
-
-@pytest.mark.parametrize("cache", [True, False])
-def test_a_trace_counts_the_tokens_that_its_reward_model_read(cache: bool) -> None:
-    reward, savings = Remembering(), Savings(cache=cache, reuse=False)
-    shape = Shape(length=4, steps=2, block=4)
-    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), shape, reward=reward, savings=savings)
-    assert [session.cache for session in reward.given] == [cache]
-    assert [(trace.reward_tokens, trace.reward_tokens_saved) for trace in batch] == [(2, 20 * cache), (4, 20 * cache)]
-
-
 @pytest.mark.parametrize(
     ("places", "options", "numbers"),
     [
@@ -384,17 +329,6 @@ def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, f
     assert batch.forwards == forwards and [trace.offset for trace in batch] == [3, 1]
 
 
-def test_a_reward_needs_text() -> None:
-    with pytest.raises(ValueError, match=r"no tokenizer"):
-        decode(
-            table_predictor(torch.zeros(9, VOCABULARY)),
-            [[7]],
-            RWS(1.0),
-            Shape(length=2, steps=1, block=2),
-            reward=REWARD,
-        )
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_outputs_that_are_not_numbers_are_named(value: float) -> None:
     broken = CallableReward(lambda prompt, answer: value, name="broken")
@@ -410,25 +344,3 @@ def test_logits_of_another_shape_are_named() -> None:
     predictor = CallablePredictor(lambda canvas: torch.zeros(len(canvas), 3, 9), mask_id=0, name="short")
     with pytest.raises(ValueError, match=r"predictor short returned logits of shape"):
         decode(predictor, [[1]], Confidence(), Shape(length=4, steps=1, block=4))
-
-
-class Alternating:
-    """A strategy from outside the package."""
-
-    name = "alternating"
-    needs_reward = False
-
-    def factor(self, view: MaskedPositions) -> np.ndarray:
-        return np.full(view.rows, 1.0 + view.step % 2)
-
-
-def test_any_object_with_a_factor_is_a_strategy() -> None:
-    rule: Strategy = Alternating()
-    (trace,) = decode(PREDICTORS["bert"], ["a dog"], rule, Shape(length=4, steps=4, block=4))
-    assert trace.factor.tolist() == [1.0, 2.0, 1.0, 2.0]
-    assert trace.strategy == {"name": "alternating"}
-
-
-def test_words_come_out() -> None:
-    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], Confidence(), Shape(length=12, steps=6, block=6))
-    assert trace.text and set(trace.text.split()) <= set(WORDS)

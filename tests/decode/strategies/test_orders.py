@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -82,23 +81,6 @@ def test_random_rewards_are_standard_normal() -> None:
     rewards = -np.log(1 / (factors**2 - 1e-5) - 1)
     assert abs(rewards.mean()) < 0.1 and abs(rewards.std() - 1) < 0.1
     assert len(set(factors)) == 1000
-
-
-@dataclass(frozen=True)
-class Longest:
-    """Words of the largest token number first: a strategy from outside the package."""
-
-    name = "longest"
-    needs_reward = False
-
-    def order(self, view: MaskedPositions) -> torch.Tensor:
-        return view.candidate
-
-
-def test_any_object_with_an_order_is_a_strategy() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[:1], Longest(), Shape(length=12, steps=12, block=12))
-    for step in range(12):
-        assert trace.value[step, trace.chosen[step]] == trace.candidate[step, trace.eligible[step]].max()
 
 
 class Odd:
