@@ -94,8 +94,8 @@ axis-of-fig-1: paper_figures, test_paper_figures
 - "position in the answer  [tokens, from 0]"
 + "diffusion step"
 unit-of-god: rws_decode, test_plots
-- "god_steps": "GOD [steps]"
-+ "god_steps": "GOD [tokens]"
+- GOD {trace.god_tokens:.2f} tokens
++ GOD {trace.god_steps:.2f} tokens
 win-and-loss-bars: paper_figures, test_win_rate_figures
 - (position - 0.2, won, method), (position + 0.2, lost,
 + (position - 0.2, lost, method), (position + 0.2, won,
