@@ -44,11 +44,17 @@ from typing import Any
 import torch
 
 from paper_figures.bench.check import agreement, self_check
-from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.kernels import kernel_table
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.report import frequency, overhead, ratios
-from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds, measure_ceilings, roofline_table
+from paper_figures.bench.roofline import (
+    Ceilings,
+    TimedCall,
+    decode_parts,
+    least_seconds,
+    measure_ceilings,
+    roofline_table,
+)
 from paper_figures.bench.shapes import SHAPES, shapes_named
 from paper_figures.bench.ways import Answering, Way, all_ways, naive, plain, time_ways
 from paper_figures.studies.work.timing import machine_name, weight_bytes

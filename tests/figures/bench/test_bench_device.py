@@ -17,12 +17,11 @@ from tiny_models import bert_predictor
 
 from paper_figures.bench import check, device, kernels, roofline, ways
 from paper_figures.bench.check import Difference, agreement
-from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.device import BenchSettings, measure
 from paper_figures.bench.kernels import kernel_table, reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.report import frequency, overhead, ratios
-from paper_figures.bench.roofline import Ceilings
+from paper_figures.bench.roofline import Ceilings, TimedCall
 from paper_figures.bench.shapes import SHAPES
 from paper_figures.bench.ways import Answering, all_ways
 from rws_decode.__main__ import main

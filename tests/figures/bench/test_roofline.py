@@ -8,10 +8,17 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from paper_figures.bench import clock
-from paper_figures.bench.clock import each_seconds, measured
+from paper_figures.bench import roofline
 from paper_figures.bench.random_models import bare_network, make_models, random_prompts
-from paper_figures.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
+from paper_figures.bench.roofline import (
+    Ceilings,
+    decode_parts,
+    each_seconds,
+    forward_parts,
+    least_seconds,
+    measured,
+    roofline_table,
+)
 from paper_figures.bench.shapes import SHAPES, shapes_named
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.predictors.bidirectional import attend_both_ways
@@ -103,7 +110,7 @@ def test_calls_on_a_gpu_are_timed_by_events_of_its_own_device_and_after_other_wo
 ) -> None:
     log = MagicMock()
     log.cuda.Event.return_value.elapsed_time.return_value = 6.0
-    monkeypatch.setattr(clock, "torch", log)
+    monkeypatch.setattr(roofline, "torch", log)
     assert each_seconds([log.first, log.second], torch.device("cuda:1"), repeats=1, warm=1) == [0.003]
     log.cuda.device.assert_called_once_with(torch.device("cuda:1"))
     made = ["empty", "empty_like", "cuda.Event", "cuda.Event"]
