@@ -80,7 +80,8 @@ def printed_range(quantity: str) -> tuple[float, float]:
     ((12, 16), (0.95, 0.95))
     """
     entry = _keyword_task()[quantity]
-    return entry.get("value", entry.get("low")), entry.get("value", entry.get("high"))
+    low, high = ("value", "value") if "value" in entry else ("low", "high")
+    return entry[low], entry[high]
 
 
 def ranges_table(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Table:

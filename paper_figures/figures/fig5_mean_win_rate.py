@@ -68,7 +68,8 @@ class MeanWinRates:
         if method != "rws":
             return rws_minus(self.name(line), self.of(relation, line, "net"))
         row, tested = self.of(relation, line, "net"), self.of(relation, ("default", scale), "net")
-        return row and Difference("RWS", row["mean"], row["low"], row["high"], tested and tested["p_holm"])
+        p = None if tested is None else tested["p_holm"]
+        return None if row is None else Difference("RWS", row["mean"], row["low"], row["high"], p)
 
     def name(self, line: tuple[str, float | None]) -> str:
         """Return a line's method, with its scale where the run has several."""

@@ -83,8 +83,8 @@ class Rounding:
         """Return what rounding adds to a row's mean GOD in steps, with interval and p; None for the exact ranking."""
         if row["ranking"] == "exact":
             return None
-        effect = (row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
-        return Difference(f"{row['scale']:g}", *effect, row["god_steps_due_p_holm"])
+        middle, low, high = (row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
+        return Difference(f"{row['scale']:g}", middle, low, high, row["god_steps_due_p_holm"])
 
     def share(self, row: Row) -> list[float]:
         """Return the same with the ends of its interval as percent of the exact ranking's mean; NaN where that is 0."""

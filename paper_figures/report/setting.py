@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rws_decode.checkpoints.files import shipped
+
 Record = Mapping[str, Any]
 
+_SMALL = "a small model of a made-up language of stories"
 # What the shipped worlds are.
 _WORLDS = {"english": "an n-gram model of public-domain English"}
 _STUDY = "evidence"  # of the evidence study, on many prompts
@@ -18,38 +21,18 @@ def setting(records: Mapping[str, Record]) -> str:
     settings = [facts["settings"] for facts in runs.values() if facts["settings"]]
     if not settings:
         return ""
-    models = _named([options["model"] for options in settings if "model" in options])
-    rewards = _named(
-        [name for options in settings for name in [*options.get("rewards", []), *_single(options.get("reward"))]]
-    )
+    models = [options["model"] for options in settings if "model" in options]
+    if models and {*models} <= {*shipped("BertForMaskedLM"), *_WORLDS}:
+        worlds = sorted({*models}, key=_WORLDS.__contains__)
+        small = "and ".join(f"{name} is {_WORLDS.get(name, _SMALL)}, " for name in worlds)
+        ours = f"Here {small.removesuffix(', ')}. Nothing here was measured on LLaDA, the paper's model."
+    else:
+        rewards = [n for options in settings for n in [*options.get("rewards", []), *_single(options.get("reward"))]]
+        ours = f"Our numbers are of {_named(models)}, guided by the reward models {_named(rewards)}."
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
-    prompts = (
-        f" The studies that were run for this page have {_span(counts)} prompts each and are illustrations."
-        if counts
-        else ""
-    )
-    more = " The evidence study has hundreds." if counts and _STUDY in records else ""
-    ours = _whose(settings) or f"Our numbers are of {models}, guided by the reward models {rewards}."
-    return f"{ours}{prompts}{more}"
-
-
-def _whose(settings: list[Mapping[str, Any]]) -> str:
-    """Return a sentence on what the shipped models are, if nothing else was decoded; else ""."""
-    from rws_decode.checkpoints.files import shipped
-
-    models = {options["model"] for options in settings if "model" in options}
-    if not models or not models <= {*shipped("BertForMaskedLM"), *_WORLDS}:
-        return ""
-    worlds, others = sorted(models & _WORLDS.keys()), sorted(models - _WORLDS.keys())
-    made_up = "is a small model" if len(others) == 1 else "are small models"
-    said = [f"{_named(others)} {made_up} of a made-up language of stories"] if others else []
-    said += [f"{world} is {_WORLDS[world]}" for world in worlds]
-    return (
-        f"The worlds: {', and '.join(said)}. Both ship with this project, and nothing here was measured on "
-        "LLaDA, the paper's model."
-        if len(said) > 1
-        else f"Here {said[0]}. It ships with this project, and nothing here was measured on LLaDA, the paper's model."
-    )
+    if counts:
+        ours += f" The studies that were run for this page have {_span(counts)} prompts each and are illustrations."
+    return ours + (" The evidence study has hundreds." if counts and _STUDY in records else "")
 
 
 def _single(value: Any) -> list[str]:

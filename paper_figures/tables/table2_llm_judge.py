@@ -67,7 +67,7 @@ def tables(data: Dialogues) -> tuple[Table, ...]:
     """Return the printed table beside ours, and RWS minus its controls."""
     table = printed_in(_STEM)
     printed = {row["model"]: {"RWS win, %": row["win"], "default win, %": row["default_win"]} for row in table["rows"]}
-    drawn = [row | {"measure": f"{row['method']} by {row['measure']}"} for row in data.rows if row["method"] in DRAWN]
+    drawn = [{**row, "measure": f"{row['method']} by {row['measure']}"} for row in data.rows if row["method"] in DRAWN]
     columns = [
         measured(f"{'RWS' if method == 'rws' else method} preferred, by {judge}, %", f"{method} by {judge}", ".1f")
         for judge in data.judges

@@ -84,9 +84,9 @@ def tables(data: HumanEval) -> tuple[Table, ...]:
     printed |= {f"RWS, {row['model']}": {label: row["pass_at_1"]} for row in table["rows"]}
     passed = [row for row in data.rows if row["measure"] == _PASS]
     default = [
-        row | {"name": method_name("default"), "reward_scale": None} for row in passed if row["method"] == "default"
+        {**row, "name": method_name("default"), "reward_scale": None} for row in passed if row["method"] == "default"
     ]
-    rws = [row | {"name": f"RWS, {row['name']}"} for row in passed if row["method"] == "rws"]
+    rws = [{**row, "name": f"RWS, {row['name']}"} for row in passed if row["method"] == "rws"]
     columns = [measured(label, _PASS, ".1f"), Column("problems", "prompts"), Column("s_R")]
     return (
         beside(_STEM, "method", printed, numbers_by([*default, *rws]), _say(data)(_STEM), columns),

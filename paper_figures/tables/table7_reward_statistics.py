@@ -137,7 +137,7 @@ def tables(run: Results, reached: list[Reached]) -> tuple[Table, ...]:
     printed = {row["model"]: {"mean": row["mean"], "std": row["std"]} for row in paper["rows"]}
     here: dict[str, dict[str, Any]] = {}
     for entry in PUBLISHED.values():
-        label = entry.paper if entry.paper not in here else f"{entry.paper} ({entry.name})"
+        label = f"{entry.paper}" if entry.paper not in here else f"{entry.paper} ({entry.name})"
         here[label] = {"mean": entry.mean, "std": entry.std, "measured on": f"the paper's {STATISTICS}"}
     caption = (
         f"Left: {paper['where']}: {paper['task']}. Right: what normalises rewards here. For the paper's models we use "

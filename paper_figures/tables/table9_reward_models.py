@@ -42,7 +42,7 @@ def compute() -> dict[str, dict[str, Any]]:
     here: dict[str, dict[str, Any]] = {}
     for entry in PUBLISHED.values():
         # Of two versions of one model the first stands in the paper's row.
-        name = entry.paper if entry.paper not in here else f"{entry.paper} ({entry.name})"
+        name = f"{entry.paper}" if entry.paper not in here else f"{entry.paper} ({entry.name})"
         known = {"hub id": entry.hub_id, "revision": entry.revision, "class": entry.architecture}
         known |= {"network": NETWORKS[entry.layout], "text layout": entry.template, "licence": entry.licence}
         here[name] = known
