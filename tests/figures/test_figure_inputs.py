@@ -59,29 +59,25 @@ def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Pa
     assert all(word.startswith("#") for word in words)  # ids, as no tokenizer says what they mean
 
 
-@pytest.mark.parametrize(("schema", "version"), [("rws_decode.experiment.results", 2), ("of.another", 3)])
-def test_results_of_another_schema_are_refused_in_one_line(
-    schema: str, version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema": "rws_decode.experiment.results", "version": 2}, "rws_decode.experiment.results of version 2"),
+        ({"schema": "of.another", "version": 3}, "of.another of version 3"),
+        *(({"tables": tables}, "without rows") for tables in ([], {"pass_at_k": {"caption": ""}}, {"pass_at_k": 3})),
+    ],
+)
+def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
+    changes: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _humaneval(tmp_path) / "humaneval" / "results.json"
-    write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"schema": schema, "version": version})
+    write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
     out = tmp_path / "out"
     assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
     progress, message = capsys.readouterr().err.splitlines()
     assert progress.startswith("figures: 1 of 1 exhibit")
-    assert f"{schema} of version {version}" in message and "experiment humaneval" in message
+    assert said in message and "experiment humaneval" in message
     assert not out.exists()
-
-
-@pytest.mark.parametrize("tables", [[], {"pass_at_k": {"caption": ""}}, {"pass_at_k": 3}])
-def test_tables_that_are_none_are_refused_in_one_line(
-    tables: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = _humaneval(tmp_path) / "humaneval" / "results.json"
-    write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"tables": tables})
-    options = ["--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]
-    assert main(["table4_humaneval", *options]) == 2
-    assert "without rows" in capsys.readouterr().err
 
 
 def test_a_run_of_which_all_units_failed_says_so(tmp_path: Path) -> None:
