@@ -8,11 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pytest
 from matplotlib.text import Text
 from torch import Tensor
 
-from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
+from paper_figures.exhibits.exhibit import Exhibit
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
@@ -83,8 +82,11 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def assert_whole(exhibit: Exhibit) -> None:
-    """Assert that an exhibit has conclusions, and that pictures and tables are readable and complete."""
+def assert_whole(exhibit: Exhibit, widest: float = 6.6) -> None:
+    """Assert that an exhibit has conclusions, and that pictures and tables are readable and complete.
+
+    widest: inches that a picture may have across.
+    """
     assert exhibit.conclusions and all(line.endswith(".") and "nan" not in line.split() for line in exhibit.conclusions)
     for picture in exhibit.pictures:
         assert len(picture.alt) > 40 and len(picture.caption) > 40
@@ -93,19 +95,8 @@ def assert_whole(exhibit: Exhibit) -> None:
         picture.figure.draw_without_rendering()
         box, size = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
         assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= size[0] + 0.02 and box.y1 <= size[1] + 0.02
-        assert size[0] <= 6.6
+        assert size[0] <= widest
     for table in exhibit.tables:
         assert table.rows and table.shown and table.caption
         assert len({tuple(row) for row in table.shown}) == 1
         assert not any(str(value) == "nan" for row in table.shown for value in row.values())
-
-
-def assert_made_whole(module: Any, runs: Path, out: Path) -> None:
-    """Assert that a module's exhibit of real runs is whole, that its files hold its rows, and that it names its run."""
-    exhibit, name = module.exhibit(runs), module.__name__.rpartition(".")[2]
-    assert_whole(exhibit)
-    save(name, exhibit, out)
-    for table in exhibit.tables:
-        assert len(read_csv(out / "tables" / f"{table.name}.csv")) == len(table.rows)
-    with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]} --out"):
-        module.exhibit(out / "none")
