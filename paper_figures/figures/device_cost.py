@@ -148,12 +148,11 @@ def exhibit(runs: Path) -> Exhibit:
     said = (
         f"A reward of 8B, read anew at every step, costs {100 * floor.reward / floor.default:+.0f} % where all runs at "
         f"an A100's limits (arithmetic); the printed {min(increases):+.1f} to {max(increases):+.1f} % are of a default "
-        f"that takes {printed['default_seconds'] / floor.default:.1f} times its least time. No decode of that scale is "
-        f"measured on a GPU here; this would: {COMMAND}."
+        f"that takes {printed['default_seconds'] / floor.default:.1f} times its least time."
     )
     return Exhibit(
         "What guidance costs on the hardware",
         (Picture("device_cost", draw(), caption, alt),),
         (table(),),
-        conclusions=(said,),
+        conclusions=(said, f"No decode of that scale is measured on a GPU here; this would: {COMMAND}."),
     )
