@@ -18,7 +18,7 @@ def test_it_is_whole_and_names_the_run_that_it_lacks(name: str, figure_runs: Pat
     module = import_module(CONTENTS[name].module)
     with styled():
         exhibit = module.exhibit(figure_runs)
-        assert_whole(exhibit, 6.6 if module.NEEDS else 9.4)
+        assert_whole(exhibit, 6.6 if module.NEEDS else 10.2)
         save(name, exhibit, tmp_path)
     for table in exhibit.tables:
         assert len(read_csv(tmp_path / "tables" / f"{table.name}.csv")) == len(table.rows)
