@@ -16,7 +16,7 @@ from paper_figures.runner.claims_run import NAME, SCHEMA, claims_sources
 from rws_decode.common.files import write_json
 
 LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
-_SHAPE = "--length 16 --steps 8 --block 16"
+_SHAPE = "--length 8 --steps 4 --block 8"
 _FEW = "--prompts 3 --validation 2 --path-prompts 0 --grid 1 8"
 _TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
 # No reward scale is searched: three studies do that, and seconds do not depend on it.
