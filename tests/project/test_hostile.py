@@ -320,7 +320,6 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "answers too long": (lambda: answer_scores(causal(), ["a"], ["w " * 9999]), "^prompt and answer make"),
     "answers without prompts": (lambda: answer_scores(causal(), [], ["a"]), "^answers has 1"),
     "distinct of none": (lambda: distinct_n(["a"], 0), "^n "),
-    "distinct otherwise": (lambda: distinct_n(["a"], 1, per="words"), "^per "),  # type: ignore[arg-type]
     "share beyond one": (lambda: share_interval(3, 2), "^successes "),
     "model of no name": (lambda: load_predictor(""), "^model is ''"),
     "model of a path with null": (lambda: load_predictor("a\0b"), "^model is 'a"),

@@ -221,7 +221,7 @@ def test_nectar_is_the_default_where_its_library_is_installed(
     reward: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     library, asked = ModuleType("datasets"), []
-    library.load_dataset = lambda name, config, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
+    library.load_dataset = lambda name, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", library)
     _, report, _ = calibrate(capsys, "--reward", reward)
     assert asked == [("berkeley-nest/Nectar", "train")] and report["calibration"]["n"] == 24

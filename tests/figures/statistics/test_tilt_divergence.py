@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,16 +47,13 @@ def test_particles_come_nearer_with_a_larger_budget_and_a_plain_draw_does_not() 
     assert forwards["particles:1"] == forwards["random-order"] == 4.0 and 4 < forwards["particles:21"] <= 64
 
 
-def test_the_command_prints_a_table_and_writes_its_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    out = tmp_path / "steering.csv"
+def test_the_command_prints_a_table_and_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["steering", "--methods", "default", "best-of", "--budgets", "7", "--worlds", "2", "--draws", "50"]
-    assert main([*words, "--out", str(out)]) == 0
+    assert main(words) == 0
     printed = capsys.readouterr().out
     assert "exact draws" in printed and "best-of:2" in printed
-    frame = pd.read_csv(out)
-    assert len(frame) == 2 * 3 and main([*words, "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
-    assert [row["kl"] for row in again] == pytest.approx(frame["kl"].tolist())
+    assert main([*words, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2 * 3
 
 
 @pytest.mark.parametrize(
