@@ -22,6 +22,7 @@ from rws_decode.step.final_text import outcomes
 from rws_decode.step.layers import layered
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
+from rws_decode.step.words import drawn_at_commit
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import NOT_NEEDED, Record
@@ -93,7 +94,7 @@ def decode(
     if job.asked is not None:
         scorer = scorer_of(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts))
-    decoder = saving(layered(decoder), savings)
+    decoder = saving(layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder)), savings)
 
     def run(rows: Sequence[int]) -> BatchRun:
         state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])

@@ -113,6 +113,8 @@ def prepare(
         raise ValueError(
             f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
         )
+    if options.drawing == "commit" and isinstance(strategy, RevisingStrategy):
+        raise ValueError(f"drawing is 'commit': strategy {strategy.name} masks words again, use 'completion'")
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
@@ -127,6 +129,7 @@ def prepare(
         "mask_id": predictor.mask_id,
         "padding": options.padding,
         "sampling_temperature": float(options.sampling_temperature),
+        "drawing": options.drawing,
         "cfg": float(options.cfg),
         "end_of_text": options.end_of_text,
         "end_ids": end_ids if options.end_of_text != "none" else [],

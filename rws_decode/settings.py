@@ -12,10 +12,11 @@ from rws_decode.common.arguments import is_id
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
 
-__all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg"]
+__all__ = ["Drawing", "Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg"]
 
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
+Drawing = Literal["completion", "commit"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ class Options:
     tokens too, and `torch.topk` over the canvas.
 
     sampling_temperature: above 0, completions are drawn by Gumbel-max (`candidate.TokenSampler`); the confidence is
-    that of the drawn token without the noise. seed: one number, or one per row. cfg: the scale of classifier-free
+    that of the drawn token without the noise. drawing: "completion", where all positions are drawn before they are
+    ranked, as public decoders do; or "commit", where the best tokens rank the positions, and only the words of those
+    chosen are drawn, so that the sampler has a law (`law.strategy_log_prob`). seed: one number, or one per row. cfg: the scale of classifier-free
     guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask.
@@ -102,6 +105,7 @@ class Options:
     ranking: Ranking = "log-odds"
     precision: Precision = "float64"
     sampling_temperature: float = 0.0
+    drawing: Drawing = "completion"
     seed: int | Sequence[int] = 0
     cfg: float = 0.0
     end_of_text: EndOfText = "none"
@@ -117,7 +121,7 @@ class Options:
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
         kinds = {"ranking": Ranking, "precision": Precision, "end_of_text": EndOfText, "padding": Padding}
-        for name, kind in kinds.items():
+        for name, kind in (kinds | {"drawing": Drawing}).items():
             one_of(name, getattr(self, name), get_args(kind))
 
     def only(self, who: str, *names: str) -> None:

@@ -111,6 +111,7 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         "ranking": "log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,
         "precision": trace.precision,
         "padding": trace.padding,
+        "drawing": trace.drawing,
         "end_of_text": trace.end_of_text,
     }
     (again,) = decode(

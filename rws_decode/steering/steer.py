@@ -150,6 +150,8 @@ def drawing(method: str, options: Options) -> Options:
 def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Options) -> None:
     """Raise ValueError where copies would all be alike, or where a method has no use for what is given."""
     temperature = options.sampling_temperature
+    if options.drawing != "completion":
+        raise ValueError(f"drawing is {options.drawing!r}: {method.name} weighs whole completions, use 'completion'")
     if method.draws and temperature == 0:
         raise ValueError(
             f"sampling_temperature is {temperature!r}: the copies of {method.name} would all be alike, give "

@@ -62,7 +62,7 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     factor = torch.from_numpy(factors_of(decoder.strategy, completion.view)[state.rows.cpu().numpy()])
     # Step 4: scale, rank the block's positions by confidence, commit the first k.
     choice = decoder.select(decoder, completion, factor)
-    answer = torch.where(choice.chosen, completion.tokens, completion.before)
+    answer = torch.where(choice.chosen, choice.completion.tokens, completion.before)
     canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
     after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows, state.beside)
     none = torch.zeros_like(state.rows)

@@ -57,6 +57,7 @@ class TraceData:
     width: int
     padding: str
     sampling_temperature: float
+    drawing: str = "completion"
     seed: int
     cfg: float
     end_of_text: str
@@ -168,8 +169,9 @@ class TraceData:
         return {name: getattr(self, name) for name in LAYOUT}
 
     def metadata(self) -> dict[str, Any]:
-        """Return everything but the arrays, ready for JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LAYOUT}
+        """Return everything but the arrays, ready for JSON; `drawing` only where it is not the usual one."""
+        usual = {"drawing"} if self.drawing == "completion" else set()
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LAYOUT.keys() | usual}
 
     def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
