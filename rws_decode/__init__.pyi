@@ -7,6 +7,7 @@ from .common.animation import Animation as Animation
 from .common.page import Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
+from .law import TextLaw as TextLaw, strategy_log_prob as strategy_log_prob
 from .predictors import (
     CallablePredictor as CallablePredictor,
     HFMaskPredictor as HFMaskPredictor,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import Job, Prompts, as_prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, computes_at, tokenizer_of
@@ -22,7 +23,7 @@ from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.layers import layered
 from rws_decode.step.step import Decoder
 from rws_decode.step.words import with_words
-from rws_decode.strategies.protocol import RevisingStrategy, Strategy
+from rws_decode.strategies.protocol import Strategy
 
 __all__ = ["TextLaw", "strategy_log_prob"]
 
@@ -96,15 +97,18 @@ def strategy_log_prob(
     shape = Shape(ids.shape[1]) if shape is None else shape
     if ids.shape[1] != shape.length:
         raise ValueError(f"answers have {ids.shape[1]} tokens: shape has length {shape.length}, give as many")
-    rows = canvas if prompts is None else prompts
-    rows = rows if rows is None else as_prompts(rows)  # type: ignore[arg-type] - or the ids of one canvas
-    if rows is not None and len(rows) != len(ids):
-        if len(rows) != 1:
-            raise ValueError(f"answers are {len(ids)}: one for each of {len(rows)} prompts, or one prompt, is needed")
-        rows = [rows[0]] * len(ids)
-    where = {"prompts": rows, "canvas": None} if prompts is not None else {"prompts": None, "canvas": rows}
-    job = prepare(predictor, where["prompts"], strategy, shape, reward, options, numbers, where["canvas"])
-    return _law(job, ids, options)
+    prompts, canvas = (_for_each(rows, len(ids)) for rows in (prompts, canvas))
+    return _law(prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas), ids, options)
+
+
+def _for_each(given: Any, count: int) -> Any:
+    """Return as many prompts, or canvases, as there are answers: those given, or the one given again and again."""
+    if given is None:
+        return None
+    rows = [given] if not isinstance(given, str) and len(given) and all(map(is_id, given)) else as_prompts(given)
+    if len(rows) not in (1, count):
+        raise ValueError(f"answers are {count}: one for each of {len(rows)} prompts, or one prompt, is needed")
+    return list(rows) * (count if len(rows) == 1 else 1)
 
 
 def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
@@ -168,5 +172,7 @@ def _ids(predictor: MaskPredictor, answers: Any) -> Tensor:
         if not isinstance(row, list) or not row or any(type(token) is not int or token < 0 for token in row):
             raise ValueError(f"answers[{number}] is {answers[number]!r}: a text, or token ids, are needed")
         if len(row) != len(rows[0]):
-            raise ValueError(f"answers[{number}] has {len(row)} tokens and answers[0] {len(rows[0])}: one length is needed")
+            raise ValueError(
+                f"answers[{number}] has {len(row)} tokens and answers[0] {len(rows[0])}: one length is needed"
+            )
     return torch.tensor(rows)

@@ -88,11 +88,11 @@ class Options:
     `precision`, ties leftmost. "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
     tokens too, and `torch.topk` over the canvas.
 
-    sampling_temperature: above 0, completions are drawn by Gumbel-max (`candidate.TokenSampler`); the confidence is
-    that of the drawn token without the noise. drawing: "completion", where all positions are drawn before they are
-    ranked, as public decoders do; or "commit", where the best tokens rank the positions, and only the words of those
-    chosen are drawn, so that the sampler has a law (`law.strategy_log_prob`). seed: one number, or one per row. cfg: the scale of classifier-free
-    guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
+    sampling_temperature: above 0, tokens are drawn by Gumbel-max (`candidate.TokenSampler`). drawing: "completion"
+    draws all positions before they are ranked, as public decoders do; the confidence is that of the drawn token
+    without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
+    has a law (`law.strategy_log_prob`). seed: one number, or one per row. cfg: the scale of classifier-free guidance
+    (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask.
 

@@ -170,8 +170,8 @@ class TraceData:
 
     def metadata(self) -> dict[str, Any]:
         """Return everything but the arrays, ready for JSON; `drawing` only where it is not the usual one."""
-        usual = {"drawing"} if self.drawing == "completion" else set()
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LAYOUT.keys() | usual}
+        left_out = LAYOUT.keys() | ({"drawing"} if self.drawing == "completion" else set())
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left_out}
 
     def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
