@@ -114,7 +114,8 @@ def prepare(
             f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
         )
     if options.drawing == "commit" and isinstance(strategy, RevisingStrategy):
-        raise ValueError(f"drawing is 'commit': strategy {strategy.name} masks words again, use 'completion'")
+        name = strategy.name
+        raise ValueError(f"strategy {name} masks words again, and has no law: decode by it with drawing='completion'")
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)

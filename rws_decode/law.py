@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import Job, Prompts, as_prompts, prepare
-from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, computes_at, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import scorer_for
@@ -25,7 +25,7 @@ from rws_decode.step.step import Decoder
 from rws_decode.step.words import with_words
 from rws_decode.strategies.protocol import Strategy
 
-__all__ = ["TextLaw", "strategy_log_prob"]
+__all__ = ["TextLaw", "answer_ids", "strategy_log_prob"]
 
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 _MEMORY = 2**30  # bytes that the logits of a batch may take
@@ -131,12 +131,8 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
     scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts)
     decoder = Decoder(predictor, job.strategy, job.shape.plan, options, job.ends, sampler, scorer, count)
     decoder = layered(with_words(decoder, forced))
-    row_bytes = None
-    if predictor.vocab_size is not None:
-        whole = 0 if computes_at(predictor) else max(job.widths)
-        kinds = {"guided": options.cfg != 0, "published": options.ranking == "topk"}
-        row_bytes = logit_bytes(job.shape.length, predictor.vocab_size, width=whole, **kinds)
-    for rows in batches(job.widths, row_bytes, _MEMORY):
+    size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
+    for rows in batches(job.widths, size, _MEMORY):
         with torch_threads(), torch.inference_mode():
             state = decoder.init(rows, [job.prompts[row].ids for row in rows])
             while state.step < steps and len(state.rows):
@@ -153,7 +149,7 @@ def _log_probability(logits: Tensor, token: Tensor, temperature: float) -> Tenso
     return (logits / temperature).log_softmax(dim=-1).gather(1, token[:, None])[:, 0]
 
 
-def _spelled(predictor: MaskPredictor, text: str) -> list[int]:
+def answer_ids(predictor: MaskPredictor, text: str) -> list[int]:
     """Return the ids of an answer's text by itself, without special tokens."""
     if isinstance(predictor, NamesUnknownWords) and (unknown := predictor.unknown_words(text)):
         raise ValueError(f"answers hold {' '.join(unknown)}: {predictor.name} does not know these words, use others")
@@ -167,7 +163,7 @@ def _ids(predictor: MaskPredictor, answers: Any) -> Tensor:
     """Return answers as int64 [B, n]; ValueError, naming one, for what are no ids, or of several lengths."""
     if isinstance(answers, str) or not len(answers):
         raise ValueError(f"answers is {answers!r}: a list of texts, or of lists of ids, is needed")
-    rows = [_spelled(predictor, one) if isinstance(one, str) else np.asarray(one).tolist() for one in answers]
+    rows = [answer_ids(predictor, one) if isinstance(one, str) else np.asarray(one).tolist() for one in answers]
     for number, row in enumerate(rows):
         if not isinstance(row, list) or not row or any(type(token) is not int or token < 0 for token in row):
             raise ValueError(f"answers[{number}] is {answers[number]!r}: a text, or token ids, are needed")

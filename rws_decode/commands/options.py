@@ -204,8 +204,8 @@ def _is_large(name: str) -> bool:
     return name not in {*shipped("ForMaskedLM"), *SHIPPED}
 
 
-def parse_token_ids(text: str) -> list[int]:
-    """Return the ids of a JSON list; ValueError, naming --input-ids, for anything else.
+def parse_token_ids(text: str, option: str = "--input-ids") -> list[int]:
+    """Return the ids of a JSON list; ValueError, naming the option, for anything else.
 
     >>> parse_token_ids("[5, 7]")
     [5, 7]
@@ -213,9 +213,9 @@ def parse_token_ids(text: str) -> list[int]:
     try:
         ids = parse_json(text)
     except ValueError as error:
-        raise ValueError(f"--input-ids is {text!r}: not JSON ({error})") from error
+        raise ValueError(f"{option} is {text!r}: not JSON ({error})") from error
     if not isinstance(ids, list) or any(type(token) is not int for token in ids):
-        raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
+        raise ValueError(f"{option} is {text!r}: a JSON list of whole numbers is needed")
     return ids
 
 

@@ -1,0 +1,165 @@
+"""`python -m rws_decode score`: the probability with which strategies write given texts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.commands.options import PredictorOptions, RewardOptions, parse_token_ids, threads_option
+from rws_decode.commands.shown import table
+from rws_decode.settings import Options, Shape
+from rws_decode.strategies.table import check_text
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.progress import each, loading
+
+if TYPE_CHECKING:
+    from rws_decode.law import TextLaw
+
+_FEWEST = 20  # prompts that an interval needs
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """The texts, and the strategies whose law is asked for."""
+
+    strategies: tuple[str, ...] = option(("default",), "strategies with their numbers", metavar="NAME[:NUMBER]")
+    data: str | None = option(None, "prompts and answers as .jsonl, .json or .parquet", metavar="FILE")
+    prompt_field: str | None = option(None, "of the data (default: prompt)", metavar="FIELD")
+    answer_field: str | None = option(None, "of the data (default: answers, chosen and rejected, ...)", metavar="FIELD")
+    prompt: str | None = option(None, "the prompt of the answer", metavar="TEXT")
+    example: int | None = option(None, "or the N-th held-out prompt of the model, from 0", least=0, metavar="N")
+    answer: str | None = option(None, "the answer", metavar="TEXT")
+    answer_ids: str | None = option(None, "the answer as a JSON list of token ids", metavar="JSON")
+    predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
+    reward: RewardOptions = group(RewardOptions, "the reward model")
+    steps: int | None = option(None, "forwards (default: two tokens a step)", least=1)
+    block: int | None = option(None, "tokens per block (default: at most 32, a divisor of the length)", least=1)
+    sampling_temperature: float = option(1.0, "at which words are drawn; 0 takes the best word", metavar="T", least=0)
+    seed: int = option(0, "of random-order and rws-random", least=0)
+    threads: int | None = threads_option()
+    json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        single = [name for name in ("prompt", "example", "answer", "answer_ids") if getattr(self, name) is not None]
+        if self.data is not None and single:
+            raise ValueError(f"--{single[0].replace('_', '-')} beside --data: give one of them")
+        if self.data is None:
+            for names in (("prompt", "example"), ("answer", "answer_ids")):
+                if len(set(names) & set(single)) != 1:
+                    one, other = (f"--{name.replace('_', '-')}" for name in names)
+                    raise ValueError(f"{one} or {other} is needed, one of them, or --data FILE")
+        if self.answer_ids is not None:
+            parse_token_ids(self.answer_ids, "--answer-ids")
+        for text in self.strategies:
+            if "reward" in check_text(text, "--strategies") and self.reward.reward is None:
+                raise ValueError(f"--reward is missing: --strategies {text} needs it")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `score` to a parser."""
+    add_options(parser, ScoreOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print log q of the texts under each strategy; ValueError for input that cannot be used.
+
+    `--json`: a list with an object for each strategy and text: strategy, prompt, log_prob (nats; null where the
+    strategy cannot write the text), per_token (nats; null alike), commit_step. For people: means over prompts.
+    """
+    options = read_options(ScoreOptions, args)
+    pairs = _pairs(options)
+    loading("score", options.predictor.model, options.reward.reward)
+
+    from rws_decode.common.threads import torch_threads
+    from rws_decode.law import answer_ids
+
+    predictor = options.predictor.load()
+    if options.example is not None:
+        examples = predictor.examples
+        if options.example >= len(examples):
+            raise ValueError(f"--example is {options.example}: {predictor.name} ships {len(examples)}")
+        pairs = [(examples[options.example]["prompt"], pairs[0][1])]
+    reward = None if options.reward.reward is None else options.reward.load(options.predictor.loading.device)
+    texts = [
+        (prompt, answer if isinstance(answer, list) else answer_ids(predictor, answer)) for prompt, answer in pairs
+    ]
+    rows: list[dict[str, Any]] = []
+    with torch_threads(options.threads):
+        for strategy in each(options.strategies, "score", len(options.strategies), "strategy"):
+            rows += _scored(predictor, texts, strategy, reward, options)
+    print(json.dumps(rows, allow_nan=False) if options.json else _shown(rows, options))
+    return 0
+
+
+def _pairs(options: ScoreOptions) -> list[tuple[str, str | list[int]]]:
+    """Return prompts and answers as they are given; of an example, without its prompt."""
+    if options.data is None:
+        given = options.answer if options.answer_ids is None else parse_token_ids(options.answer_ids, "--answer-ids")
+        assert given is not None
+        return [(options.prompt or "", given)]
+
+    from paper_figures.data.rows import local_rows
+    from paper_figures.statistics.calibration import read_pairs
+
+    pairs = read_pairs(local_rows(options.data)[0], options.prompt_field, options.answer_field)
+    return [(pair.prompt, pair.answer) for pair in pairs]
+
+
+def _scored(
+    predictor: Any, texts: Sequence[tuple[str, list[int]]], strategy: str, reward: Any, options: ScoreOptions
+) -> list[dict[str, Any]]:
+    """Return a row for each text, those of one length in one batch."""
+    from rws_decode.law import strategy_log_prob
+
+    rows: dict[int, dict[str, Any]] = {}
+    decoding = Options(sampling_temperature=options.sampling_temperature, drawing="commit", seed=options.seed)
+    shape = {name: value for name in ("steps", "block") if (value := getattr(options, name)) is not None}
+    for length in sorted({len(answer) for _, answer in texts}):
+        numbers = [number for number, (_, answer) in enumerate(texts) if len(answer) == length]
+        prompts, answers = zip(*(texts[number] for number in numbers), strict=True)
+        size = Shape(length, **shape)
+        law: TextLaw = strategy_log_prob(predictor, prompts, answers, strategy, size, reward=reward, options=decoding)
+        for number, log_q, when in zip(numbers, law.log_prob.tolist(), law.commit_step.tolist(), strict=True):
+            written = math.isfinite(log_q)
+            rows[number] = {
+                "strategy": strategy,
+                "prompt": texts[number][0],
+                "log_prob": log_q if written else None,
+                "per_token": log_q / length if written else None,
+                "commit_step": when,
+            }
+    return [rows[number] for number in range(len(texts))]
+
+
+def _shown(rows: Sequence[dict[str, Any]], options: ScoreOptions) -> str:
+    """Return the table of means over prompts, the texts of one prompt first averaged, with 95 % intervals."""
+    import numpy as np
+
+    from paper_figures.statistics.intervals import mean_interval
+
+    head, lines = ["", "texts", "log q [nats]", "per token [nats]", "perplexity", "never written"], []
+    fewest = math.inf
+    for strategy in options.strategies:
+        own = [row for row in rows if row["strategy"] == strategy]
+        written = [row for row in own if row["log_prob"] is not None]
+        grouped: dict[str, list[float]] = {}
+        for row in written:
+            grouped.setdefault(row["prompt"], []).append(row["per_token"])
+        means = [float(np.mean(values)) for values in grouped.values()]
+        fewest = min(fewest, len(means))
+        cells = ["-", "-", "-"]
+        if means:
+            total, mean = np.mean([row["log_prob"] for row in written]), float(np.mean(means))
+            cells = [f"{total:.2f}", f"{mean:.3f}", f"{math.exp(-mean):.1f}"]
+        if len(means) >= _FEWEST:
+            _, low, high = mean_interval(means, np.random.default_rng(0))
+            cells[1] += f" [{low:.3f}, {high:.3f}]"
+            cells[2] += f" [{math.exp(-high):.1f}, {math.exp(-low):.1f}]"
+        lines.append([strategy, str(len(own)), *cells, str(len(own) - len(written))])
+    words = "log q: of the sampler that chooses positions by the best words, then draws the words of these positions"
+    note = "" if fewest >= _FEWEST else f"\nno interval: it needs {_FEWEST} prompts"
+    return f"{table(head, lines)}\n\n{words}{note}"
