@@ -22,7 +22,7 @@ from rws_decode.replay.replay import replay_with
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
-from rws_decode.step.cached_reward import scorer_for
+from rws_decode.step.cached_reward import scorer_of
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.layers import layered
 from rws_decode.step.step import Decoder
@@ -122,7 +122,7 @@ def frequencies(name: str, options: Options, draws: int = 20_000) -> np.ndarray:
     predictor = table_predictor(7)
     job = prepare(predictor, [[]] * draws, name, SHAPE, REWARD, options)
     sampler = TokenSampler(options.sampling_temperature, range(draws), draws)
-    scorer = scorer_for(predictor, job.strategy, job.reward, job.prompts)
+    scorer = None if job.asked is None else scorer_of(predictor, job.asked, job.prompts)
     decoder = Decoder(predictor, job.strategy, SHAPE.plan, options, job.ends, sampler, scorer, draws)
     decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     state, tokens = decoder.init(range(draws), [[]] * draws), torch.empty(draws, LENGTH, dtype=torch.int64)
