@@ -134,6 +134,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "StepLogits": lambda: rws_decode.step_logits(guided(), mini(), 1),
     "Temperature": lambda: rws_decode.constant_of(runs()["guided"]),
     "Temperature of many": lambda: rws_decode.Temperature(tuple(np.linspace(1, 2, 99).tolist())),
+    "TextLaw": lambda: rws_decode.strategy_log_prob(mini(), mini().prompts[0], [mini().prompts[1]]),
     "Threshold": lambda: rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)),
     "Trace": guided,
     "TraceDiff": lambda: rws_decode.diff(usual(), guided(), mini()),

@@ -170,7 +170,7 @@ DECODER = (
     ("strategies",),
     ("step",),
     ("job",),
-    ("decode", "plain_loop"),
+    ("decode", "law", "plain_loop"),
     ("steering",),
     ("gpu", "replay", "scales"),
     ("check", "compare"),

@@ -121,9 +121,9 @@ def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
 
 def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     names: dict[str, Any] = {}
-    exec(compile(code, "diagnostics.md", "exec"), names)
+    for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(compile(code, "diagnostics.md", "exec"), names)
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)
     assert len(names["words"]) == 12 and "tokens_per_forward" in capsys.readouterr().out
 
