@@ -1,16 +1,18 @@
-"""What guidance costs on the hardware: the printed seconds beside the least that an A100 needs for the same work.
+"""What guidance costs on the hardware: printed and measured seconds beside the least that the same work needs.
 
-Shows: the printed seconds, divided into the least time of their operations and bytes and the rest. All of it is
-arithmetic, from shapes and a datasheet.
-Inputs: none. Run time: five seconds, mostly imports.
+Shows: the printed seconds of an A100 and those measured on an H100, each divided into the least time of its operations
+and bytes and the rest. The least time is arithmetic, from shapes and the device's limits.
+Inputs: none; what `bench` wrote on the H100 ships in paper_figures/measured. Run time: five seconds, mostly imports.
 """
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -25,7 +27,7 @@ from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ()
-COMMAND = "python -m rws_decode bench --shape llada-8b --device cuda --out FILE"
+MEASURED = Path(__file__).parents[1] / "measured" / "h100-llada-8b.json"
 # NVIDIA's datasheet: dense bfloat16 on tensor cores, the memory of the 40 GB card.
 A100 = Ceilings(1.555e12, 312e12, "bfloat16")
 PROMPT = 64  # tokens; the paper says neither how long its prompts are nor its precision
@@ -38,6 +40,11 @@ _PARTS = {
     "reward": ("reward: least time", LINES["rws"].color, ""),
     "reward_rest": ("reward: the rest", "#F3C6A5", "\\\\"),
     "extra": ("reward of a shape not known here", "#E2E2E2", ".."),
+}
+# By their name in the table "overhead" of `bench`: what a reader calls them, and their ways of the default and of RWS.
+_WAYS = {
+    "naive": ("loops as published", "plain", "naive rws"),
+    "ours": ("compact decoder", "default", "rws"),
 }
 
 
@@ -80,11 +87,49 @@ def printed_parts() -> dict[str, dict[str, float]]:
     return rows
 
 
+@cache
+def measured() -> dict[str, Any]:
+    """Return what `bench` measured on an H100, as `paper_figures.bench.device` says."""
+    return json.loads(MEASURED.read_text(encoding="utf-8"))
+
+
+def measured_parts() -> dict[str, dict[str, float]]:
+    """Return decoder and batch -> what an answer's measured seconds are made of, as `_PARTS` calls the parts."""
+    result = measured()
+    floors = {(row["batch"], row["method"]): row["seconds"] for row in result["roofline"]}
+    seconds = {(row["batch"], row["way"]): row["median_seconds"] for row in result["ways"]}
+    bars = {}
+    for batch in result["settings"]["batches"]:
+        default, reward = floors[batch, "default"], floors[batch, "rws"] - floors[batch, "default"]
+        for words, plain, guided in _WAYS.values():
+            base, extra = seconds[batch, plain], seconds[batch, guided] - seconds[batch, plain]
+            rests = {"default_rest": base - default, "reward_rest": extra - reward}
+            parts = {"default": default, **rests, "reward": reward}
+            bars[f"{words}, batch {batch}"] = {name: parts[name] / batch for name in _PARTS if name in parts}
+    return bars
+
+
 def draw() -> Figure:
-    """Draw the printed seconds as bars, parted into least time and the rest."""
-    bars = printed_parts()
-    picture = figure(6.6, 1.0 + height_of(list(bars), 1))
-    axes = picture.subplots()
+    """Draw printed and measured seconds as bars, parted into least time and the rest."""
+    panels = (
+        ("Printed (A100)", {{"default": "default"}.get(n, f"RWS, {n}"): parts for n, parts in printed_parts().items()}),
+        ("Measured (H100): RWS, reward of 8B", measured_parts()),
+    )
+    picture = figure(6.6, 1.5 + sum(height_of(list(bars), 1) for _, bars in panels))
+    ratios = [len(bars) + 1 for _, bars in panels]
+    for axes, (title, bars) in zip(picture.subplots(2, height_ratios=ratios), panels, strict=True):
+        _draw_bars(axes, bars)
+        panel_title(axes, title)
+        axes.set_xlabel("seconds per answer  [s]")
+    looks: list[dict[str, Any]] = [
+        {"label": words, "facecolor": color, "hatch": hatch} for words, color, hatch in _PARTS.values()
+    ]
+    patches = [Patch(edgecolor="white", **look) for look in looks]
+    picture.legend(handles=patches, loc="outside lower center", ncols=3)
+    return picture
+
+
+def _draw_bars(axes: Axes, bars: dict[str, dict[str, float]]) -> None:
     for row, parts in enumerate(bars.values()):
         start = 0.0
         for part, size in parts.items():
@@ -92,19 +137,11 @@ def draw() -> Figure:
             axes.barh(row, size, 0.72, start, color=color, hatch=hatch, edgecolor="white", linewidth=0)
             start += size
         axes.annotate(f"{start:.1f}", (start, row), xytext=(4, 0), textcoords="offset points", va="center")
-    axes.set_yticks(range(len(bars)), ["default", *(f"RWS, {name}" for name in list(bars)[1:])])
+    axes.set_yticks(range(len(bars)), list(bars))
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlim(0, 1.08 * max(sum(parts.values()) for parts in bars.values()))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("seconds per answer, as printed  [s]")
-    panel_title(axes, "The printed seconds, and the least that an A100 needs for the same work")
-    looks: list[dict[str, Any]] = [
-        {"label": words, "facecolor": color, "hatch": hatch} for words, color, hatch in _PARTS.values()
-    ]
-    patches = [Patch(edgecolor="white", **look) for look in looks]
-    picture.legend(handles=patches, loc="outside lower center", ncols=3)
-    return picture
 
 
 def table() -> Table:
@@ -133,26 +170,61 @@ def _assumed() -> str:
     )
 
 
+def measured_table() -> Table:
+    """Return what RWS adds to the default on an H100, by decoder and batch."""
+    calls = {(row["batch"], row["way"]): row["reward_calls"] for row in measured()["ways"]}
+    floors = {(row["batch"], row["method"]): row["seconds"] for row in measured()["roofline"]}
+    rows = [
+        {
+            "decoder": _WAYS[row["of"]][0],
+            "batch": row["batch"],
+            "default seconds": row["default_seconds"] / row["batch"],
+            "RWS seconds": row["rws_seconds"] / row["batch"],
+            "least RWS seconds": floors[row["batch"], "rws"] / row["batch"],
+            "reward calls": calls[row["batch"], _WAYS[row["of"]][2]] / row["batch"],
+            "increase, %": row["increase"],
+            "added GB": row["added_bytes"] / 1e9,
+        }
+        for row in measured()["overhead"]
+        if row["of"] in _WAYS
+    ]
+    forms = {"default seconds": ".2f", "RWS seconds": ".2f", "least RWS seconds": ".2f", "reward calls": ".1f"}
+    forms |= {"increase, %": ".1f", "added GB": ".1f"}
+    columns = [Column("decoder"), Column("batch"), *(Column(name, form=form) for name, form in forms.items())]
+    return make_table("device_cost_measured", rows, columns, f"Seconds and reward calls per answer. {_how()}")
+
+
+def _how() -> str:
+    about, settings = measured()["provenance"], measured()["settings"]
+    return (
+        f"Measured on one {about['device']}, PyTorch {about['torch']}: {settings['length']} tokens in "
+        f"{settings['steps']} steps, blocks of {settings['block']}, a prompt of {settings['prompt']} tokens, "
+        f"{settings['dtype']}, random weights of LLaDA-8B's and Llama-3.1-8B's shapes. Command: {about['command']}"
+    )
+
+
 def exhibit(runs: Path) -> Exhibit:
-    """Return the printed seconds, parted; `runs` is not read."""
+    """Return printed and measured seconds, parted; `runs` is not read."""
     floor, printed = least(), printed_in("table11_overhead")
     caption = (
-        f"Seconds per answer as printed in {printed['where']}. Least time: that of the operations and bytes of the "
-        f"same decode at the limits of an A100; arithmetic, not a measurement. {_assumed()}"
+        f"Above: seconds per answer as printed in {printed['where']}. Below: measured. Least time: that of the "
+        f"operations and bytes of the same decode at the device's limits. {_assumed()} {_how()}"
     )
     alt = (
-        f"Stacked bars of the printed seconds. Of the default's, {floor.default:.2f} seconds are its least time; of "
-        f"the reward's, for models of 8B, {floor.reward:.2f}."
+        f"Stacked bars of printed and measured seconds. Of the printed default's, {floor.default:.2f} seconds are its "
+        f"least time; of the reward's, for models of 8B, {floor.reward:.2f}."
     )
     increases = [100 * (row["seconds"] / printed["default_seconds"] - 1) for row in printed["rows"]]
+    ours = [row["increase"] for row in measured()["overhead"] if row["of"] in _WAYS]
     said = (
-        f"A reward of 8B, read anew at every step, costs {100 * floor.reward / floor.default:+.0f} % where all runs at "
-        f"an A100's limits (arithmetic); the printed {min(increases):+.1f} to {max(increases):+.1f} % are of a default "
-        f"that takes {printed['default_seconds'] / floor.default:.1f} times its least time."
+        f"On an H100, a reward of 8B adds {min(ours):.0f} to {max(ours):.0f} % to the default's seconds (random "
+        f"weights, batches of 1 to 16, loops as published and ours); the printed {min(increases):+.1f} to "
+        f"{max(increases):+.1f} % are of a default that takes {printed['default_seconds'] / floor.default:.1f} times "
+        "its least time."
     )
     return Exhibit(
         "What guidance costs on the hardware",
         (Picture("device_cost", draw(), caption, alt),),
-        (table(),),
-        conclusions=(said, f"No decode of that scale is measured on a GPU here; this would: {COMMAND}."),
+        (table(), measured_table()),
+        conclusions=(said,),
     )

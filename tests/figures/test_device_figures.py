@@ -1,8 +1,9 @@
-"""What guidance costs on the hardware: the arithmetic, and the printed numbers beside it."""
+"""What guidance costs on the hardware: the arithmetic, and the printed and the measured numbers beside it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,25 @@ def test_printed_seconds_are_parted_without_loss() -> None:
     assert [name for name, shares in parts.items() if "reward" in shares] == ["Skywork", "LlamaOB", "QRM"]
     with styled():
         exhibit = device_cost.exhibit(Path())
-    (axes,) = exhibit.pictures[0].figure.axes
+    axes, _ = exhibit.pictures[0].figure.axes
     assert [float(text.xy[0]) for text in axes.texts] == pytest.approx(list(seconds.values()))
     rows = {row["method"]: row for row in exhibit.tables[0].rows}
     assert rows["default"]["over the least"] == pytest.approx(table["default_seconds"] / least().default)
     assert rows["RWS, GRM"]["least seconds"] is None
+
+
+def test_measured_seconds_are_parted_without_loss_and_are_those_of_the_guide() -> None:
+    result, table = device_cost.measured(), device_cost.measured_table()
+    assert result["complete"] and all(check["passed"] for check in result["checks"])
+    ways = {(row["batch"], row["way"]): row for row in result["ways"]}
+    for parts, row in zip(device_cost.measured_parts().values(), sorted(table.rows, key=order), strict=True):
+        assert min(parts.values()) > 0 and sum(parts.values()) == pytest.approx(row["RWS seconds"])
+        assert row["increase, %"] == pytest.approx(100 * (row["RWS seconds"] / row["default seconds"] - 1))
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
+    for way, words in {"plain": "default, loops as published", "rws": "RWS, `--compact`"}.items():
+        shown = [f"{ways[batch, way]['median_seconds'] / batch:.2f}" for batch in (1, 4, 16)]
+        assert f"| {words} | {' | '.join(shown)} |" in guide
+
+
+def order(row: dict[str, Any]) -> tuple[int, bool]:
+    return row["batch"], row["decoder"] == "compact decoder"

@@ -80,7 +80,8 @@ def test_operations_are_those_that_pytorch_counts(name: str, causal: bool) -> No
     parts = {part.name: part.operations for part in forward_parts(shape, rows, length, positions, item, causal=causal)}
     if causal:  # PyTorch counts all pairs where half of them are masked.
         parts["attention"] *= 2 * length / (length + 1)
-    assert sum(parts.values()) == counter.get_total_flops()
+    # Some versions of transformers count the angles of the positions, a product of them and half a head, as well.
+    assert counter.get_total_flops() - sum(parts.values()) in (0, length * shape.head_size)
 
 
 def test_a_decode_needs_the_head_where_it_is_masked_and_no_more() -> None:
