@@ -12,7 +12,7 @@ itself an outcome of decoding. What moves both g and d of a prompt biases beta, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, percentile_interval
 from paper_figures.statistics.resampling import batch_sizes, exchange_test, finite_arrays
 from paper_figures.statistics.significance import paired_test
-from rws_theory.checks import finite, whole
+from rws_theory.checks import whole
 
-__all__ = ["CaliperEffect", "PartialEffect", "caliper_effect", "partial_effect"]
+__all__ = ["PartialEffect", "partial_effect"]
 
 _LEVEL = 0.95
 
@@ -54,14 +54,6 @@ class PartialEffect:
     p: float | None
 
 
-class CaliperEffect(NamedTuple):
-    """The mean of d over the n pairs with |g| <= width, and its sign-flip p; both are None if n is 0."""
-
-    n: int
-    difference: Interval | None
-    p: float | None
-
-
 def partial_effect(
     outcome: ArrayLike,
     control_outcome: ArrayLike,
@@ -81,7 +73,7 @@ def partial_effect(
     where the variance of alpha has lost its term mean(g)^2 / sum (g - mean(g))^2. With alpha as the statistic the test
     would reject far too often then. So the statistic is alpha over the standard error that allows noise of unequal size
     (HC3; MacKinnon and White 1985). For large n its distribution is the same on both sides. p is approximate under
-    alpha = 0 alone, and exact under exchangeability. The line must be straight; `caliper_effect` does without it.
+    alpha = 0 alone, and exact under exchangeability. The line must be straight.
 
     `outcome`, `control_outcome`, `god` and `control_god` are finite, (n,), n >= 1, of the same prompts in the same
     order. Which order that is does not matter. Exchanging method and control turns alpha into -alpha and keeps beta and
@@ -126,36 +118,6 @@ def partial_effect(
     ]
     p = _flip_test(d, g, abs(statistic), slack, rng, resamples)
     return result("ok", intervals[0], intervals[1], p)
-
-
-def caliper_effect(
-    outcome: ArrayLike,
-    control_outcome: ArrayLike,
-    god: ArrayLike,
-    control_god: ArrayLike,
-    width: float,
-    rng: np.random.Generator,
-    *,
-    resamples: int = 9999,
-) -> CaliperEffect:
-    """Return the mean outcome difference over the pairs whose GOD differs by at most `width`; no line is assumed.
-
-    Its p is that of `significance.paired_test` within these pairs. It is exact if the methods are exchangeable, as |g|
-    does not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. `width` is
-    finite, >= 0, and holds up to rounding; the arrays are those of `partial_effect`. ValueError is raised otherwise.
-
-    >>> effect = caliper_effect([1, 1, 0], [0, 0, 1], [2.0, 2.1, 9.0], [2.0, 2.0, 2.0], 0.5, np.random.default_rng(0))
-    >>> effect.n, effect.difference.mean, effect.p
-    (2, 1.0, 0.5)
-    """
-    whole("resamples", resamples)
-    finite("width", width, least=0)
-    d, g, slack = _pairs(outcome, control_outcome, god, control_god)
-    kept = d[np.abs(g) <= width + slack]
-    if not kept.size:
-        return CaliperEffect(0, None, None)
-    interval = bootstrap_interval(kept, rng, _LEVEL, resamples)
-    return CaliperEffect(kept.size, interval, paired_test(kept, 0 * kept, rng, resamples))
 
 
 def _pairs(

@@ -155,7 +155,7 @@ def _equal(data: Fifths) -> Table:
         "Does order or reward bring the wins? RWS minus each control on the same prompts: the whole difference, and, "
         "by least squares on the difference in GOD, what is left at equal GOD, with 95 % intervals and p corrected "
         "over the guides by Holm's method. GOD is itself an outcome of decoding, so no number here is an effect of "
-        "order alone. The CSV has the slope and pairs of near GOD too."
+        "order alone. The CSV has the slope too."
     )
     return make_table("table5_equal_god", data.equal, columns, caption)
 

@@ -16,13 +16,11 @@ import pandas as pd
 
 from paper_figures.statistics.god_quintiles import quintile_rates
 from paper_figures.statistics.intervals import Interval
-from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
+from paper_figures.statistics.partial_effect import partial_effect
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.trend import trend_test
 from paper_figures.studies.summaries.means import readable
 from paper_figures.table import Table
-
-_CALIPER = 0.25
 
 
 def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
@@ -38,19 +36,16 @@ def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
         rows = rows.sort_values(["example", "turn"], kind="stable")
         god, net = rows["god_tokens"].to_numpy(float), rows["net"].to_numpy(float)
         rng = np.random.default_rng([seed, *f"{guide} {scale!r}".encode()])
-        rates, trend = quintile_rates(god, net), trend_test(god, net, rng)
+        trend = trend_test(god, net, rng)
         name = {"guide": guide, "reward_scale": scale}
-        for fifth, group in enumerate(rates.groups):
-            low, high = group.god or (None, None)
-            line = name | {"fifth": fifth + 1, "n": group.n, "god_low": low, "god_high": high}
-            rate = group.rate
+        for fifth, (n, span, rate) in enumerate(quintile_rates(god, net), start=1):
+            low, high = span or (None, None)
+            line = name | {"fifth": fifth, "n": n, "god_low": low, "god_high": high}
             line |= _ends("win", None if rate is None else rate.win)
             line |= {key: None if rate is None else getattr(rate, key).mean for key in ("draw", "loss")}
             fifths.append(line)
         line = name | {"n": trend.n, "status": trend.status, "tau": trend.tau, "p": trend.p}
-        trends.append(
-            line | _ends("slope", trend.slope) | {"monotone": rates.monotone, "monotone_by_chance": rates.chance}
-        )
+        trends.append(line | _ends("slope", trend.slope))
     holm_within(trends, ())
     equal = list(_equal_god(judged, seed))
     holm_within(equal, ("control", "outcome"))
@@ -67,9 +62,8 @@ def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
             trends,
             readable(trends),
             "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its permutation p, "
-            "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % interval; "
-            "monotone, whether it rises in every fifth, and how often it would by chance. An association over prompts "
-            "is no effect of order: prompts differ.",
+            "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % interval. An "
+            "association over prompts is no effect of order: prompts differ.",
         ),
         Table(
             "reward_at_equal_god",
@@ -78,8 +72,7 @@ def attribution_tables(judged: pd.DataFrame, seed: int) -> list[Table]:
             "RWS minus a control on the same prompts. Difference: of the mean outcome (net: won minus lost against the "
             "default; score: the guide's, normalised); GOD difference, in tokens; alpha: the outcome's difference at "
             "equal GOD, by least squares on the difference in GOD, beta: per token of GOD; 95 % intervals; "
-            "p of alpha by flipping pairs, corrected over guides by Holm's method. Near: the mean difference over the "
-            f"pairs whose GOD differs by at most {_CALIPER:g}.",
+            "p of alpha by flipping pairs, corrected over guides by Holm's method.",
         ),
     ]
     return [table for table in tables if table.rows]
@@ -102,12 +95,10 @@ def _equal_god(judged: pd.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
                     for name in (column, f"{column}_control", "god_tokens", "god_tokens_control")
                 )
                 effect = partial_effect(guided_values, other, orders[0], orders[1], rng)
-                near = caliper_effect(guided_values, other, orders[0], orders[1], _CALIPER, rng)
                 line = {"guide": guide, "reward_scale": scale, "control": control, "outcome": outcome, "n": effect.n}
                 line |= {"status": effect.status} | _ends("difference", effect.difference)
                 line |= _ends("god_difference", effect.god_difference) | _ends("alpha", effect.alpha)
-                line |= _ends("beta", effect.beta) | {"p": effect.p, "near_n": near.n}
-                yield line | {"near": None if near.difference is None else near.difference.mean, "near_p": near.p}
+                yield line | _ends("beta", effect.beta) | {"p": effect.p}
 
 
 def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:

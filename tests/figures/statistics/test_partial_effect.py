@@ -1,4 +1,4 @@
-"""The effect at equal GOD: the fit, the flip test and its level, and the caliper, against references and simulation."""
+"""The effect at equal GOD: the fit, the flip test and its level, against references and simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from null_levels import assert_super_uniform
 from numpy.typing import NDArray
 
-from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
+from paper_figures.statistics.partial_effect import partial_effect
 from paper_figures.statistics.significance import paired_test
 
 Array = NDArray[np.float64]
@@ -169,26 +169,9 @@ def test_without_variation_nothing_is_added() -> None:
     assert flat.alpha == (0.0, 0.0, 0.0) and flat.p == 1.0
 
 
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=9), st.sampled_from([0.0, 1.0, 2.5]))
-def test_caliper_takes_the_pairs_near_in_god(pairs: list[tuple[float, float]], width: float) -> None:
-    d, g = np.array(pairs).T
-    kept = d[np.abs(g) <= width]
-    # GOD of 0.1 more on both sides leaves g with rounding errors, which must not decide.
-    effect = caliper_effect(d, 0 * d, g + 0.1, np.full(len(d), 0.1), width, rng(), resamples=600)
-    assert effect.n == kept.size
-    if kept.size:
-        assert effect.difference is not None and effect.difference.mean == pytest.approx(kept.mean())
-        assert effect.p == paired_test(kept, 0 * kept, rng(), resamples=600)
-    else:
-        assert effect.difference is None and effect.p is None
-
-
 def test_misuse_is_refused() -> None:
     three = [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="control_outcome has 2 values: outcome has 3"):
         partial_effect(three, three[:2], three, three, rng())
     with pytest.raises(ValueError, match="god holds values that are not finite"):
         partial_effect(three, three, [1.0, math.nan, 2.0], three, rng())
-    for width in (-1.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="width is"):
-            caliper_effect(three, three, three, three, width, rng())
