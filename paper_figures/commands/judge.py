@@ -41,7 +41,6 @@ class JudgeOptions:
     retries: int = option(5, "further tries when no reply comes")
     concurrency: int = option(4, "requests at a time")
     trust_env: bool = option(False, "take proxies and certificates from the environment")
-    ask_identical: bool = option(False, "ask about two texts that are the same, too")
     seed: int = option(0, "of the bootstrap", least=0)
     dry_run: bool = option(False, "count the requests, and ask nothing")
     yes: bool = option(False, "begin without being asked")
@@ -68,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     names, pairs = _pairs(options.file, judge.prompt == "with-question")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        count = count_requests(judge, pairs, options.cache, ask_identical=options.ask_identical)
+        count = count_requests(judge, pairs, options.cache)
     for warning in caught:
         tell(f"note: {warning.message}")
     tell(f"{judge.label}: {count.told(judge)}")
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         _confirm(count.requests)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is broken in the cache was said above
-        verdicts = compare(judge, pairs, options.cache, ask_identical=options.ask_identical)
+        verdicts = compare(judge, pairs, options.cache)
 
     import numpy as np
 

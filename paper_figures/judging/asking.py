@@ -54,28 +54,20 @@ class RequestCount(NamedTuple):
         return f"{self.requests:,} requests ({self.stored:,} verdicts are stored){more}"
 
 
-def count_requests(
-    judge: LLMJudge, pairs: Iterable[Pair], cache: str | os.PathLike[str], *, ask_identical: bool = False
-) -> RequestCount:
+def count_requests(judge: LLMJudge, pairs: Iterable[Pair], cache: str | os.PathLike[str]) -> RequestCount:
     """Count the requests that `compare` of the same arguments makes; nothing is asked. Its errors for bad input."""
-    inquiries, _ = _inquiries(judge, pairs, cache_in(cache), ask_identical)
+    inquiries, _ = _inquiries(judge, pairs, cache_in(cache))
     stored = sum(inquiry.is_settled(judge) for inquiry in inquiries.values())
     return RequestCount(len(inquiries) - stored, stored)
 
 
 def compare(
-    judge: LLMJudge,
-    pairs: Iterable[Pair],
-    cache: str | os.PathLike[str],
-    *,
-    ask_identical: bool = False,
-    progress: bool = True,
+    judge: LLMJudge, pairs: Iterable[Pair], cache: str | os.PathLike[str], *, progress: bool = True
 ) -> list[PairVerdict]:
     """Return a judge's verdicts on each pair (question, first, second), in the order of the pairs.
 
     Both orders are asked. question: a text, or messages with role and content; the prompt "paper" does not show it.
-    Two texts that are the same are a draw, and nobody is asked. With `ask_identical` the judge is asked: then both
-    orders are one request, and the pair is still a draw, or invalid. A reply that is no verdict is asked again
+    Two texts that are the same are a draw, and nobody is asked. A reply that is no verdict is asked again
     `judge.repeats` times; after that the pair is "invalid".
 
     cache: a folder. Every reply is stored as it comes, under all that determines it. Another run asks only what is
@@ -87,7 +79,7 @@ def compare(
     line says how many verdicts are stored. progress: show how many are settled on standard error.
     """
     store = cache_in(cache)
-    inquiries, orders = _inquiries(judge, pairs, store, ask_identical)
+    inquiries, orders = _inquiries(judge, pairs, store)
     pending = [inquiry for inquiry in inquiries.values() if not inquiry.is_settled(judge)]
     if pending:
         _settle_all(endpoint_of(judge), pending, store, len(inquiries), progress)
@@ -97,12 +89,12 @@ def compare(
 
 
 def _inquiries(
-    judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache, ask_identical: bool
+    judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache
 ) -> tuple[dict[str, _Inquiry], list[list[str]]]:
     """Return what the pairs ask, by name, with the replies that the cache holds, and each pair's names in both orders.
 
-    What several pairs ask alike is one inquiry. A pair of the same text has no names unless ask_identical. ValueError,
-    naming the pair from 0, for pairs of another shape, or texts that UTF-8 cannot hold.
+    What several pairs ask alike is one inquiry. A pair of the same text has no names. ValueError, naming the
+    pair from 0, for pairs of another shape, or texts that UTF-8 cannot hold.
     """
     inquiries: dict[str, _Inquiry] = {}
     orders: list[list[str]] = []
@@ -119,7 +111,7 @@ def _inquiries(
                 raise ValueError(message) from None
             except ValueError as error:
                 raise ValueError(f"pairs[{number}]: {error}") from None
-            if ask_identical or first != second:
+            if first != second:
                 inquiries.setdefault(name, inquiry)
                 orders[-1].append(name)
     for inquiry in inquiries.values():

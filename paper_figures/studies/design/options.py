@@ -180,7 +180,6 @@ class LLMJudgeOptions:
         choices=_OTHERS,
     )
     llm_options: str = option("{}", f"further settings of the judge: {', '.join(JUDGE_SETTINGS)}", metavar="JSON")
-    ask_identical: bool = option(False, "ask about answers that are the same, too (they are draws)")
     yes: bool = option(False, "ask the judge without being asked first")
 
 

@@ -97,12 +97,11 @@ def ask_judge(options: LLMJudgeOptions, judge: LLMJudge, frame: pd.DataFrame, fo
     dialogues = dialogues_of(answers)
     rows = records(dialogues[dialogues["method"].isin(options.llm_methods)])
     pairs = [judge_pair(judge.prompt, row["asked"], row["replied"], row["default_replied"]) for row in rows]
-    cache, identical = folder / REPLIES, options.ask_identical
-    count = count_requests(judge, pairs, cache, ask_identical=identical)
+    count = count_requests(judge, pairs, folder / REPLIES)
     tell(f"{judge.label}: {count.told(judge)}")
     if not _agreed(options, count.requests):
         return False
-    _write(folder / VERDICTS, judge, rows, compare(judge, pairs, cache, ask_identical=identical))
+    _write(folder / VERDICTS, judge, rows, compare(judge, pairs, folder / REPLIES))
     return True
 
 

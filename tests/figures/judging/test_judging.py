@@ -238,16 +238,13 @@ def test_a_verdict_at_the_second_asking_counts_and_refusals_have_their_words(ser
     assert judged.outcome == "loss"
 
 
-def test_the_same_text_is_a_draw_without_asking_unless_told(serve: Serve, tmp_path: Path) -> None:
+def test_the_same_text_is_a_draw_without_asking(serve: Serve, tmp_path: Path) -> None:
     server = serve(lambda number, body: "2")
     pairs = [("Why?", "same", "same")]
     judge = judge_at(server)
     (judged,) = compare(judge, pairs, tmp_path, progress=False)
     assert (judged.outcome, judged.forward.choice, judged.forward.attempts) == ("draw", "tie", 0)
     assert not server.arrivals
-    (judged,) = compare(judge, pairs, tmp_path, ask_identical=True, progress=False)
-    assert (judged.outcome, judged.forward.choice, judged.backward.choice) == ("draw", "2", "2")
-    assert len(server.arrivals) == 1  # both orders are one request
 
 
 def test_what_pairs_have_in_common_is_asked_once(serve: Serve, tmp_path: Path) -> None:
@@ -642,7 +639,6 @@ def test_the_count_is_of_what_is_missing(serve: Serve, tmp_path: Path) -> None:
     assert count_requests(judge, pairs, tmp_path) == (6, 0) and not server.arrivals
     compare(judge, PAIRS[:2], tmp_path, progress=False)
     assert count_requests(judge, pairs, tmp_path) == (2, 4)
-    assert count_requests(judge, pairs, tmp_path, ask_identical=True) == (3, 4)
 
 
 # The command ------------------------------------------------------------------------------------------------------

@@ -236,12 +236,15 @@ def test_invalid_verdicts_are_counted_and_left_out(small: tuple[list[str], Path]
     options, out = small
     sent = json.dumps({"repeats": 0})
     with JudgeServer(lambda number, body: "neither") as server:
-        code, tables, _ = asked(options, out, server, "--llm-options", sent, "--ask-identical")
+        code, tables, _ = asked(options, out, server, "--llm-options", sent)
     assert code == 0
     mine = [row for row in tables["llm_orders"] if '"repeats": 0' in row.get("settings", sent)]
-    assert {row["mean"] for row in mine if row["measure"] == "invalid"} == {1.0}
-    assert all(row["n"] == 0 and row["mean"] is None for row in mine if row["measure"] == "as_first")
-    assert not any('"repeats": 0' in row.get("settings", sent) for row in tables.get("llm_sign_tests", []))
+    assert max(row["mean"] for row in mine if row["measure"] == "invalid") > 0
+    # What is left is the same text by both, of which nobody was asked.
+    assert {row["mean"] for row in mine if row["measure"] == "as_first"} <= {0.5, None}
+    assert all(row["n"] == 0 for row in mine if row["measure"] == "answer_1")
+    signs = [row for row in tables.get("llm_sign_tests", []) if '"repeats": 0' in row.get("settings", sent)]
+    assert all(row["wins"] == row["losses"] == 0 for row in signs)
 
 
 def test_verdicts_count_for_the_texts_they_were_given_on_alone(
