@@ -15,20 +15,17 @@ from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.steering.table import as_method, is_method
 from rws_decode.steering.table import check_method as check_steering
-from rws_decode.strategies.table import OFFERED, STRATEGIES, as_strategy, check_text, strategy_named
+from rws_decode.strategies.table import STRATEGIES, as_strategy, check_text, strategy_named
 from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
 from rws_theory.worlds.joint_table import MASK
 
 __all__ = ["DRAWS", "FrontierText", "check_method", "context_and_canvas", "texts_of"]
 
-# Methods that decode nothing: draws of the world itself, and of its tilt.
-DRAWS = {
-    "sample": "one text drawn from the world",
-    "best-of:N": "the text of most reward among N draws",
-    "tilt-sample:BETA": "one text drawn from p exp(beta R) / Z",
-    "tilt-decode:BETA": "the default decoder on the tilt's conditionals",
-}
+# Methods that decode nothing: draws of the world itself, and of its tilt; and whether each takes a number.
+DRAWS = {"sample": False, "best-of": True, "tilt-sample": True, "tilt-decode": True}
+# Controls that are made from an rws run, whose scale is their number.
+_FROM_RUN = tuple(name for name, entry in STRATEGIES.items() if entry.run)
 
 
 @dataclass(frozen=True)
@@ -43,33 +40,24 @@ class FrontierText:
 
 
 def check_method(name: str) -> tuple[str, float | None]:
-    """Return a method's name and number from NAME or NAME:NUMBER; ValueError for another.
+    """Return the name and number of a draw, or of a control that is made from a run; of others the whole text, checked.
 
-    What scales another strategy stays in the name, and so do the numbers of a steering method. best-of:N draws from the
-    world itself.
+    `best-of:N` draws from the world itself. ValueError for a text that names no method.
 
-    >>> check_method("rws:8"), check_method("threshold:0.9+rws:8"), check_method("particles:8")
-    (('rws', 8.0), ('threshold:0.9+rws:8', None), ('particles:8', None))
+    >>> check_method("constant:8"), check_method("threshold:0.9+rws:8"), check_method("particles:8")
+    (('constant', 8.0), ('threshold:0.9+rws:8', None), ('particles:8', None))
     """
-    if is_method(name) and ("+" in name or not name.startswith("best-of")):
-        check_steering(name, "--strategies")
+    kind, _, text = name.partition(":")
+    if "+" in name or kind not in (*DRAWS, *_FROM_RUN):
+        (check_steering if is_method(name) else check_text)(name, "--strategies")
         return name, None
-    if "+" in name:
-        check_text(name, "--strategies")
-        return name, None
-    kind, colon, text = name.partition(":")
-    draws = {draw.partition(":")[0]: ":" in draw for draw in DRAWS}
-    table = {known: bool(_numbers_of(known)) for known in OFFERED if len(_numbers_of(known)) < 2}
-    known = draws | table
-    if kind not in known:
-        raise ValueError(f"--strategies holds {name!r}: one of {', '.join(known)} is needed, such as rws:8")
-    if known[kind] != bool(colon):
-        raise ValueError(f"--strategies holds {name!r}: {kind} takes {'a' if known[kind] else 'no'} number")
+    if not DRAWS.get(kind, True) and not text:
+        return kind, None
     try:
-        number = float(text) if colon else None
+        number = float(text)
     except ValueError as error:
-        raise ValueError(f"--strategies holds {name!r}: {text!r} is no number") from error
-    if kind == "best-of" and (number is None or number < 1 or number != int(number)):
+        raise ValueError(f"--strategies holds {name!r}: {kind}:NUMBER is needed, sample has none") from error
+    if kind == "best-of" and (number < 1 or number != int(number)):
         raise ValueError(f"--strategies holds {name!r}: a whole number of draws is needed, such as best-of:8")
     return kind, number
 
@@ -129,26 +117,16 @@ def _written(
         predictor = WorldPredictor(tilt, predictor.words, name=predictor.name)
         kind, number = "default", None
     row = [*context, *(predictor.mask_id if token == MASK else token for token in canvas)]
-    run = None
     if is_method(kind):
         # One token a step, so that copies are draws of the world.
         whole = Shape(shape.length, shape.length, shape.block)
-        draws = as_method(kind).draws
-        options = Options(sampling_temperature=float(draws), seed=int(rng.integers(2**31)))
+        options = Options(sampling_temperature=float(as_method(kind).draws), seed=int(rng.integers(2**31)))
         (trace,) = steer(predictor, [row], kind, whole, reward=reward, options=options)
         return trace.completed[len(context) :]
-    if "+" in kind:
-        (trace,) = decode(predictor, [row], as_strategy(kind), shape, reward=reward)
-        return trace.completed[len(context) :]
-    if "run" in STRATEGIES[kind].reads:
+    run = None
+    if kind in _FROM_RUN:
         rws = strategy_named("rws", reward_scale=number)
         (run,) = decode(predictor, [row], rws, shape, reward=reward)
-    numbers: dict[str, Any] = dict.fromkeys(_numbers_of(kind), number) if run is None else {}
-    strategy = strategy_named(kind, run=run, seed=int(rng.integers(2**31)), **numbers)
+    strategy = as_strategy(kind, run=run, seed=int(rng.integers(2**31)))
     (trace,) = decode(predictor, [row], strategy, shape, reward=reward)
     return trace.completed[len(context) :]
-
-
-def _numbers_of(kind: str) -> list[str]:
-    """Return the options of a strategy that one number gives; "run" stands for the reward scale of its rws run."""
-    return [option for option in STRATEGIES[kind].reads if option != "reward"]

@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from paper_figures.__main__ import main
-from paper_figures.statistics.frontier_points import check_method
 from rws_decode.predictors import WorldPredictor, load_predictor
 from rws_decode.rewards.world import era_reward
 
@@ -54,11 +53,12 @@ def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--strategies", "rws"], "--strategies holds 'rws': rws takes a number"),
-        (["--strategies", "default:2"], "default takes no number"),
+        (["--strategies", "rws"], "--strategies is 'rws'"),
+        (["--strategies", "default:2"], "--strategies is 'default:2'"),
         (["--strategies", "threshold:0.9+margin"], "scales a strategy of other papers, as in threshold:0.9+rws:8"),
-        (["--strategies", "none"], "--strategies holds 'none': one of"),
-        (["--strategies", "rws:x"], "'x' is no number"),
+        (["--strategies", "none"], "--strategies is 'none'"),
+        (["--strategies", "rws:x"], "--strategies is 'rws:x'"),
+        (["--strategies", "constant"], "--strategies holds 'constant'"),
         (["--strategies", "best-of:0"], "a whole number of draws is needed"),
         (["--model", "mini"], "--model is mini: a world is needed, such as english"),
         (["--reward", "exact"], "--reward is exact: a reward of the world is needed, such as era"),
@@ -69,7 +69,3 @@ def test_it_refuses_in_one_line(words: list[str], message: str, capsys: pytest.C
     assert main(["frontier", "--example", "0", *SHAPE, *words]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert message in error
-
-
-def test_every_strategy_of_one_number_or_none_is_a_method() -> None:
-    assert check_method("rws-random:4") == ("rws-random", 4.0) and check_method("margin") == ("margin", None)
