@@ -5,9 +5,7 @@ The paper's Appendix "Qualitative Multi-turn Examples" shows one dialogue and do
 
 - `first`: the first test prompts;
 - `random`: prompts drawn by the seed;
-- `different`: the first of those where RWS of some guide answers otherwise than the default;
-- `best` and `worst`: those where the guides find RWS most, or least, above the default. They show how far it goes and
-  not what is usual.
+- `different`: the first of those where RWS of some guide answers otherwise than the default.
 
 The share of dialogues that equal the default's is always given. These files go below OUT/examples, besides the units'
 parts with the trace of every answer and `selection.json|csv`:

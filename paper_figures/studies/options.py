@@ -22,7 +22,7 @@ from paper_figures.studies.design.options import (
 )
 from rws_theory.commands.options import fixed, option
 
-PICKS = ("first", "different", "best", "worst", "random")
+PICKS = ("first", "different", "random")
 EVERY = (1, 2, 4)
 SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper
 TEMPERATURES = ("temperature", "temperature-bf16")

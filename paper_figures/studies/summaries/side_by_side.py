@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.studies.design.methods import COMPARED
-from paper_figures.studies.summaries.answers import by_judge, dialogues_of
+from paper_figures.studies.summaries.answers import dialogues_of
 from paper_figures.table import to_markdown
 from paper_figures.table_text import WIDTH
 from rws_theory.show import printable
@@ -19,10 +19,6 @@ _RULES = {
     "first": "the first of the test prompts, whatever was answered",
     "random": "drawn by the seed {seed} from the test prompts, whatever was answered",
     "different": "the first of the {different} test prompts where RWS of some guide answers otherwise than the default",
-    "best": "those where RWS gains most over the default in its guides' normalised scores, all turns together: what it "
-    "does at its best, not what is usual",
-    "worst": "those where RWS gains least over the default in its guides' normalised scores, all turns together: what "
-    "it does at its worst, not what is usual",
 }
 
 
@@ -49,10 +45,6 @@ def pick(answers: pd.DataFrame, names: Sequence[str], rule: str, count: int, see
     elif rule == "random":
         indices = np.random.default_rng(seed).choice(len(usable), min(count, len(usable)), replace=False)
         picked = [usable[index] for index in sorted(indices.tolist())]
-    elif rule in ("best", "worst"):
-        gains = _gains(answers)
-        ranked = sorted(usable, key=lambda name: gains.get(name, 0.0), reverse=rule == "best")[:count]
-        picked = [name for name in usable if name in ranked]
     else:
         picked = usable[:count]
     shares = rws.groupby(["guide", "reward_scale"])["same"].mean().reset_index().to_dict("records")
@@ -65,18 +57,6 @@ def pick(answers: pd.DataFrame, names: Sequence[str], rule: str, count: int, see
         "different": len(different),
         "identical": [{**row, "same": float(row["same"])} for row in shares],
     }
-
-
-def _gains(answers: pd.DataFrame) -> dict[str, float]:
-    """Return each prompt's mean gain of rws over the default, in the normalised scores of the guides."""
-    judged = by_judge(answers)
-    judged = judged[judged["relation"] == "own"]
-    keys = ["guide", "reward_scale", "example", "turn"]
-    scores = {
-        method: judged[judged["method"] == method].set_index(keys)["normalised_score"] for method in ("rws", "default")
-    }
-    means = (scores["rws"] - scores["default"]).groupby("example").mean().dropna()
-    return {str(name): float(mean) for name, mean in means.items()}
 
 
 def side_by_side(answers: pd.DataFrame, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from grouped import grouped
@@ -21,7 +20,6 @@ from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.significance import holm
 from paper_figures.studies import STUDIES
-from paper_figures.studies.options import SCALES, TEMPERATURE_METHODS, TemperatureOptions
 from paper_figures.studies.temperature import COMPARED, METRICS, answers_table, tables
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
@@ -29,9 +27,7 @@ from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import sample_task
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import Margin
-from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode.strategies.factors import Temperature
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert_classifier, llama, word_tokenizer
 from rws_decode.trace.trace import load
@@ -124,16 +120,11 @@ def test_rows_are_those_of_plain_decodes(frame: pd.DataFrame, models: Path) -> N
     answers = answers_table(frame)
     for scale in GRID:
         for method, rule, how in (
-            ("default", Confidence(), {}),
-            ("margin", Margin(), {}),
             ("temperature", Temperature(scale), {}),
             ("temperature-bf16", Temperature(scale), rounded),
-            ("rws", RWS(scale), {}),
-            ("flipped", FlippedReward(scale), {}),
         ):
-            for row in rows_of(frame, method, None if method in ("default", "margin") else scale):
-                reward = guide if rule.needs_reward else None
-                (trace,) = decode(predictor, [row["prompt"]], rule, reward=reward, **grouped(**SHAPE, **how))
+            for row in rows_of(frame, method, scale):
+                (trace,) = decode(predictor, [row["prompt"]], rule, **grouped(**SHAPE, **how))
                 assert row["prompt"] == EXAMPLES[int(row["example"])]["prompt"]
                 assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
                 assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
@@ -166,17 +157,6 @@ def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.
         assert (method_rows[method_rows["scale"] == 8.0]["saturated"].sum() > 0) == twin
     same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
     assert same[0] == same[1]
-
-
-def test_controls_take_their_factors_from_the_rws_run_of_their_prompt(frame: pd.DataFrame) -> None:
-    for scale in GRID:
-        for guided, constant, permuted in zip(
-            *(rows_of(frame, method, scale) for method in ("rws", "constant", "shuffled")), strict=True
-        ):
-            assert json.loads(constant["strategy_json"])["scale"] == guided["mean_factor"]
-            assert permuted["mean_factor"] == pytest.approx(guided["mean_factor"])
-            mixed = json.loads(permuted["strategy_json"])["rewards"]
-            assert sorted(mixed) == sorted(guided["rewards"]) and mixed != list(guided["rewards"])
 
 
 def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) -> None:
@@ -309,13 +289,6 @@ def test_bad_input_is_one_line_and_exit_two(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_defaults_leave_nothing_out() -> None:
-    options = TemperatureOptions(out="x")
-    assert options.methods == TEMPERATURE_METHODS and options.reward_scale == SCALES
-    printed = {0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}
-    assert printed == set(SCALES) and (options.prompts, options.data) == (32, "examples:keywords")
-
-
 def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").write_text("")
     for name in STUDIES:
@@ -392,8 +365,6 @@ def test_commit_order_reuses_what_is_there(models: Path, tmp_path: Path, capsys:
             "steps is 6: it must divide length, 16, to commit equal groups from left to right, such as 4 or 8",
         ),
         (["--reward-scale", "-1"], "reward_scale is -1.0"),
-        (["--workers", "0"], "--workers is 0"),
-        (["--reward", "nowhere"], "reward is 'nowhere'"),
     ],
     ids=" ".join,
 )
@@ -406,13 +377,3 @@ def test_commit_order_refuses_bad_input(
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1
     assert not list(tmp_path.rglob("*.parquet"))
-
-
-def test_summarize_prints_the_orders(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results = commit_order(tmp_path, models)
-    capsys.readouterr()
-    assert main(["summarize", str(tmp_path), "--json"]) == 0
-    (rows,) = json.loads(capsys.readouterr().out)["tables"]["commit-order"].values()
-    deviations = {(row["method"], row["example"]): row["god_steps"] for row in rows}
-    assert deviations == {(row["method"], str(row["example"])): row["god_steps"] for row in results["rows"]}
-    np.testing.assert_array_equal([deviations["left-to-right", "3"]], [0.0])

@@ -61,7 +61,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("study", ["commit-order", "precision", "controls"])
+@pytest.mark.parametrize("study", ["precision", "controls"])
 def test_the_same_prompts_by_another_way_are_the_same_units(
     study: str, models: Path, ways: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import single_stage_runs
-import torch
 from grouped import grouped
 from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 
@@ -22,10 +21,10 @@ from paper_figures.runner.results import ResultsWarning, read_unit_rows
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode.decode import decode
-from rws_decode.predictors import HFMaskPredictor, load_predictor
+from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.testing.networks import bert, word_tokenizer
+from rws_decode.testing.networks import bert
 
 SCALES = (0.5, 8.0)
 STRATEGIES = ("temperature", "rws", "constant", "shuffled")
@@ -160,23 +159,9 @@ def test_changed_weights_make_it_again(
         assert len(read_unit_rows(tmp_path / "out")) == 9
 
 
-def test_prompts_can_come_from_a_file(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "prompts.txt").write_text("the cat\n\na dog ran\n")
-    words = ["--scales", "2", "--strategies", "temperature", "--data", f"text:{tmp_path / 'prompts.txt'}"]
-    assert precision(tmp_path / "out", options, *words, "--prompts", "2") == 0
-    assert set(read_unit_rows(tmp_path / "out")["prompt"]) == {"the cat", "a dog ran"}
-    assert any(line.split()[:1] == ["bfloat16"] for line in capsys.readouterr().out.splitlines())
-    assert precision(tmp_path / "out", options, *words) == 2
-    assert "it has 2 different prompts, 3 are wanted" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "-1"], "--prompts is -1: at least 0 is needed"),
-        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
-        (["--data", "text:nowhere.txt"], "data is text:nowhere.txt: no such file"),
-        (["--workers", "0"], "--workers is 0"),
         (["--seed", "-1"], "--seed is -1"),
         (["--scales", "0"], "--scales is [0.0]"),
         (["--scales", "2", "2"], "--scales is [2.0, 2.0]"),
@@ -190,14 +175,3 @@ def test_bad_input_is_one_line_and_exit_two(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert_refused("precision", tmp_path / "out", [*options, *extra], message, capsys)
-
-
-def test_a_bfloat16_model_is_ranked_in_its_own_precision() -> None:
-    predictor = HFMaskPredictor(bert().to(torch.bfloat16), word_tokenizer(), name="half")
-    options_ = {"length": 16, "steps": 8, "block": 16}
-    native, named = (
-        decode(predictor, PROMPTS, Temperature(4.0), **grouped(ranking="topk", precision=precision, **options_))  # type: ignore[arg-type]
-        for precision in ("model", "bfloat16")
-    )
-    assert native.tokens.tolist() == named.tokens.tolist()
-    assert {trace.logits_dtype for trace in native} == {"bfloat16"}
