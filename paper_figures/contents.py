@@ -46,7 +46,6 @@ CONTENTS: dict[str, Entry] = {
     "table10_llm_judge_orders": Entry(_TABLES, "paper_figures.tables.table10_llm_judge_orders"),
     "table11_overhead": Entry(_TABLES, "paper_figures.tables.table11_overhead"),
     "table12_frequency": Entry(_TABLES, "paper_figures.tables.table12_frequency"),
-    "judge_prompt": Entry(_TABLES, "paper_figures.tables.judge_prompt"),
     "scale_path": Entry(_FURTHER, "paper_figures.figures.scale_path"),
     "saturation": Entry(_FURTHER, "paper_figures.figures.saturation"),
     "device_cost": Entry(_FURTHER, "paper_figures.figures.device_cost"),

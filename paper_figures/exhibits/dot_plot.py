@@ -13,7 +13,6 @@ from paper_figures.exhibits.style import PRINTED, Line
 
 # A value, and the ends of its interval, None if it has none.
 Mark = tuple[float, float | None, float | None]
-AS_PRINTED = Line(PRINTED, "s", "none", "RWS, as printed")
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def draw_dots(axes: Axes, names: Sequence[str], series: Sequence[Dots], labelled
                 value,
                 row + 0.7 * ((index + 0.5) / len(present) - 0.5),
                 xerr=spread,
-                color=dots.look.color,
+                color=PRINTED if dots.hollow else dots.look.color,
                 marker=dots.look.marker,
                 markerfacecolor="white" if dots.hollow else dots.look.color,
                 linestyle="none",

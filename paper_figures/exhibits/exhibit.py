@@ -33,15 +33,6 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Passage:
-    """Text to be read as it stands, such as a prompt or a dialogue: file stem, text, caption."""
-
-    stem: str
-    text: str
-    caption: str
-
-
-@dataclass(frozen=True)
 class Interactive:
     """A page to drag or scrub: file stem, the page, and what it is of, in some words."""
 
@@ -66,7 +57,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """Everything that one module contributes: pictures, tables, passages, conclusions, inputs (files below the runs).
+    """Everything that one module contributes: pictures, tables, conclusions, inputs (files below the runs).
 
     The first conclusion is the headline. Tables without rows are left out. Some exhibits tell a part of the report's
     story, and some have a page to drag.
@@ -75,7 +66,6 @@ class Exhibit:
     title: str
     pictures: tuple[Picture, ...] = ()
     tables: tuple[Table, ...] = ()
-    passages: tuple[Passage, ...] = ()
     conclusions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     story: Story | None = None
@@ -88,9 +78,8 @@ class Exhibit:
 def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = None) -> list[Path]:
     """Write an exhibit's files below `out` and return their paths.
 
-    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, pages/STEM.html, and figures/NAME.json,
-    from which the page is built, with `runs`, facts about the experiments behind it by name. Each is written beside its
-    target and renamed.
+    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, pages/STEM.html, and figures/NAME.json, from which the
+    page is built, with `runs`, facts about the experiments behind it by name.
     The same exhibit gives the same bytes: no dates and no versions in files.
     """
     written: list[Path] = []
@@ -98,8 +87,6 @@ def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = N
         for suffix, content in _printed(picture.figure).items():
             written.append(write_bytes(out / "figures" / f"{picture.stem}.{suffix}", content))
     written += write_tables(out / "tables", made.tables, latex=True)
-    for passage in made.passages:
-        written.append(write_text(out / "texts" / f"{passage.stem}.txt", f"{passage.text.rstrip()}\n"))
     if made.interactive is not None:
         written.append(write_text(out / "pages" / f"{made.interactive.stem}.html", made.interactive.page.html))
     written.append(write_json(out / "figures" / f"{name}.json", _record(made) | {"runs": dict(runs or {})}))
@@ -130,7 +117,6 @@ def _record(made: Exhibit) -> dict[str, Any]:
             }
             for table in made.tables
         ],
-        "passages": [{"stem": p.stem, "text": p.text, "caption": p.caption} for p in made.passages],
         "conclusions": list(made.conclusions),
         "inputs": list(made.inputs),
         "story": None if made.story is None else asdict(made.story),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.studies.design.methods import METHODS
-from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
-from rws_theory.printed import printed_in
+from rws_decode.common.palette import BLACK, BLUE, GREEN, PURPLE, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.typing import LineStyleType
@@ -45,8 +44,6 @@ LINES: dict[str, Line] = {
     "b": Line(VERMILION, "s", (0, (5, 1.5)), "b"),
 }
 
-_HUES = (BLUE, VERMILION, GREEN, PURPLE, SKY, AMBER)
-_DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (3, 1.5, 1, 1.5)), (0, (1, 1.2)), (0, (7, 2, 2, 2)))
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -110,19 +107,3 @@ def joint_legend(picture: Figure, ncols: int, loc: Any = "outside lower center")
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     picture.legend(handles.values(), handles.keys(), loc=loc, ncols=ncols)
-
-
-def guide_looks(names: Sequence[str]) -> dict[str, Line]:
-    """Return a look for every name; the paper's reward models have the same look in all figures.
-
-    >>> looks = guide_looks(["mini", "GRM"])
-    >>> looks["GRM"].marker, looks["mini"].marker == looks["GRM"].marker
-    ('s', False)
-    """
-    paper = sorted(row["model"] for row in printed_in("table1_win_rate")["rows"])
-    others = [name for name in dict.fromkeys(names) if name not in paper]
-    looks = {}
-    for group, markers in ((paper, "os^DvP"), (others, "X*<>ph")):
-        for index, name in enumerate(group):
-            looks[name] = Line(_HUES[index % len(_HUES)], markers[index % 6], _DASHES[index % len(_DASHES)], name)
-    return {name: looks[name] for name in names}

@@ -1,7 +1,7 @@
 """Figure 2: the forward process masks an answer at random; the reverse process fills it by confidence.
 
-Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; the model's own answer to the
-same prompt, unmasked step by step by confidence decoding; and the confidences of one of these steps.
+Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; and the model's own answer to the
+same prompt, unmasked step by step by confidence decoding. Figure 3 has the confidences of a step.
 Inputs: RUNS/commit-order/results.json and its traces, made by `python -m paper_figures experiment commit-order --out
 RUNS`; the model's held-out prompts and its tokenizer. Run time: a second.
 """
@@ -13,19 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.data.examples import examples_of
 from paper_figures.exhibits.canvas_cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.style import LINES, figure
+from paper_figures.exhibits.style import figure
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.trace.trace import Trace
-from rws_decode.view.plots.decode_steps import foremost
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _SHOWN = 32  # tokens, the first of the answer: more do not fit on the page in words
@@ -46,24 +44,8 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class CloseUp:
-    """One step of the reverse process from time `t`: masked positions, their best tokens, and log-odds.
-
-    Of the `masked` positions of the block the m foremost: `position` int [m]; `words`, m; `log_odds` [m], of the
-    confidence, in nats; `chosen` bool [m].
-    """
-
-    t: int
-    masked: int
-    position: NDArray[np.int64]
-    words: tuple[str, ...]
-    log_odds: NDArray[np.float64]
-    chosen: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
 class Masking:
-    """What is drawn: words and states of both processes over `steps` times, the step close up, and where it is from.
+    """What is drawn: words and states of both processes over `steps` times, and where they are from.
 
     held_out: whether the forward process masks the prompt's held-out answer, or, where the model ships none, the
     model's own. files: the traces, below the runs.
@@ -77,7 +59,6 @@ class Masking:
     forward: tuple[State, ...]
     written: tuple[str, ...]
     reverse: tuple[State, ...]
-    close_up: CloseUp
     orders: CommitOrders
     files: tuple[str, ...]
 
@@ -121,7 +102,6 @@ def compute(runs: Path, seed: int = 0) -> Masking:
         forward,
         words.words(trace.tokens[:count]),
         reverse,
-        _close_up(trace, stops[(len(stops) - 1) // 2] % trace.steps_run, words),
         orders,
         tuple(file for file in orders.files if file.endswith(f"/default-{orders.drawn}.parquet")),
     )
@@ -143,29 +123,16 @@ def _after(trace: Trace, stop: int, since: int, count: int) -> State:
     return State(trace.steps - stop, masked, ~masked & (step >= since))
 
 
-def _close_up(trace: Trace, step: int, words: Words) -> CloseUp:
-    position = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
-    position = position[foremost(int(trace.chosen[step].sum()), trace.value[step, position])]
-    value = trace.value[step, position]
-    if trace.ranking != "log-odds":  # probabilities, which may have rounded to 1
-        value = np.clip(value, 1e-7, 1 - 1e-7)
-        value = np.log(value) - np.log1p(-value)
-    texts = words.words(trace.candidate[step, position])
-    masked = int(trace.eligible[step].sum())
-    return CloseUp(trace.steps - step, masked, position, texts, value, trace.chosen[step, position])
-
-
 _MARGIN, _WIDTH = 1.12, 6.6  # inches: the column of labels, and all
 
 
 def draw(data: Masking) -> Figure:
-    """Draw the states of both processes as running text, masks hatched, and one step's confidences below."""
+    """Draw the states of both processes as running text, masks hatched."""
     parts = ((data.original, data.forward), (data.written, data.reverse))
     layouts = [flow(words, _WIDTH - _MARGIN - 0.1) for words, _ in parts]
     each = [max(height_of(cells), 2.4 * HEIGHT) + 0.12 for cells in layouts]
-    bottom = 2.35
-    total = sum(len(states) * height + 0.3 for (_, states), height in zip(parts, each, strict=True)) + bottom
-    picture = figure(_WIDTH, total)
+    total = sum(len(states) * height + 0.3 for (_, states), height in zip(parts, each, strict=True))
+    picture = figure(_WIDTH, total + 0.05)
     picture.set_layout_engine("none")
     top = 0.05
     titles = (
@@ -189,72 +156,32 @@ def draw(data: Masking) -> Figure:
             sub = sheet_axes(picture, 0.05 + _MARGIN, top + upper, _WIDTH - 0.1 - _MARGIN, height)
             paint(sub, cells, words, looks)
         top += 0.3 + len(states) * height
-    _confidences(picture, data, bottom)
     return picture
-
-
-_PROBABILITIES = (1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999, 0.999999)
-
-
-def _confidences(picture: Figure, data: Masking, height: float) -> None:
-    across, down = picture.get_size_inches()
-    box = (0.95 / across, 0.86 / down, (across - 1.05) / across, (height - 1.2) / down)
-    axes: Axes = picture.add_axes(box)
-    close_up, look = data.close_up, LINES["temperature"]
-    x = np.arange(len(close_up.position))
-    # Log-odds: as probabilities the confident ones would all look like 1.
-    ticks = {float(np.log(p) - np.log1p(-p)): f"{p:.10g}" for p in _PROBABILITIES}
-    low, high = min(close_up.log_odds.min(), 0.0) - 0.8, max(close_up.log_odds.max(), 0.0) + 0.8
-    axes.vlines(x, low, close_up.log_odds, color="#b0b0b0", linewidth=1.0)
-    for chosen, face in ((True, look.color), (False, "white")):
-        kept = close_up.chosen == chosen
-        style = {"markerfacecolor": face, "markeredgecolor": look.color if chosen else "#505050", "markersize": 7}
-        marker = look.marker if chosen else "D"
-        axes.plot(x[kept], close_up.log_odds[kept], marker, clip_on=False, zorder=3, **style)
-    kept_ticks = [tick for tick in ticks if low <= tick <= high]
-    axes.set_yticks(kept_ticks, [ticks[tick] for tick in kept_ticks])
-    axes.set_xticks(x, close_up.words, rotation=90, fontsize=8, parse_math=False)
-    axes.tick_params(axis="x", length=0)
-    axes.grid(axis="x", visible=False)
-    axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
-    axes.set_ylim(low, high)
-    axes.set_ylabel("confidence\n[probability]")
-    count = f"the {int(close_up.chosen.sum())} most confident of {close_up.masked} (filled)"
-    axes.set_title(f"One step, t = {close_up.t} to {close_up.t - 1}: {count} are unmasked", loc="left")
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 2 from the default trace below `runs`."""
     data = compute(runs)
-    first, close_up = data.orders.traces[data.orders.drawn]["default"], data.close_up
+    first = data.orders.traces[data.orders.drawn]["default"]
     source = "the held-out answer" if data.held_out else "the model's own answer, as it ships no held-out one,"
     shown = len(data.original), len(data.written)
-    few = (
-        f"; the {len(close_up.words)} foremost of {close_up.masked} are drawn"
-        if close_up.masked > len(close_up.words)
-        else ""
-    )
     caption = (
         f"Forward: {source} to prompt {data.orders.drawn}, “{data.prompt}”, its first {shown[0]} tokens, masked as in "
         f"q(x_t | x_0): each with probability t / T, T = {data.steps}. One random number per token (seed {data.seed}) "
         f"makes the masks nested. Reverse: model {first.predictor} answers the same prompt by confidence "
         f"({first.length} tokens, {first.steps} steps, blocks of {first.block}); the first {shown[1]} are drawn. "
         "Hatched: masked. Blue: filled since the state above. The two texts differ: the model wrote the lower one. "
-        "Bottom: the best token of each masked position of the block at one of these steps, and its confidence, on a "
-        f"scale of log-odds{few}. “(end)” is the end-of-text token."
+        "“(end)” is the end-of-text token."
     )
     alt = (
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "
         f"{100 * data.forward[0].share:.0f} to {100 * data.forward[-1].share:.0f} percent, at random places. Lower "
         f"rows: {len(data.reverse)} states of a decode whose masked share falls to {100 * data.reverse[-1].share:.0f} "
-        f"percent. Below, {len(close_up.words)} confidences, of which the {int(close_up.chosen.sum())} highest are "
-        "chosen."
+        "percent."
     )
-    least, rest = close_up.log_odds[close_up.chosen].min(), close_up.log_odds[~close_up.chosen]
-    against = f"the best passed over has {rest.max():.3f}" if rest.size else "none is passed over"
     said = (
-        f"Reverse process, step from t = {close_up.t}: the {int(close_up.chosen.sum())} positions committed have "
-        f"confidences of log-odds {least:.3f} or more; {against}."
+        f"Forward, tokens are masked at random places; in reverse, the {first.length // first.steps} most confident "
+        f"positions of the block are filled at each of {first.steps} steps."
     )
     return Exhibit(
         "Figure 2: masking and unmasking",

@@ -25,7 +25,7 @@ from rws_decode.common.files import read_json, write_text
 
 Record = Mapping[str, Any]
 
-_PARTS = ("title", "pictures", "tables", "passages", "conclusions", "inputs", "story", "interactive", "runs")
+_PARTS = ("title", "pictures", "tables", "conclusions", "inputs", "story", "interactive", "runs")
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 # Columns of what was printed and of what was measured stand under these headings.
 _GROUPS = {"paper": "printed in the paper", "here": "here"}

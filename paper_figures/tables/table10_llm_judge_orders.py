@@ -3,7 +3,6 @@
 Shows: the printed shares taken as counts of 80 dialogues, with exact 95 % intervals and sign tests. Beside them, the
 verdicts of the run by order if it asked an LLM; reward models score one answer at a time and know no order.
 Inputs: RUNS/mt-bench/results.json, made by `python -m paper_figures experiment mt-bench --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -12,26 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 from paper_figures.exhibits.differences import ALPHA
-from paper_figures.exhibits.dot_plot import Dots, Mark, draw_dots, height_of, marks_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.judged_dialogues import Dialogues, judged_dialogues
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import setting
-from paper_figures.exhibits.style import GREY, LINES, PRINTED, Line, figure, joint_legend, panel_title
 from paper_figures.studies.summaries.llm_judge import printed_intervals
 from paper_figures.table import Column, Table, make_table
-from rws_decode.common.palette import BLUE
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ("mt-bench",)
 _STEM = "table10_llm_judge_orders"
 _PLACES = {"first": "RWS shown first", "second": "RWS shown second"}
-_LOOKS = {"first": Line(PRINTED, "s", "solid", ""), "second": Line(PRINTED, "o", "solid", "")}
-_OURS = {"first": LINES["rws"], "second": Line(BLUE, "o", "solid", "")}
 # Columns of the run's table `llm_orders`, in percent here.
 _MEASURES = {
     "as_first": "RWS shown first, RWS win, %",
@@ -57,43 +50,6 @@ def counted_shares() -> list[dict[str, Any]]:
     rows = [row for table in printed_intervals() for row in table.rows]
     exact = [binomtest(row["won"], row["of"]).proportion_ci(0.95, method="exact") for row in rows]
     return [{**row, "low": float(e.low), "high": float(e.high)} for row, e in zip(rows, exact, strict=True)]
-
-
-def draw(data: Dialogues) -> Figure:
-    """Draw the printed shares with exact intervals, RWS first and second; beside them ours, where an LLM judged."""
-    names, tested = [row["model"] for row in printed_in(_STEM)["rows"]], counted_shares()
-    height = max(height_of(names, 2), height_of(data.guides, 2) if data.llm else 0.0)
-    picture = figure(6.6, height + 1.05)
-    panels = picture.subplots(1, 2 if data.llm else 1, squeeze=False)[0]
-    printed = [
-        Dots(_LOOKS[order], f"{label}, as printed", _printed_marks(order, tested), hollow=True)
-        for order, label in _PLACES.items()
-    ]
-    draw_dots(panels[0], names, printed)
-    counts = f", of {tested[0]['of']} dialogues" if tested else ""
-    panel_title(panels[0], f"Printed{counts}{', exact 95 % intervals' if tested and not data.llm else ''}")
-    if data.llm:
-        judge = data.judges[0]
-        rows = [row for row in data.orders if row["judge"] == judge]
-        ours = {order: {row["name"]: row for row in rows if row["measure"] == f"as_{order}"} for order in _PLACES}
-        series = [Dots(_OURS[order], f"{label}, here", marks_of(ours[order])) for order, label in _PLACES.items()]
-        draw_dots(panels[1], data.guides, series)
-        panel_title(panels[1], f"Here: {judge}")
-        panels[1].set_xlim(-3, 103)
-    for axes in panels:
-        axes.axvline(50, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)))
-        axes.set_xlabel("dialogues in which RWS is preferred  [%]")
-    panels[0].set_xlim(40, 80)
-    panels[0].set_xticks(range(40, 81, 10))
-    joint_legend(picture, 2)
-    return picture
-
-
-def _printed_marks(order: str, tested: Sequence[dict[str, Any]]) -> dict[str, Mark]:
-    """Return model -> printed share and exact interval, in percent; no interval where no counts follow."""
-    marks: dict[str, Mark] = {row["model"]: (row[order], None, None) for row in printed_in(_STEM)["rows"]}
-    kept = (row for row in tested if row["order"] == order)
-    return marks | {row["model"]: (marks[row["model"]][0], 100 * row["low"], 100 * row["high"]) for row in kept}
 
 
 def tables(data: Dialogues) -> tuple[Table, ...]:
@@ -131,21 +87,12 @@ def tables(data: Dialogues) -> tuple[Table, ...]:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Table 10 and its figure from what is printed and the results below `runs`."""
-    data, tested = compute(runs), counted_shares()
-    ours = f" Right: ours. {setting(data.run)} {data.verdict()} Bars: 95 % intervals." if data.llm else ""
-    bars = "Bars: exact 95 % intervals (Clopper and Pearson) of shares of 80 dialogues. " if tested else ""
-    where = printed_in(_STEM)["where"]
-    caption = f"{where}: hollow marks are the printed win rates of RWS. {bars}Dashed: no preference.{ours}"
-    alt = (
-        "Win rates of RWS in percent by reward model, in two marks each, RWS shown first and shown second, with "
-        "intervals and a line at 50."
-    )
+    """Return Table 10 from what is printed and the results below `runs`."""
+    data = compute(runs)
     return Exhibit(
         "Table 10: the LLM judge, by the order of the answers",
-        (Picture(_STEM, draw(data), caption, alt),),
-        tables(data),
-        conclusions=(_headline(tested),),
+        tables=tables(data),
+        conclusions=(_headline(counted_shares()),),
         inputs=data.run.inputs,
     )
 

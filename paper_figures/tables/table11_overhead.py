@@ -1,9 +1,8 @@
 """Table 11: what guidance costs in seconds and memory, by guide, as printed and here.
 
-Shows: seconds, their increase over the default's and memory as printed beside ours; the increase by guide with no
-savings, with the usual ones and with all; and the same for a control that asks no reward, which is the machine's noise.
+Shows: seconds, their increase over the default's and memory as printed beside ours, by guide with no savings, with the
+usual ones and with all; and the same for a control that asks no reward, which is the machine's noise.
 Inputs: RUNS/overhead/results.json, made by `python -m paper_figures experiment overhead --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -13,25 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, Mark, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import method_name, names_of, with_guide_names
+from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.exhibits.names import method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
-from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
-from rws_decode.common.palette import AMBER, BLUE
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ("overhead",)
 _STEM = "table11_overhead"
-_LOOKS = {
-    "nothing": Line(AMBER, "v", "none", "RWS, no savings"),
-    "usual": Line(LINES["rws"].color, LINES["rws"].marker, "none", "RWS, usual savings"),
-    "everything": Line(BLUE, "o", "none", "RWS, all savings"),
-}
+# What a row is called, by its guide; its method; its savings.
+_SHOWN = (
+    ("RWS, {}", "rws", "usual"),
+    ("RWS, {}, no savings", "rws", "nothing"),
+    ("RWS, {}, all savings", "rws", "everything"),
+    ("constant, {}", "constant", "usual"),
+)
 INCREASE = Column("increase, %", "increase", "+.1f", ("increase_low", "increase_high"))
 CPU = Column("increase of CPU time, %", "cpu_increase", "+.1f", ("cpu_increase_low", "cpu_increase_high"))
 
@@ -65,62 +61,35 @@ def compute(runs: Path) -> Overhead:
     return Overhead(rows, {row["guide"]: row for row in run.rows.get("memory", ())}, run)
 
 
-def printed_increases() -> dict[str, float]:
-    """Return reward model -> the increase in percent that the printed seconds amount to.
-
-    >>> round(printed_increases()["GRM"], 1)
-    21.8
-    """
-    table = printed_in(_STEM)
-    return {row["model"]: 100 * (row["seconds"] / table["default_seconds"] - 1) for row in table["rows"]}
-
-
-def draw(data: Overhead) -> Figure:
-    """Draw the increase as printed, on axes of its own, beside ours by guide and savings: wall clock and CPU time."""
-    printed: dict[str, Mark] = {name: (value, None, None) for name, value in printed_increases().items()}
-    cpu = any(row["cpu_increase"] is not None for row in data.rows)
-    fields = {"increase": "Here: wall clock"} | ({"cpu_increase": "Here: CPU time"} if cpu else {})
-    names = names_of(data.rows)
-    picture = figure(6.6, 0.85 + max(height_of(list(printed), 1), height_of(names, len(_LOOKS) + 1)))
-    first, *panels = picture.subplots(1, 1 + len(fields))
-    draw_dots(first, list(printed), [Dots(AS_PRINTED, "RWS, from printed seconds", printed, hollow=True)])
-    first.set_xlim(0, 1.15 * max(value for value, _, _ in printed.values()))
-    panel_title(first, "From printed seconds")
-    for axes, (field, title) in zip(panels, fields.items(), strict=True):
-        series = [Dots(look, look.label, _marks(data.of("rws", name), field)) for name, look in _LOOKS.items()]
-        series.append(Dots(LINES["constant"], "constant, asks no reward", _marks(data.of("constant"), field)))
-        draw_dots(axes, names, series)
-        axes.axvline(0, color=GREY, linewidth=1.0)
-        panel_title(axes, title)
-    for axes in (first, *panels):
-        axes.set_xlabel("increase over default  [%]")
-    joint_legend(picture, 2)
-    return picture
-
-
-def _marks(rows: Mapping[str, Mapping[str, Any]], field: str) -> dict[str, Mark]:
-    kept = {name: row for name, row in rows.items() if row[field] is not None}
-    return {name: (row[field], row[f"{field}_low"], row[f"{field}_high"]) for name, row in kept.items()}
+def _increase(seconds: float) -> float:
+    """Return the increase over the default's, in percent, that printed seconds amount to."""
+    return 100 * (seconds / printed_in(_STEM)["default_seconds"] - 1)
 
 
 def table(data: Overhead) -> Table:
-    """Return Table 11 beside ours, with the usual savings."""
-    table, increases = printed_in(_STEM), printed_increases()
+    """Return Table 11 beside ours, with the usual savings, without and with all of them, and with a constant factor."""
+    table = printed_in(_STEM)
     printed: dict[str, dict[str, Any]] = {method_name("default"): {"seconds": table["default_seconds"]}}
     for row in table["rows"]:
-        numbers = {"seconds": row["seconds"], "increase, %, computed": round(increases[row["model"]], 2)}
+        numbers = {"seconds": row["seconds"], "increase, %, computed": round(_increase(row["seconds"]), 2)}
         printed[f"RWS, {row['model']}"] = numbers | {"memory, MiB": row["memory_mib"]}
-    base = {name: row["seconds"] for name, row in data.of("default").items()}
     here = {
-        f"RWS, {name}": {**row, "base": base.get(name), **data.memory.get(row["guide"], {})}
-        for name, row in data.of("rws").items()
+        label.format(name): {
+            **row,
+            "base": base.get(name),
+            **(data.memory.get(row["guide"], {}) if method == "rws" else {}),
+        }
+        for label, method, savings in _SHOWN
+        for base in ({name: row["seconds"] for name, row in data.of("default", savings).items()},)
+        for name, row in data.of(method, savings).items()
     }
     columns = [Column("seconds"), Column("default's seconds", "base"), INCREASE, CPU]
     columns += [Column("reward calls", "reward_calls"), Column("calls saved", "reward_calls_saved")]
     columns += [Column("guide's weights, MiB", "reward_mib"), Column("memory added, MiB", "added_mib")]
     caption = (
-        f"Left: {table['where']}, {table['task']}. Right, here: {data.told()}, with the usual savings. Brackets: 95 % "
-        "intervals over prompts, rough where these are few. Memory added is measured on CUDA alone. Seconds and memory "
+        f"Left: {table['where']}, {table['task']}. Right, here: {data.told()}, with the usual savings unless said "
+        "otherwise. Brackets: 95 % intervals over prompts, rough where these are few. The constant of equal mean asks "
+        "no reward, so its slowdown is the machine's noise. Memory added is measured on CUDA alone. Seconds and memory "
         "are of other hardware, models and code and cannot be compared. Increases can be compared roughly: they depend "
         "on how large the guide is beside the model."
     )
@@ -128,18 +97,8 @@ def table(data: Overhead) -> Table:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Table 11 and its picture from the results below `runs`."""
-    data, increases = compute(runs), printed_increases().values()
-    caption = (
-        f"Increase in time of RWS over the default with the same savings. Here: {data.told()}; 95 % intervals over "
-        "prompts, rough where these are few. Hollow: from the seconds printed in "
-        f"{printed_in(_STEM)['where']}, without intervals. The constant of equal mean asks no reward, so its slowdown "
-        "is the machine's noise. CPU time, if it is known, is less disturbed by other work on the machine."
-    )
-    alt = (
-        "Dots of the increase in time by guide, with intervals, for three kinds of savings and a constant factor. From "
-        f"the printed seconds, hollow: between {min(increases):.1f} and {max(increases):.1f} percent."
-    )
+    """Return Table 11 from the results below `runs`."""
+    data, increases = compute(runs), [_increase(row["seconds"]) for row in printed_in(_STEM)["rows"]]
     timed = "; ".join(f"{name} {INCREASE.text(row)}" for name, row in data.of("rws").items() if row["increase"])
     said = (
         f"Time of RWS over the default's, usual savings, in percent: {timed or 'not measured'}. The paper's seconds "
@@ -147,8 +106,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     return Exhibit(
         "Table 11: what guidance costs",
-        (Picture(_STEM, draw(data), caption, alt),) if data.rows else (),
-        (table(data),),
+        tables=(table(data),),
         conclusions=(said,),
         inputs=data.run.inputs,
     )

@@ -3,25 +3,19 @@
 Shows: GOD and seconds as printed beside ours; both as ratios and increases over the default's, which can be compared,
 by how often the reward is asked, with the constant factor, which asks none.
 Inputs: RUNS/frequency/results.json, made by `python -m paper_figures experiment frequency --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
-from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
 from paper_figures.tables.table11_overhead import CPU, INCREASE
 from rws_theory.printed import printed_in
@@ -37,12 +31,6 @@ class Frequency:
 
     rows: Mapping[str, Mapping[str, Any]]
     run: Results
-
-    @property
-    def asked(self) -> dict[int, Mapping[str, Any]]:
-        """Return steps from one call of the reward model to the next -> its row, by rising number."""
-        by_every = {every_of(method): row for method, row in self.rows.items()}
-        return {every: by_every[every] for every in sorted(every for every in by_every if every)}
 
     def told(self) -> str:
         """Return in words what was run and timed."""
@@ -77,66 +65,6 @@ def compute(runs: Path) -> Frequency:
     return Frequency({row["method"]: row for row in reversed(means)}, run)
 
 
-def draw(data: Frequency) -> Figure:
-    """Draw GOD over the default's and the increase in time against how often the reward is asked."""
-    table = printed_in(_STEM)
-    distances = sorted({*data.asked, *(row["every"] for row in table["rows"])})
-    picture = figure(6.6, 3.5)
-    left, right = picture.subplots(1, 2)
-    printed = {row["every"]: (row["god"] / table["default"]["god"], row["increase"]) for row in table["rows"]}
-    for axes, index in ((left, 0), (right, 1)):
-        look = {"color": PRINTED, "marker": "s", "markerfacecolor": "white", "linestyle": (0, (1, 1.5)), "zorder": 3}
-        values = [printed[every][index] for every in printed]
-        axes.plot([distances.index(every) for every in printed], values, label="RWS, as printed", **look)
-    _points(left, data, distances, _RATIO)
-    _points(right, data, distances, INCREASE, shift=-0.08)
-    _points(right, data, distances, CPU, "o", 0.08, ", CPU time")
-    left.axhline(1, color=GREY, linewidth=1.0)
-    right.axhline(0, color=GREY, linewidth=1.0)
-    panel_title(left, "GOD over the default's")
-    left.set_ylabel("ratio of mean GOD")
-    panel_title(right, "Time over the default's")
-    right.set_ylabel("increase  [%]")
-    words = ["every\nstep" if every == 1 else f"every {every}\nsteps" for every in distances]
-    for axes in (left, right):
-        axes.set_xticks(range(len(distances) + 1), [*words, "never:\nconstant"])
-        axes.set_xlim(-0.5, len(distances) + 0.5)
-        axes.set_xlabel("when the reward is asked")
-    joint_legend(picture, 3)
-    return picture
-
-
-def _points(
-    axes: Axes,
-    data: Frequency,
-    distances: Sequence[int],
-    column: Column,
-    marker: str = "",
-    shift: float = 0.0,
-    words: str = " (time: wall clock)",
-) -> None:
-    """Draw RWS by how often it asks, and the constant factor, with intervals; what was not measured is left out."""
-    asked = {distances.index(every): row for every, row in data.asked.items()}
-    never = {len(distances): data.rows["constant"]} if "constant" in data.rows else {}
-    for method, rows in (("rws", asked), ("constant", never)):
-        points = [
-            (x + shift, *values) for x, row in rows.items() if None not in (values := column.values(row).values())
-        ]
-        if points:
-            x, middle, low, high = np.array(points).T
-            axes.errorbar(
-                x,
-                middle,
-                yerr=np.maximum([middle - low, high - middle], 0.0),
-                color=LINES[method].color,
-                marker=marker or LINES[method].marker,
-                linestyle="none",
-                elinewidth=1.1,
-                capsize=2.5,
-                label=("RWS" if method == "rws" else "constant") + words,
-            )
-
-
 def table(data: Frequency) -> Table:
     """Return Table 12 beside ours."""
     table = printed_in(_STEM)
@@ -161,24 +89,13 @@ def table(data: Frequency) -> Table:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Table 12 and its picture from the results below `runs`."""
+    """Return Table 12 from the results below `runs`."""
     data = compute(runs)
-    caption = (
-        f"Left: mean GOD in steps over the default's. Right: time over the default's. Here: {data.told()}; 95 % "
-        f"intervals over prompts. Hollow: as printed ({printed_in(_STEM)['where']}), without intervals; GOD as a ratio "
-        "of printed numbers. The constant of equal mean asks no reward: its time shows the machine's noise, and its "
-        "GOD shows what a factor alone does. Seconds of other hardware cannot be compared; ratios can, roughly."
-    )
-    alt = (
-        "Two panels against how often the reward is asked. The printed ratios of GOD and increases of time, hollow, "
-        "fall as it is asked less; ours stand beside them with intervals."
-    )
     ratios = [f"{_name(m)} {_RATIO.text(row)}" for m, row in data.rows.items() if row["god_steps_ratio"] is not None]
     said = f"GOD over the default's: {'; '.join(ratios)}." if ratios else "The run has no numbers of RWS to compare."
     return Exhibit(
         "Table 12: the reward asked less often",
-        (Picture(_STEM, draw(data), caption, alt),) if data.rows else (),
-        (table(data),),
+        tables=(table(data),),
         conclusions=(said,),
         inputs=data.run.inputs,
     )

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.differences import differences_table, rws_minus, tally
+from paper_figures.exhibits.dot_plot import Dots, Mark, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import in_words, names_of, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, lookup, read_run, setting
-from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
+from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
@@ -66,49 +66,29 @@ def compute(runs: Path) -> WinRates:
 
 def draw(data: WinRates) -> Figure:
     """Draw the printed net win rates on an axis of their own, and ours by own and by other judges, with intervals."""
-    printed, names = printed_in(_STEM)["rows"], names_of(data.rows)
-    picture = figure(6.6, 1.6 + 0.42 * max(len(printed), len(names)))
+    printed: dict[str, Mark] = {
+        row["model"]: (row["win"] - row["default_win"], None, None) for row in printed_in(_STEM)["rows"]
+    }
+    names = names_of(data.rows)
+    picture = figure(6.6, 0.9 + max(height_of([*printed], 1), height_of(names, len(DRAWN))))
     judges = {measure: title for measure, title in JUDGES.items() if any(data.of(n, "rws", measure) for n in names)}
-    panels = picture.subplots(1, 1 + len(judges), width_ratios=(2, *[3] * len(judges)), squeeze=False)[0]
-    nets = [row["win"] - row["default_win"] for row in printed]
-    look: dict[str, Any] = {"markersize": 6, "markerfacecolor": "none", "markeredgecolor": PRINTED, "linestyle": "none"}
-    panels[0].plot(nets, range(len(printed)), marker=LINES["rws"].marker, label="RWS, as printed", **look)
-    panel_title(panels[0], "Printed: own guide")
-    for axes, (measure, title) in zip(panels[1:], judges.items(), strict=True):
-        _judged(axes, data, measure)
+    first, *panels = picture.subplots(1, 1 + len(judges), width_ratios=(2, *[3] * len(judges)), squeeze=False)[0]
+    draw_dots(first, [*printed], [Dots(LINES["rws"], "RWS, as printed", printed, hollow=True)])
+    first.set_xlim(min(0, *first.get_xlim()), 1.1 * max(value for value, _, _ in printed.values()))
+    panel_title(first, "Printed: own guide")
+    for axes, (measure, title) in zip(panels, judges.items(), strict=True):
+        rows = {method: {n: row for n in names if (row := data.of(n, method, measure))} for method in DRAWN}
+        series = [Dots(LINES[method], LINES[method].label, marks_of(of)) for method, of in rows.items()]
+        draw_dots(axes, names, series, labelled=axes is panels[0])
         panel_title(axes, f"Here: {title}")
-    for index, axes in enumerate(panels):
-        rows = names if index else [row["model"] for row in printed]
-        axes.set_yticks(range(len(rows)), rows if index < 2 else [""] * len(rows))
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.axvline(0, color=GREY, linewidth=1.0)
-        axes.grid(visible=False, axis="y")
-    panels[0].set_xlim(min(0, *(panels[0].get_xlim())), None)
-    ends = [end for axes in panels[1:] for end in axes.get_xlim()]
-    for axes in panels[1:]:
+    ends = [end for axes in panels for end in axes.get_xlim()]
+    for axes in panels:
         axes.set_xlim(min(ends), max(ends))
+    for axes in (first, *panels):
+        axes.axvline(0, color=GREY, linewidth=1.0)
     picture.supxlabel("net win rate against the default: won minus lost  [percentage points of prompts]", fontsize=9)
     joint_legend(picture, 2, "outside upper center")
     return picture
-
-
-def _judged(axes: Axes, data: WinRates, measure: str) -> None:
-    names = names_of(data.rows)
-    methods = [method for method in DRAWN if any(data.of(name, method, measure) for name in names)]
-    for index, method in enumerate(methods):
-        look, shift = LINES[method], 0.24 * (index - (len(methods) - 1) / 2)
-        points = [(at + shift, row) for at, name in enumerate(names) if (row := data.of(name, method, measure))]
-        axes.errorbar(
-            [row["mean"] for _, row in points],
-            [at for at, _ in points],
-            xerr=[[abs(row["mean"] - row[end]) for _, row in points] for end in ("low", "high")],
-            linestyle="none",
-            marker=look.marker,
-            color=look.color,
-            elinewidth=1.1,
-            capsize=2,
-            label=look.label,
-        )
 
 
 def tables(data: WinRates) -> tuple[Table, Table]:

@@ -1,7 +1,7 @@
 """Table 3: keyword prompts, and which of their keywords the answers of the default and of RWS contain.
 
 Shows: the paper's prompts beside the first test prompts here, with the keywords that each answer contains and those
-that it lacks; and the answers themselves.
+that it lacks.
 Inputs: RUNS/keywords/results.json, made by `python -m paper_figures experiment keywords --out RUNS`.
 Run time: less than a second.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
-from paper_figures.exhibits.exhibit import Exhibit, Passage
+from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
@@ -72,20 +72,10 @@ def table(run: Results, examples: Sequence[Example]) -> Table:
     caption = (
         f"{table['where']}: {table['task']}. Right: the first {len(examples)} test prompts here "
         f"({run.prompts['source']}), chosen by their place alone. A keyword counts if its words are in the "
-        "answer, in any case and inflection. The numbers count examples: the two sides of a row are different prompts."
+        "answer, in any case and inflection; keywords/examples.csv of the run has the answers. The numbers count "
+        "examples: the two sides of a row are different prompts."
     )
     return beside(_STEM, "example", printed, here, caption)
-
-
-def _passage(number: int, example: Example) -> Passage:
-    """Return the answers to a prompt, to be read; the same text by several is given once."""
-    texts: dict[str, list[str]] = {}
-    for by, answer in example.answers.items():
-        texts.setdefault(answer, []).append(by)
-    parts = [f"Prompt: {example.prompt}", f"Keywords: {', '.join(example.keywords)}"]
-    parts += [f"{'; '.join(by)} ({example.told(text)}):\n{text}" for text, by in texts.items()]
-    caption = f"Example {number} ({example.name}): the answers of the default and of RWS, equal ones together."
-    return Passage(f"table3_example_{number}", "\n\n".join(parts), caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -100,7 +90,6 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 3: keyword prompts and what answers contain",
         tables=(table(run, examples),),
-        passages=tuple(_passage(number, example) for number, example in enumerate(examples, 1)),
         conclusions=(said if examples else "The run has no answers to show.",),
         inputs=run.inputs,
     )

@@ -3,7 +3,6 @@
 Shows: pass@1 of the default and of RWS as printed, and here with intervals; RWS minus the default and minus every
 control on the same problems. The mini models write no programs: their puzzles have one right answer each.
 Inputs: RUNS/humaneval/results.json, made by `python -m paper_figures experiment humaneval --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -13,21 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from paper_figures.exhibits.differences import differences_table, rws_minus
-from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, Mark, draw_dots, height_of, marks_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import method_name, names_of, with_guide_names
+from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.exhibits.names import method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.sentences import sentences
-from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ("humaneval",)
-DRAWN = ("default", "rws", "constant")
 _STEM = "table4_humaneval"
 _PASS = "pass@1"
 _MEASURES = {_PASS: "pass@1, %", "god_tokens": "GOD, tokens", "cost": "cost"}
@@ -47,34 +41,11 @@ class HumanEval:
         sources = {"humaneval": "HumanEval programs, run", "puzzles": "puzzles with one right answer, no programs"}
         return sources.get(source, source)
 
-    def passed(self, method: str) -> dict[str, Mark]:
-        """Return guide's name -> pass@1 in percent and the ends of its interval."""
-        return marks_of({row["name"]: row for row in self.rows if (row["method"], row["measure"]) == (method, _PASS)})
-
 
 def compute(runs: Path) -> HumanEval:
     """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
     return HumanEval(with_guide_names(run.rows.get("pass_at_k", ()), run.settings["rewards"]), run)
-
-
-def draw(data: HumanEval) -> Figure:
-    """Draw pass@1 as printed, on axes of its own, beside ours with 95 % intervals."""
-    table, names = printed_in(_STEM), names_of(data.rows)
-    printed = {row["model"]: (row["pass_at_1"], None, None) for row in table["rows"]}
-    count = max(len(printed) * 0.55, float(len(names)))
-    picture = figure(6.6, 0.75 + height_of([""] * round(count), len(DRAWN)))
-    left, right = picture.subplots(1, 2)
-    draw_dots(left, list(printed), [Dots(AS_PRINTED, AS_PRINTED.label, printed, hollow=True)])
-    look = {"color": PRINTED, "linewidth": 1.2, "linestyle": LINES["default"].dash}
-    left.axvline(table["default"], label="default, as printed", **look)
-    panel_title(left, "HumanEval, as printed (no interval)")
-    draw_dots(right, names, [Dots(LINES[name], LINES[name].label, data.passed(name)) for name in DRAWN])
-    panel_title(right, "Here: " + ("HumanEval" if data.task.startswith("HumanEval") else "puzzles, no programs"))
-    for axes in (left, right):
-        axes.set_xlabel("passed at the first try  [%]")
-    joint_legend(picture, 3)
-    return picture
 
 
 def tables(data: HumanEval) -> tuple[Table, ...]:
@@ -106,13 +77,12 @@ def _say(data: HumanEval) -> Callable[[str], str]:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Table 4 and its picture from the results below `runs`."""
+    """Return Table 4 from the results below `runs`."""
     data = compute(runs)
     say = _say(data)
     return Exhibit(
         "Table 4: problems passed",
-        (Picture(_STEM, draw(data), say("caption"), say("alt")),) if data.rows else (),
-        tables(data),
+        tables=tables(data),
         conclusions=(say("headline" if data.rows else "unchecked"), say("printed")),
         inputs=data.run.inputs,
     )

@@ -4,25 +4,20 @@ Shows: the printed levels beside ours, with answer lengths, as longer answers ha
 default and minus every control, of whole answers and with each pair cut to the shorter one's length, with jackknife
 intervals.
 Inputs: RUNS/diversity/results.json, made by `python -m paper_figures experiment diversity --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from paper_figures.exhibits.differences import Difference, tally
-from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import in_words, method_name, names_of, with_guide_names
+from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.exhibits.names import in_words, method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
-from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table, wide
 from rws_theory.printed import printed_in
 
@@ -32,8 +27,6 @@ NEEDS: tuple[str, ...] = ("diversity",)
 _STEM = "table6_diversity"
 _ORDERS = (1, 2)
 _LENGTHS = {"whole": "whole answers", "equal": "at equal length"}
-# What is drawn: against whom, of which words.
-_DRAWN = (("default", "whole"), ("default", "equal"), ("constant", "equal"))
 
 
 @dataclass(frozen=True)
@@ -61,40 +54,6 @@ def compute(runs: Path) -> Diversity:
         with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences")
     )
     return Diversity(distinct, differences, run)
-
-
-def printed_differences(n: int) -> dict[str, float]:
-    """Return reward model -> printed distinct-n of RWS minus that of the default.
-
-    >>> round(printed_differences(1)["LlamaOB"], 4)
-    0.0105
-    """
-    table = printed_in(_STEM)
-    return {row["model"]: row[f"distinct_{n}"] - table["default"][f"distinct_{n}"] for row in table["rows"]}
-
-
-def draw(data: Diversity) -> Figure:
-    """Draw RWS minus the default and minus the constant by guide, a panel per n, the printed differences hollow."""
-    here = names_of(data.distinct)
-    names = list(dict.fromkeys([*here, *printed_differences(1)]))
-    picture = figure(6.6, 0.75 + height_of(names, len(_DRAWN) + 1 if set(here) & set(printed_differences(1)) else 2))
-    for axes, n in zip(picture.subplots(1, len(_ORDERS)), _ORDERS, strict=True):
-        series = [_series(data, n, *what) for what in _DRAWN]
-        marks = {name: (value, None, None) for name, value in printed_differences(n).items()}
-        as_printed = Dots(AS_PRINTED, "RWS minus default, as printed", marks, hollow=True)
-        draw_dots(axes, names, [*series, as_printed], labelled=n == _ORDERS[0])
-        axes.axvline(0, color=GREY, linewidth=1.0)
-        panel_title(axes, f"Distinct-{n}")
-        axes.set_xlabel(f"difference of distinct-{n}  [n-grams per word]")
-    joint_legend(picture, 2)
-    return picture
-
-
-def _series(data: Diversity, n: int, against: str, length: str) -> Dots:
-    marks = {minus.name: (minus.value, minus.low, minus.high) for minus in data.of(against, n, length)}
-    # Of the same control, other words: the same colour and another marker.
-    look = LINES[against] if length == "equal" else replace(LINES[against], marker="o")
-    return Dots(look, f"RWS minus {against}, {_LENGTHS[length]}", marks)
 
 
 def tables(data: Diversity) -> tuple[Table, ...]:
@@ -136,31 +95,15 @@ def tables(data: Diversity) -> tuple[Table, ...]:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Table 6 and its picture from the results below `runs`."""
+    """Return Table 6 from the results below `runs`."""
     data = compute(runs)
-    settings = data.run.settings
-    caption = (
-        f"RWS minus the default, and minus a constant factor of equal mean, in distinct-n. Here: model "
-        f"{settings['model']}, {data.run.prompts['test']} prompts of {data.run.prompts['source']}, "
-        f"{settings['length']} tokens, {settings['steps']} steps, one s_R per guide "
-        f"({'chosen on validation prompts' if data.run.selection else 'given'}), 95 % jackknife intervals over "
-        f"prompts. Hollow: differences of the printed levels ({printed_in(_STEM)['where']}), for which no interval can "
-        "be had. Distinct-n falls as answers grow longer: at equal length each pair of answers is cut to the shorter "
-        "one's. Sizes of sets differ, so signs can be compared and sizes of differences cannot."
-    )
-    printed = [value for n in _ORDERS for value in printed_differences(n).values()]
-    alt = (
-        "Two panels of dots around zero, distinct-1 and distinct-2. The printed differences, hollow, lie between "
-        f"{min(printed):+.3f} and {max(printed):+.3f}."
-    )
     said = "; ".join(
         f"minus {in_words(against)}, {tally(data.of(against, 1, 'equal'), 'reward models')}"
         for against in ("default", "constant")
     )
     return Exhibit(
         "Table 6: diversity",
-        (Picture(_STEM, draw(data), caption, alt),),
-        tables(data),
+        tables=tables(data),
         conclusions=(f"Distinct-1 of RWS at equal length: {said}.",),
         inputs=data.run.inputs,
     )

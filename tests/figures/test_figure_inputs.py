@@ -40,7 +40,7 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
             assert FOLDER not in path.read_text(encoding="utf-8"), path
     lines = {row["method"]: row for row in read_csv(out / "tables" / "table4_humaneval.csv")}
     assert lines["RWS, one/final"]["here: pass@1, %"] == "50.0"
-    caption = table4_humaneval.exhibit(tmp_path).pictures[0].caption
+    caption = table4_humaneval.exhibit(tmp_path).tables[0].caption
     assert "model llada" in caption
     facts = run_facts(tmp_path, "humaneval")
     assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
@@ -93,7 +93,7 @@ def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Pa
     assert table7_reward_statistics.reached_in(run, figure_runs)
     assert not table7_reward_statistics.reached_in(run, tmp_path)
     exhibit = table7_reward_statistics.exhibit(tmp_path)
-    assert not exhibit.pictures and exhibit.tables and exhibit.conclusions
+    assert exhibit.tables and exhibit.conclusions
 
 
 def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp
         (tmp_path / "figures" / "appendix_d.png").unlink()
     else:
         content = json.loads(record.read_text(encoding="utf-8"))
-        del content["passages"]
+        del content["tables"]
         record.write_text(json.dumps(content)[: None if damage == "part" else 40], encoding="utf-8")
-    assert main(["judge_prompt", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
-    assert list(read_records(tmp_path)) == ["judge_prompt"]
+    assert main(["table9_reward_models", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
+    assert list(read_records(tmp_path)) == ["table9_reward_models"]
     assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
@@ -147,4 +147,4 @@ def test_given_reward_scales_were_not_chosen(tmp_path: Path) -> None:
     results = json.loads(path.read_text(encoding="utf-8"))
     write_json(path, results | {"selection": None})
     exhibit = table4_humaneval.exhibit(tmp_path)
-    assert "(given)" in exhibit.pictures[0].caption
+    assert "(given)" in exhibit.tables[0].caption

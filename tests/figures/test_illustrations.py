@@ -98,20 +98,6 @@ def test_masking_draws_the_default_trace(runs: Path) -> None:
             assert [face == FRESH.face.lower() for face in faces] == state.fresh.tolist()
 
 
-def test_the_step_close_up_has_the_confidences_of_the_logits(runs: Path) -> None:
-    data = fig2_masking.compute(runs)
-    close_up, step = data.close_up, STEPS - data.close_up.t
-    logits = _logits()[2:].double()
-    logits[:, MASK] = -torch.inf  # never committed
-    for position, word, log_odds in zip(close_up.position, close_up.words, close_up.log_odds, strict=True):
-        best = logits[position].softmax(-1).max(-1)
-        assert word == f"#{best.indices}"
-        assert log_odds == pytest.approx(torch.logit(best.values).item())
-    trace = data.orders.traces[7]["default"]
-    assert close_up.position[close_up.chosen].tolist() == np.flatnonzero(trace.commit_step == step).tolist()
-    assert close_up.log_odds[close_up.chosen].min() >= close_up.log_odds[~close_up.chosen].max()
-
-
 def test_the_held_out_answer_of_a_shipped_model_is_masked(figure_runs: Path) -> None:
     data = fig2_masking.compute(figure_runs)
     answer = examples_of("mini")[data.orders.drawn]["answer"].split()

@@ -76,8 +76,6 @@ def test_table_3_names_the_keywords_that_an_answer_lacks(tmp_path: Path) -> None
     assert first["here: contained by RWS, second"] == "1 of 2, lacks boat"
     assert second["here: contained by RWS, GRM"] == "2 of 2"
     assert "confidence (default) 2 of 2; RWS, second 1 of 2; RWS, GRM 1 of 2" in exhibit.conclusions[0]
-    text = exhibit.passages[0].text
-    assert text.count("the red kites") == 1 and "RWS, second; RWS, GRM (1 of 2, lacks boat):" in text
 
 
 def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> None:
@@ -137,12 +135,6 @@ def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path
     assert {name: row["paper: pass@1, %"] for name, row in rows.items() if name in printed} == printed
     assert rows["RWS, GRM"]["here: pass@1, %"] == 50.0 and rows["RWS, QRM"]["here: pass@1, %"] is None
     assert rows["confidence (default)"]["paper: pass@1, %"] == printed_in("table4_humaneval")["default"]
-    left, right = exhibit.pictures[0].figure.axes
-    assert [container.lines[0].get_xdata()[0] for container in left.containers] == list(printed.values())
-    assert all(
-        container.lines[0].get_markerfacecolor() == "white" and not container.lines[2] for container in left.containers
-    )
-    assert all(container.lines[2] for container in right.containers), "measured shares have intervals"
     assert "RWS minus the default, pass@1, is higher for 2 of 2 reward models" in exhibit.conclusions[0]
     minus = {row["RWS minus"]: row["pass@1, %"] for row in exhibit.tables[1].shown}
     assert minus["confidence (default)"] == "+10 [+2, +20], p 0.04 *"
@@ -154,9 +146,8 @@ def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path)
     assert exhibit.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
     assert "shown neither higher nor lower for any of 2" in exhibit.conclusions[0]
     assert "puzzles" in exhibit.tables[0].caption
-    assert "puzzles" in exhibit.pictures[0].figure.axes[1].get_title(loc="left")
     bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))
-    assert not bare.pictures and "--allow-code-execution" in bare.conclusions[0] and bare.tables[0].rows
+    assert "--allow-code-execution" in bare.conclusions[0] and bare.tables[0].rows
 
 
 def _diversity(runs: Path, equal: float = 0.0) -> Path:
@@ -177,26 +168,8 @@ def _diversity(runs: Path, equal: float = 0.0) -> Path:
 def test_table_6_parts_what_length_makes_from_what_is_left(tmp_path: Path) -> None:
     exhibit = table6_diversity.exhibit(_diversity(tmp_path))
     assert "minus the default, shown neither higher nor lower for any of 2" in exhibit.conclusions[0]
+    rows = {row["method"]: row for row in exhibit.tables[0].rows}
+    assert (rows["RWS, GRM"]["paper: distinct-1"], rows["RWS, GRM"]["here: distinct-1"]) == (0.196, 0.5)
     line = exhibit.tables[1].shown[0]
     assert line["distinct-1, whole answers"] == "+0.25 [+0.125, +0.375], p 1"
     assert line["distinct-1, at equal length"] == "+0 [-0.125, +0.125], p 1"
-
-
-def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path: Path) -> None:
-    data = table6_diversity.compute(_diversity(tmp_path))
-    table = printed_in("table6_diversity")
-    for n, axes in zip((1, 2), table6_diversity.draw(data).axes, strict=True):
-        printed = [
-            container for container in axes.containers if container.get_label() == "RWS minus default, as printed"
-        ]
-        values = sorted(container.lines[0].get_xdata()[0] for container in printed)
-        base = table["default"][f"distinct_{n}"]
-        assert values == pytest.approx(sorted(row[f"distinct_{n}"] - base for row in table["rows"]))
-        assert not any(container.lines[2] for container in printed)
-        ours = [
-            container for container in axes.containers if container.get_label() == "RWS minus default, whole answers"
-        ]
-        assert [container.lines[0].get_xdata()[0] for container in ours] == [0.25, 0.25]
-        assert ours[0].lines[2][0].get_segments()[0][:, 0].tolist() == [0.125, 0.375]
-    rows = {row["method"]: row for row in table6_diversity.tables(data)[0].rows}
-    assert (rows["RWS, GRM"]["paper: distinct-1"], rows["RWS, GRM"]["here: distinct-1"]) == (0.196, 0.5)

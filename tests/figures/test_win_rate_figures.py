@@ -101,11 +101,6 @@ def _row(results: dict[str, Any], table: str, **match: Any) -> dict[str, Any]:
     return row
 
 
-def _points(container: Any) -> list[tuple[float, float]]:
-    line = container.lines[0]
-    return list(zip(line.get_xdata(), line.get_ydata(), strict=True))
-
-
 def test_differences_need_an_interval_without_zero_and_a_small_p() -> None:
     def sign(low: float, high: float, p: float | None) -> int:
         return Difference("a", (low + high) / 2, low, high, p).sign
@@ -175,16 +170,16 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
 
 def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: dict[str, Any], runs: Path) -> None:
     printed, own_panel, others = table1_win_rate.draw(table1_win_rate.compute(runs)).axes
-    (marks,) = (line for line in printed.lines if line.get_label() == "RWS, as printed")
-    assert marks.get_markerfacecolor() == "none"
-    assert [*marks.get_xdata()] == [row["win"] - row["default_win"] for row in printed_in("table1_win_rate")["rows"]]
+    marks = [container.lines[0] for container in printed.containers]
+    assert {mark.get_markerfacecolor() for mark in marks} == {"white"}
+    nets = [row["win"] - row["default_win"] for row in printed_in("table1_win_rate")["rows"]]
+    assert [mark.get_xdata()[0] for mark in marks] == nets
     for axes, measure in ((own_panel, "net"), (others, "others_net")):
-        drawn = {container.get_label(): container for container in axes.containers}
+        drawn = [container.lines for container in axes.containers if container.get_label() == "RWS"]
         wanted = [_row(results, "win_rates", guide=guide, method="rws", measure=measure) for guide in GUIDES]
-        assert [x for x, _ in _points(drawn["RWS"])] == [row["mean"] for row in wanted]
-        (bars,) = drawn["RWS"].lines[2]
-        ends = [[segment[0][0], segment[1][0]] for segment in bars.get_segments()]
-        assert np.array(ends) == pytest.approx(np.array([[row["low"], row["high"]] for row in wanted]))
+        assert [line.get_xdata()[0] for line, *_ in drawn] == [row["mean"] for row in wanted]
+        ends = np.array([bars[0].get_segments()[0][:, 0] for *_, bars in drawn])
+        assert ends == pytest.approx(np.array([[row["low"], row["high"]] for row in wanted]))
 
 
 def test_a_turned_sign_turns_the_sentence(runs: Path, changed: Callable[[Change], Path]) -> None:
@@ -265,24 +260,17 @@ def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change
 
 
 def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
-    data = table5_god_quintiles.compute(runs)
-    table, models = table5_god_quintiles.tables(data)[0], table5_god_quintiles.models()
+    table = table5_god_quintiles.tables(table5_god_quintiles.compute(runs))[0]
     for fifth, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
-        assert {name: line[f"paper: {name}"] for name in models} == {name: row[name] for name in models}
+        assert all(line[f"paper: {name}"] == value for name, value in row.items() if name != "quintile")
         measured = _row(results, "god_quintiles", guide="mini", fifth=fifth)
-        assert line["here: mini"] == (100 * measured["win"] if measured["n"] else None)
-    left, won, lost = table5_god_quintiles.draw(data).axes
-    assert len([line for line in left.lines if line.get_markerfacecolor() == "none"]) == len(models) == 6
-    for axes, outcome in ((won, "win"), (lost, "loss")):
-        drawn = {container.get_label(): container for container in axes.containers}
-        measured = [row for row in _rows(results, "god_quintiles", guide="grm") if row["n"]]
-        assert [y for _, y in _points(drawn["here: GRM"])] == pytest.approx([100 * row[outcome] for row in measured])
-        (bars,) = drawn["here: GRM"].lines[2]
-        wilson = [share_interval(round(row[outcome] * row["n"]), row["n"]) for row in measured]
-        ends = [[segment[0][1], segment[1][1]] for segment in bars.get_segments()]
-        assert np.array(ends) == pytest.approx(
-            np.array([[100 * interval.low, 100 * interval.high] for interval in wilson])
-        )
+        for outcome, column in (("win", "here: mini"), ("loss", "here: mini, default wins")):
+            if measured["n"]:
+                _, *ends = share_interval(round(measured[outcome] * measured["n"]), measured["n"])
+                wanted = [100 * measured[outcome], *(100 * end for end in ends)]
+                assert [line[name] for name in (column, f"{column}, low", f"{column}, high")] == pytest.approx(wanted)
+            else:
+                assert line[column] is None
 
 
 @pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])

@@ -95,7 +95,7 @@ def figures(out: Path) -> None:
     """Draw figures, tables and a page that need no run."""
     from paper_figures.__main__ import main
 
-    words = ["device_cost", "judge_prompt", "--runs", str(out / "none"), "--out", str(out), "--workers", "0"]
+    words = ["device_cost", "table9_reward_models", "--runs", str(out / "none"), "--out", str(out), "--workers", "0"]
     printed(main, words, out / "printed.txt")
 
 

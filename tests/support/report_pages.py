@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Passage, Picture, Story, save
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, save
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.report.page import write_page
 from paper_figures.report.provenance import run_facts
@@ -90,7 +90,6 @@ def exhibits() -> dict[str, Exhibit]:
     table = Exhibit(
         "Table 8: a table",
         tables=(Table("wide", wide, wide, "A wide table."), Table("texts", texts, texts, "Words.")),
-        passages=(Passage("poem", "first <line>\n\n" + "long " * 200, "A passage."),),
         conclusions=lines,
         inputs=inputs,
     )

@@ -193,7 +193,6 @@ def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
         for folder, part, suffixes in (
             ("figures", "pictures", ("png", "pdf")),
             ("tables", "tables", ("csv", "md", "tex")),
-            ("texts", "passages", ("txt",)),
         )
         for item in record[part]
         for suffix in suffixes
