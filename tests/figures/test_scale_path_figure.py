@@ -135,8 +135,8 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
     with styled():
         exhibit = figure.exhibit(tmp_path)
     assert "as far as was followed" in exhibit.conclusions[0] and "proved" not in exhibit.conclusions[0]
-    left = np.array(exhibit.pictures[0].figure.axes).reshape(5, 2)[2, 0].patches
-    assert len(left) == len(prompt["paths"][0]["unexplored"])
+    left = exhibit.pictures[0].figure.axes[1].patches
+    assert len(left) == sum(len(path["unexplored"]) for path in prompt["paths"])
 
 
 @pytest.mark.parametrize(
@@ -201,19 +201,17 @@ def shown(folder: Path, results: dict[str, Any]) -> Exhibit:
 
 def test_what_the_file_holds_is_drawn_and_listed(tmp_path: Path) -> None:
     exhibit = shown(tmp_path, made_up())
-    panels = np.array(exhibit.pictures[0].figure.axes).reshape(5, 2)
-    guide, judge = [line for line in panels[2, 0].lines if len(line.get_xdata()) == 6]
-    assert guide.get_xdata().tolist() == [0.01, 3.0, 3.0, 3.5, 3.5, 32.0]
-    assert guide.get_ydata().tolist() == [1.0, 1.0, 3.0, 3.0, 1.0, 1.0]
-    assert judge.get_ydata().tolist() == [0.5, 0.5, 0.75, 0.75, 0.5, 0.5]
-    assert panels[3, 1].lines[0].get_ydata().tolist() == [2.0, 2.0, 4.0, 4.0]
-    assert panels[4, 0].lines[0].get_ydata().tolist() == [1.25] * 6
-    assert panels[1, 0].lines[0].get_xdata().tolist() == [1.25, 1.75]
-    assert panels[1, 1].lines[0].get_xdata().tolist() == [2.0]
-    hatched = [[bool(patch.get_hatch()) for patch in axes.patches].count(True) for axes in panels[0]]
-    assert hatched == [1, 0]
-    letters = [[text.get_text() for text in axes.texts] for axes in panels[0]]
-    assert [sorted(pair) for pair in letters] == [["A", "B"], ["A", "C"]]
+    lanes, reward, judge, perplexity, god = exhibit.pictures[0].figure.axes
+    for axes, heights in ((reward, [1.0, 3.0, 1.0]), (judge, [0.5, 0.75, 0.5]), (perplexity, [2.0, 1.5, 2.0])):
+        over_c, over_s = axes.lines[:2]
+        assert over_c.get_xdata().tolist() == [0.01, 3.0, 3.0, 3.5, 3.5, 32.0]
+        assert over_c.get_ydata().tolist() == [height for height in heights for _ in "ab"]
+        assert over_s.get_xdata().tolist() == [0.01, 1.5, 1.5, 32.0]
+    assert god.lines[0].get_ydata().tolist() == [0.0] * 6  # of a single token
+    bars = np.array([(bar.get_x(), bar.get_width()) for bar in lanes.patches])
+    assert bars == pytest.approx(np.array([(0.01, 2.99), (3, 0.5), (3.5, 28.5), (0.01, 1.49), (1.5, 30.5)]))
+    marks = {line.get_label(): line.get_xdata().tolist() for line in lanes.lines}
+    assert marks["grid, temperature"] == marks["grid, RWS"] == list(GRID)
     (answers,) = exhibit.tables
     assert [row["grid of c"] for row in answers.rows] == ["gives it", "misses it", None]
     assert [row["perplexity"] for row in answers.rows] == [2.0, 1.5, 4.0]
