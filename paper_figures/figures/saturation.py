@@ -15,25 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 from paper_figures.exhibits.differences import Difference
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
-from paper_figures.exhibits.names import guide_name
 from paper_figures.exhibits.runs import read_named
 from paper_figures.exhibits.style import GREY, Line, figure, panel_title
 from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import BLUE, VERMILION
+from rws_decode.view.plots.axes import scale_axis
 from rws_theory import footrule_mean
 
 Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("precision",)
-
-
 STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
 RANKINGS = {
     "exact": Line("#000000", "D", (0, (1, 1)), "exact (log-odds, float64)"),
@@ -115,26 +111,15 @@ def draw(data: Rounding) -> Figure:
         curve = data.of(name, ranking)
         style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dash}
         axes.plot([row["scale"] for row in curve], [row["god_steps"] for row in curve], label=look.label, **style)
-    scale_axis(axes, data.scales)
+    scale_axis(axes, data.scales[0] / 1.4, data.scales[-1] * 1.4, "scale  [factor]")
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("scale  [factor]")
     axes.set_ylabel("GOD  [steps; 0: left to right]")
     panel_title(axes, STRATEGIES[name])
     picture.legend(loc="outside right center")
     return picture
 
 
-def scale_axis(axes: Axes, scales: Sequence[float]) -> None:
-    """Make x an axis of scales, logarithmic, with a mark at each of them and numbers where a narrow panel has room."""
-    axes.set_xscale("log")
-    axes.set_xlim(scales[0] / 1.4, scales[-1] * 1.4)
-    shown = [scale for scale in scales if scale in (0.01, 0.1, 1.0, 4.0, 32.0)] or [scales[0], scales[-1]]
-    axes.set_xticks(shown, [f"{scale:g}" for scale in shown])
-    axes.set_xticks([scale for scale in scales if scale not in shown], minor=True)
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def tables(data: Rounding) -> tuple[Table, ...]:
+def table(data: Rounding) -> Table:
     """Return every row with what rounding adds."""
     order = list(RANKINGS)
     kept = [row for row in data.rows if row["strategy"] in data.strategies and row["ranking"] in RANKINGS]
@@ -162,78 +147,52 @@ def tables(data: Rounding) -> tuple[Table, ...]:
         "to 1: share of candidate confidences; other set: share of steps whose committed set is not the one that exact "
         "confidences choose. GOD is of the whole canvas, end-of-text filler included."
     )
-    return (make_table("saturation", kept, columns, caption),)
-
-
-def _apart(data: Rounding) -> str:
-    model = data.settings["model"]
-    return (
-        f"Here: model {model}, {data.prompts} prompts, {data.settings['length']} tokens in {data.settings['steps']} "
-        "steps; the paper: LLaDA, other prompts and length. Shapes can be compared, levels cannot."
-    )
-
-
-def conclusions(data: Rounding) -> tuple[str, ...]:
-    """Return at how many scales rounding to bfloat16 changes the GOD of the first strategy, and by how much."""
-    name = data.strategies[0] if data.strategies else ""
-    rows = [row for row in data.of(name, "bfloat16") if not np.isnan(data.share(row)[0])]
-    if not rows:
-        return ("The results have no exact GOD above 0, of which an effect could be a share.",)
-    effects = [(abs(due.value), row) for row in rows if (due := data.due(row)) and due.p is not None and due.sign]
-    start = f"{STRATEGIES[name]}, ranked by {RANKINGS['bfloat16'].label}: an effect of rounding on GOD is shown at"
-    if not effects:
-        return (f"{start} none of {len(rows)} scales.",)
-    _, row = max(effects, key=lambda effect: effect[0])
-    share, low, high = data.share(row)
-    return (
-        f"{start} {len(effects)} of {len(rows)} scales; it is largest at {row['scale']:g}, {share:+.0f} % "
-        f"[{low:+.0f}, {high:+.0f}] of the exact GOD, where {100 * row['inexact']:.0f} % of the steps commit another "
-        "set.",
-    )
+    return make_table("saturation", kept, columns, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure of what rounding does, from the experiment's results below `runs`."""
     data = compute(runs)
-    guide = data.settings.get("reward") if set(data.strategies) - {"temperature"} else None
-    guided = f" Reward model: {guide_name(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
+    story, settings = _story(data), data.settings
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (
         "Mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the leftmost "
-        "position, so a saturated order tends to left to right. Another tie rule need not do so."
-        f"{random} {_apart(data)}{guided} GOD is of the whole canvas and so includes end-of-text filler, of which "
-        "short answers have more."
+        f"position, so a saturated order tends to left to right. Another tie rule need not do so.{random} Here: model "
+        f"{settings['model']}, {data.prompts} prompts, {settings['length']} tokens in {settings['steps']} steps; the "
+        "paper: LLaDA, other prompts and length. Shapes can be compared, levels cannot. GOD is of the whole canvas and "
+        "so includes end-of-text filler, of which short answers have more."
     )
     alt = "Curves of GOD against the scale, one per ranking: exact, softmax in float32 and in bfloat16."
+    none = "The results have no exact GOD above 0, of which an effect could be a share."
     return Exhibit(
         "What rounding does to the generation order",
         (Picture("rounding", draw(data), caption, alt),),
-        tables(data),
-        conclusions=conclusions(data),
+        (table(data),),
+        conclusions=(story.claim, story.caveat) if story else (none,),
         inputs=data.inputs,
-        story=_story(data),
+        story=story,
     )
 
 
 def _story(data: Rounding) -> Story | None:
-    """Return what the page says first: what rounding to bfloat16 makes of GOD at the largest scale."""
+    """Return what the page says first: what rounding to bfloat16 makes of GOD, and at how many scales that is shown."""
     name = data.strategies[0]
-    rows = data.of(name, "bfloat16")
-    if not rows or np.isnan(data.share(rows[-1])[0]):
+    rows = [row for row in data.of(name, "bfloat16") if not np.isnan(data.share(row)[0])]
+    if not rows:
         return None
     row, (share, *between) = rows[-1], data.share(rows[-1])
-    change = "lowers" if share < 0 else "raises"
-    ends = sorted(map(abs, between))
-    left = ": the order becomes almost left to right" if share < -75 else ""
+    shown = sum(bool(due.p is not None and due.sign) for row in rows if (due := data.due(row)))
     return Story(
-        f"At scale {row['scale']:g}, rounding to bfloat16 {change} GOD by {abs(share):.0f} %{left}.",
+        f"At scale {row['scale']:g}, rounding to bfloat16 {'lowers' if share < 0 else 'raises'} GOD by "
+        f"{abs(share):.0f} %{': the order becomes almost left to right' if share < -75 else ''}.",
         (
             f"At large scales confidences round to exactly 1: {100 * row['saturated']:.0f} % of them in bfloat16 at "
             f"{row['scale']:g}. Then ties decide, and here they go to the leftmost position.",
             f"{100 * row['inexact']:.0f} % of the steps commit another set than the exact ranking. Log-odds in float64 "
             "do not saturate.",
         ),
-        f"On {data.prompts} prompts; by {ends[0]:.0f} to {ends[1]:.0f} % with 95 % confidence. The paper does "
-        "not print its precision.",
+        f"On {data.prompts} prompts, {min(map(abs, between)):.0f} to {max(map(abs, between)):.0f} % with 95 % "
+        f"confidence; an effect is shown at {shown or 'none'} of {len(rows)} scales. The paper does not print its "
+        "precision.",
         "rounding",
     )
