@@ -151,34 +151,18 @@ def _best(data: Costs, world: str, measure: str) -> list[Arm]:
     return best
 
 
-def _cheaper(data: Costs, world: str) -> tuple[Arm, Mapping[str, Arm]] | None:
-    """Return RWS at its chosen scale, and measure -> the arm of best mean among those of no greater cost."""
-    costs, rws = data.costs[world], chosen_scale(data.evidence, world)
-    if rws is None or rws not in costs:
-        return None
-    best = {}
-    for measure in measures_of(world):
-        cheap = [
-            arm for arm, (_, cost) in costs.items() if cost <= costs[rws][1] and measure in data.quality[world][arm]
-        ]
-        best[measure] = max(cheap, key=lambda arm: data.quality[world][arm][measure].mean)
-    return rws, best
-
-
 def _first_places(data: Costs) -> tuple[int, int]:
-    """Return in how many worlds and measures RWS has the best mean of no greater cost, and how many there are."""
-    told = [each for world in data.costs if (each := _cheaper(data, world))]
-    return sum(arm == rws for rws, best in told for arm in best.values()), sum(len(best) for _, best in told)
-
-
-def _headline(data: Costs) -> tuple[str, ...]:
-    """Return in how many comparisons RWS has the best mean of no more cost; nothing where there are none."""
-    first, count = _first_places(data)
-    said = (
-        f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has "
-        "the best mean among arms of no more forwards and reward calls."
-    )
-    return (said,) if count else ()
+    """Return in how many worlds and measures RWS at its chosen scale has the best mean of no greater cost, and of how
+    many.
+    """
+    first = count = 0
+    for world, costs in data.costs.items():
+        rws = chosen_scale(data.evidence, world)
+        for measure in measures_of(world) if rws in costs else ():
+            cheap = [arm for arm in costs if costs[arm][1] <= costs[rws][1] and measure in data.quality[world][arm]]
+            first += max(cheap, key=lambda arm: data.quality[world][arm][measure].mean) == rws
+            count += 1
+    return first, count
 
 
 def _table(data: Costs) -> Table:
@@ -213,13 +197,16 @@ def exhibit(runs: Path) -> Exhibit:
     alt = "Panels of quality against forwards per answer, for " + " and ".join(
         f"{WORLDS[world].model} ({len(arms)} arms)" for world, arms in data.costs.items()
     )
-    lines = _headline(data)
     first, count = _first_places(data)
+    said = (
+        f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has "
+        "the best mean among arms of no more forwards and reward calls."
+    )
     story = Story(
         f"In {first} of {count} worlds and measures RWS has the highest mean among methods of no greater cost."
         if first
         else "In each world and measure, some method of no greater cost has a higher mean than RWS.",
-        lines,
+        (said,),
         "The best is chosen among many methods on the same prompts. A reward call costs as much as a forward here; "
         "that depends on the reward model.",
         "quality_per_forward",
@@ -228,7 +215,7 @@ def exhibit(runs: Path) -> Exhibit:
         title,
         (Picture("quality_per_forward", draw(data), caption, f"{alt}."),),
         (_table(data),),
-        conclusions=lines,
+        conclusions=(said,),
         inputs=inputs_of(runs),
         story=story if count else None,
     )

@@ -1,7 +1,7 @@
 """The frontier: log-probability against reward in exact English, the path of each method, and its mean regret.
 
-Shows: the mean frontier over prompts with every method's mean log p and reward, whole and near the methods that scale
-logits; the mean regret of each arm, that is how many nats its answers lie below their prompts' frontier.
+Shows: the mean frontier over prompts with every method's mean log p and reward; the mean regret of each arm, that is
+how many nats its answers lie below their prompts' frontier.
 Inputs: the evidence study below RUNS, else the record that ships.
 Run time: ten seconds.
 """
@@ -16,7 +16,6 @@ import numpy as np
 import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
@@ -27,7 +26,6 @@ from paper_figures.exhibits.evidence import (
     evidence_of,
     inputs_of,
     interval_of,
-    path_of,
     places_of,
     source_line,
     text_of,
@@ -43,7 +41,7 @@ from paper_figures.exhibits.evidence_looks import (
     legend_of_families,
 )
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
@@ -57,7 +55,6 @@ WORLD = "english:era"
 _PATHS = ("temperature", "rws", "constant", "schedule", "swapped")
 # Nats per unit of the raw reward: 0 is the most probable text, and 4 the largest weight that the study searched.
 BETAS = np.concatenate([[0.0], np.geomspace(0.003, 4.0, 60)])
-_MARGIN = 0.12  # around the methods that scale logits, in the panel that is near them
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,87 +103,46 @@ def mean_frontier(evidence: Recorded, world: str) -> NDArray[np.float64]:
 
 
 def draw(data: Frontiers) -> Figure:
-    """Draw log p against reward at the left, whole and near the cluster, and the mean regrets at the right."""
+    """Draw log p against reward at the left, the mean regrets and rewards at the right."""
     picture = figure(9.4, max(6.2, 1.0 + 0.152 * len(data.regrets)))
-    grid = picture.add_gridspec(2, 3, width_ratios=(1.5, 0.75, 0.6), height_ratios=(1, 1.35))
-    whole, near = picture.add_subplot(grid[0, 0]), picture.add_subplot(grid[1, 0])
-    for axes in (whole, near):
-        _places(axes, data)
-        axes.set_ylabel("reward  [the guide's deviations]")
-    near.set_xlabel("log p  [nats per word]")
-    _look_near(near, data)
+    whole, regrets, rewards = picture.subplots(1, 3, width_ratios=(1.5, 0.75, 0.6))
+    frontier = whole.plot(*data.curve.T, color=GREY, linewidth=2.2, zorder=1.5) if len(data.curve) else []
+    draw_places(whole, data.places, _PATHS)
+    whole.set_xlabel("log p  [nats per word]")
+    whole.set_ylabel("reward  [the guide's deviations]")
     panel_title(whole, "All methods and the frontier")
-    panel_title(near, "The methods that scale logits, near")
-    (left, right), (low, high) = near.get_xlim(), near.get_ylim()
-    frame = Rectangle((left, low), right - left, high - low, fill=False, edgecolor=GREY, linestyle=(0, (2, 2)))
-    whole.add_patch(frame)
-    if data.regrets:
-        regrets = picture.add_subplot(grid[:, 1])
-        _dots(regrets, data.regrets)
-        regrets.set_yticks(range(len(data.regrets)), [title_of(arm) for arm in data.regrets], fontsize=8)
-        for label, arm in zip(regrets.get_yticklabels(), data.regrets, strict=True):
-            label.set_color(FAMILIES[family_of(arm)].color)
-            label.set_fontweight("bold" if arm.method == "rws" else "normal")
-        if min(interval.low for interval in data.regrets.values()) > 0:
-            regrets.set_xscale("log")
-            regrets.xaxis.set_major_formatter(ScalarFormatter())
-            regrets.xaxis.set_major_locator(FixedLocator([5, 10, 20, 50, 100, 200]))
-            regrets.xaxis.set_minor_locator(NullLocator())
-        regrets.set_xlabel("nats")
-        panel_title(regrets, "Mean regret")
-        rewards = picture.add_subplot(grid[:, 2], sharey=regrets)
-        _dots(rewards, {arm: data.places[arm][1] for arm in data.regrets})
-        rewards.tick_params(axis="y", labelleft=False, length=0)
-        rewards.set_xlabel("deviations")
-        panel_title(rewards, "Mean reward")
+    _dots(regrets, data.regrets)
+    regrets.set_yticks(range(len(data.regrets)), [title_of(arm) for arm in data.regrets], fontsize=8)
+    for label, arm in zip(regrets.get_yticklabels(), data.regrets, strict=True):
+        label.set_color(FAMILIES[family_of(arm)].color)
+        label.set_fontweight("bold" if arm.method == "rws" else "normal")
+    if data.regrets and min(interval.low for interval in data.regrets.values()) > 0:
+        regrets.set_xscale("log")
+        regrets.xaxis.set_major_formatter(ScalarFormatter())
+        regrets.xaxis.set_major_locator(FixedLocator([5, 10, 20, 50, 100, 200]))
+        regrets.xaxis.set_minor_locator(NullLocator())
+    regrets.set_xlabel("nats")
+    panel_title(regrets, "Mean regret")
+    _dots(rewards, {arm: data.places[arm][1] for arm in data.regrets})
+    rewards.set_yticks(range(len(data.regrets)), [""] * len(data.regrets))
+    rewards.set_xlabel("deviations")
+    panel_title(rewards, "Mean reward")
     legend = legend_of_families(list({family_of(arm) for arm in data.places}))
-    frontier_handle = whole.get_lines()[:1] if len(data.curve) else []
-    handles, labels = [*frontier_handle, *legend["handles"]], [*["frontier"] * len(frontier_handle), *legend["labels"]]
+    handles, labels = [*frontier, *legend["handles"]], [*["frontier"] * len(frontier), *legend["labels"]]
     picture.legend(handles, labels, loc="outside lower center", ncols=4)
-    place_labels(picture, {whole: _labels(data, whole, False), near: _labels(data, near, True)})
+    place_labels(picture, {whole: [label_of(arm, x.mean, y.mean, _short(arm)) for arm, (x, y) in data.places.items()]})
     return picture
 
 
-def _places(axes: Axes, data: Frontiers) -> None:
-    if len(data.curve):
-        axes.plot(*data.curve.T, color=GREY, linewidth=2.2, zorder=1.5)
-    draw_places(axes, data.places, _PATHS)
-
-
-def _labels(data: Frontiers, axes: Axes, near: bool) -> list[Label]:
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    return [
-        label_of(arm, x.mean, y.mean, _short(arm, near))
-        for arm, (x, y) in data.places.items()
-        if left <= x.mean <= right and low <= y.mean <= high
-    ]
-
-
-def _short(arm: Arm, near: bool) -> str:
-    """Return what stands beside an arm's marker: the number of a path near by, a name of the others in the whole."""
-    if near:
-        greedy = not arm.sampling_temperature and not arm.one_by_one
-        if greedy and arm.method in ("temperature", "rws"):
-            return f"{arm.number:g}" if arm.method == "temperature" else f"RWS {arm.number:g}"
-        return "default" if arm == Arm("default") else ""
+def _short(arm: Arm) -> str:
+    """Return what stands beside an arm's marker: the names of those far from the others."""
     if arm == Arm("tilt-sample", 0.0, 1.0, True):
         return "drawn from the world"
     if arm.method in ("tilt-sample", "tilt-decode"):
         return f"{'drawn' if arm.method == 'tilt-sample' else 'decoded'} tilt {arm.number:g}"
-    if arm.method in ("left-to-right",) and not arm.one_by_one:
+    if arm.method == "left-to-right" and not arm.one_by_one:
         return "left to right"
     return f"{arm.number:g} particles" if arm.method == "particles" else ""
-
-
-def _look_near(axes: Axes, data: Frontiers) -> None:
-    """Set the limits around the greedy answers of all methods that scale logits."""
-    near = [data.places[arm] for method in _PATHS for arm in path_of(data.places, method)]
-    if not near:
-        return
-    for set_limits, side in ((axes.set_xlim, 0), (axes.set_ylim, 1)):
-        low, high = min(place[side].low for place in near), max(place[side].high for place in near)
-        room = _MARGIN * (high - low)
-        set_limits(low - room, high + room)
 
 
 def _dots(axes: Axes, values: Mapping[Arm, Interval]) -> None:
@@ -234,10 +190,9 @@ def exhibit(runs: Path) -> Exhibit:
         f"World {WORLD}, {data.prompts} prompts, answers of 32 words, two a step unless said otherwise. Left: mean "
         "exact log p of an arm's answers, and their mean reward. The grey curve is the mean frontier: at each weight "
         "beta, the mean over prompts of the text of largest log p + beta reward. Its lower end is the most probable "
-        "text. Lines join a method's scales, and the numbers are c of temperature and s_R of RWS. "
-        "The dashed frame is the lower panel. Right: mean regret, that is how many nats more log p a text "
-        "of at least the same reward may have, and the mean reward. Where the most "
-        "probable text has more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
+        "text. Lines join a method's scales; `at_a_glance` shows them near. Right: mean regret, that is how many nats "
+        "more log p a text of at least the same reward may have, and the mean reward. Where the most probable text has "
+        "more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
         f"{MARKS_LINE} {source_line(data.evidence)}"
     )
     alt = (

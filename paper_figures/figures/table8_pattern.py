@@ -1,7 +1,7 @@
 """The pattern of Table 8: what of it needs a reward?
 
 Shows: perplexity against GOD for temperature, RWS and the controls that keep RWS's factors, beside the same as printed;
-and RWS minus its constant, pair by pair.
+and what share of RWS's change its constant makes.
 Inputs: the evidence study below RUNS, else the record that ships; the printed Table 8.
 Run time: ten seconds.
 """
@@ -35,7 +35,6 @@ from paper_figures.exhibits.evidence import (
 from paper_figures.exhibits.evidence_looks import (
     FAMILIES,
     draw_places,
-    ends_of,
     family_of,
     label_of,
     legend_of_families,
@@ -43,10 +42,10 @@ from paper_figures.exhibits.evidence_looks import (
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
-from paper_figures.exhibits.style import PRINTED, figure, panel_title
+from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 
@@ -80,23 +79,18 @@ def compute(runs: Path) -> Pattern:
 
 
 def draw(data: Pattern) -> Figure:
-    """Draw perplexity against GOD here and as printed, and below it what RWS has more than its constant."""
+    """Draw perplexity against GOD, a panel for each world and one as printed."""
     worlds = list(data.places)
-    picture = figure(max(7.6, 3.4 * (1 + len(worlds))), 6.2)
-    panels = picture.subplots(2, 1 + len(worlds), squeeze=False, height_ratios=(1.6, 1))
+    picture = figure(max(7.6, 3.4 * (1 + len(worlds))), 4.4)
+    panels = picture.subplots(1, 1 + len(worlds), squeeze=False)[0]
     labels: dict[Axes, list[Label]] = {}
-    for column, world in enumerate(worlds):
-        labels[panels[0, column]] = _levels(panels[0, column], data.places[world])
-        panel_title(panels[0, column], WORLDS[world].model)
-        _differences(panels[1, column], data.evidence, world)
-    labels[panels[0, -1]] = draw_printed(panels[0, -1])
-    panels[0, -1].set_xlabel("GOD  [unit not said]")
-    panel_title(panels[0, -1], "As printed: LLaDA, Table 8")
-    panels[1, -1].set_axis_off()
-    if worlds and (drawn := panels[1, 0].get_legend_handles_labels())[0]:
-        panels[1, -1].legend(*drawn, loc="upper left")
-    panels[0, 0].set_ylabel("perplexity")
-    panels[1, 0].set_ylabel("RWS minus control")
+    for axes, world in zip(panels, worlds, strict=False):
+        labels[axes] = _levels(axes, data.places[world])
+        panel_title(axes, WORLDS[world].model)
+    labels[panels[-1]] = draw_printed(panels[-1])
+    panels[-1].set_xlabel("GOD  [unit not said]")
+    panel_title(panels[-1], "As printed: LLaDA, Table 8")
+    panels[0].set_ylabel("perplexity")
     families = {family_of(arm) for places in data.places.values() for arm in places}
     picture.legend(**legend_of_families(list(families)), loc="outside lower center", ncols=4)
     place_labels(picture, labels)
@@ -131,30 +125,6 @@ def _levels(axes: Axes, places: Places) -> list[Label]:
     axes.yaxis.set_minor_formatter(ScalarFormatter())
     shown = {arm: at for arm, at in places.items() if arm.method in ("default", "temperature", "rws")}
     return [label_of(arm, god.mean, level.mean) for arm, (god, level) in shown.items()]
-
-
-def _differences(axes: Axes, evidence: Recorded, world: str) -> None:
-    """Draw RWS minus its constant and minus its schedule, in log perplexity, by scale."""
-    arms = arms_of(evidence, world)
-    scales = [arm.number for arm in path_of(arms, "rws")]
-    for method, marker, beside in (("constant", "^", -0.12), ("schedule", "P", 0.0), ("swapped", "d", 0.12)):
-        for index, scale in enumerate(scales):
-            rws, other = Arm("rws", scale), Arm(method, scale)
-            difference = difference_of(arms[rws], arms[other], "log_perplexity") if other in arms else None
-            if difference is not None:
-                axes.errorbar(
-                    index + beside,
-                    difference.mean,
-                    yerr=ends_of(difference),
-                    color=FAMILIES["control"].color,
-                    marker=marker,
-                    linestyle="none",
-                    label=METHODS[method].title if index == 0 else None,
-                )
-    axes.axhline(0, color=PRINTED, linewidth=0.9)
-    axes.set_xticks(range(len(scales)), [f"$s_R$ {scale:g}" for scale in scales])
-    axes.set_xlim(-0.5, max(len(scales), 1) - 0.5)
-    panel_title(axes, "log of perplexity, paired")
 
 
 def share_of_change(
@@ -221,16 +191,15 @@ def exhibit(runs: Path) -> Exhibit:
         return Exhibit(title, conclusions=("The results have no default, temperature or RWS.",), inputs=inputs_of(runs))
     printed, numbers = printed_in("table8_temperature"), _table(data)
     caption = (
-        "Above: geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
+        "Geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
         "causal model. Lines join scales. At the right the printed "
         f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
-        "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Below: RWS minus its control "
-        "at the same scale, paired over prompts, below 0 where RWS has the lower perplexity. Bars: 95 % "
-        f"intervals. {source_line(data.evidence)}"
+        "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Bars: 95 % intervals. "
+        f"{source_line(data.evidence)}"
     )
     alt = (
         "Perplexity against GOD, a panel for each world and one as printed: the default, temperatures, RWS and its "
-        "controls; below, RWS minus its controls in log perplexity."
+        "controls."
     )
     return Exhibit(
         title,
