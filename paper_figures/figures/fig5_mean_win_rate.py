@@ -13,37 +13,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from paper_figures.exhibits.differences import Difference, rws_minus
+from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import controls_of, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, lookup, read_run, setting
-from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
+from paper_figures.exhibits.style import LINES, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
-from rws_decode.common.palette import SKY
 from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
 RELATIONS = {"own": "own guide", "other": "other reward models"}
-_CONTROL = SKY
-_LOOKS: dict[str, dict[str, Any]] = {
-    "printed: RWS wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "///"},
-    "printed: default wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "..."},
-    "here: RWS wins": {"facecolor": LINES["rws"].color, "edgecolor": LINES["rws"].color},
-    "here: its control wins": {"facecolor": _CONTROL, "edgecolor": _CONTROL},
-    "here: default wins": {"facecolor": "#d9d9d9", "edgecolor": PRINTED, "hatch": "xx"},
-}
+# Who wins: RWS or its control, and the default.
+_LOOKS = {"method wins": LINES["rws"], "default wins": LINES["default"]}
 
 
 @dataclass(frozen=True)
 class MeanWinRates:
-    """The experiment's table `mean_win_rates`, in percent of prompts; lines: (method, scale) in the order of bars."""
+    """The experiment's table `mean_win_rates`, in percent of prompts; lines: (method, scale) in the order of rows."""
 
     run: Results
     rows: Sequence[Row]
@@ -90,58 +82,34 @@ def compute(runs: Path) -> MeanWinRates:
 
 
 def draw(data: MeanWinRates) -> Figure:
-    """Draw the printed pair of bars on an axis of its own, and ours: a pair per method, a panel per kind of judge."""
-    count = len(data.lines)
-    picture = figure(6.6, 2.5 + 0.42 * count)
-    grid = picture.add_gridspec(2, len(data.relations), height_ratios=(1.3, count))
+    """Draw the printed means on an axis of their own, and ours: a pair per method, a panel per kind of judge."""
+    text, names = data.printed["text"], [data.name(line) for line in data.lines]
+    picture = figure(6.6, 1.9 + height_of(["RWS"], 2) + height_of(names, 2))
+    grid = picture.add_gridspec(2, len(data.relations), height_ratios=(height_of(["RWS"], 2), height_of(names, 2)))
     top = picture.add_subplot(grid[0, :])
-    text = data.printed["text"]
-    _draw_pair(top, 0, {"mean": text["win_mean"]}, {"mean": text["default_mean"]}, "printed", "RWS")
-    top.set_yticks([0], ["RWS"])
-    top.set_ylim(0.5, -0.5)
+    means = zip(_LOOKS.items(), ("win_mean", "default_mean"), strict=True)
+    draw_dots(
+        top,
+        ["RWS"],
+        [
+            Dots(look, f"{label}, as printed", {"RWS": (text[mean], None, None)}, hollow=True)
+            for (label, look), mean in means
+        ],
+    )
     panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
     panels = [picture.add_subplot(grid[1, index]) for index in range(len(data.relations))]
     for axes, relation in zip(panels, data.relations, strict=True):
-        for index, line in enumerate(data.lines):
-            won, lost = (data.of(relation, line, measure) for measure in ("win", "loss"))
-            if won and lost:
-                _draw_pair(axes, index, won, lost, "here", "RWS" if line[0] == "rws" else "its control")
-        axes.set_ylim(count - 0.5, -0.5)
-        names = [data.name(line) for line in data.lines]
-        axes.set_yticks(range(count), names if axes is panels[0] else [""] * count)
+        series = []
+        for (label, look), measure in zip(_LOOKS.items(), ("win", "loss"), strict=True):
+            rows = {data.name(line): row for line in data.lines if (row := data.of(relation, line, measure))}
+            series.append(Dots(look, f"{label}, here", marks_of(rows)))
+        draw_dots(axes, names, series, labelled=axes is panels[0])
         panel_title(axes, f"Here: by {RELATIONS[relation]}")
     for axes in (top, *panels):
-        axes.set_xlim(0, 110)  # room for the numbers beside bars of 100
-        axes.set_xticks(range(0, 101, 20))
-        axes.grid(visible=False, axis="y")
+        axes.set_xlim(-3, 103)
     picture.supxlabel("prompts won by each side; the rest are draws  [percent, mean over guides]", fontsize=9)
-    handles = [Patch(**look) for look in _LOOKS.values()]
-    picture.legend(handles, list(_LOOKS), loc="outside upper center", ncols=2)
+    joint_legend(picture, 2, "outside upper center")
     return picture
-
-
-def _draw_pair(
-    axes: Axes, position: int, won: Mapping[str, Any], lost: Mapping[str, Any], side: str, method: str
-) -> None:
-    """Draw the two bars at one place of the upright axis, each with its number behind it.
-
-    won, lost: mean in percent, and low and high where there is an interval; side: "printed" or "here"; method: "RWS" or
-    "its control".
-    """
-    for at, row, winner in ((position - 0.2, won, method), (position + 0.2, lost, "default")):
-        value, high = row["mean"], row.get("high", row["mean"])
-        axes.barh(at, value, height=0.36, linewidth=0.8, **_LOOKS[f"{side}: {winner} wins"])
-        if "low" in row:
-            ends = [[abs(value - row["low"])], [abs(high - value)]]
-            axes.errorbar(value, at, xerr=ends, color="black", elinewidth=1.1, capsize=2)
-        axes.annotate(
-            f"{value:.3g}" if side == "printed" else f"{value:.0f}",
-            (high, at),
-            (3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-        )
 
 
 def table(data: MeanWinRates) -> Table:
@@ -172,13 +140,13 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     text = data.printed["text"]
     caption = (
-        f"Top: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their own, "
-        f"what was measured. {setting(data.run)} Per method, upper bar: prompts it wins from the default; lower bar: "
-        f"prompts the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control "
-        "that does as well as RWS needs no reward for it."
+        f"Top, hollow: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their "
+        f"own, what was measured. {setting(data.run)} Per method: prompts that it wins from the default, and below "
+        f"them those that the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control that "
+        "does as well as RWS needs no reward for it."
     )
     alt = (
-        f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of bars "
+        f"Dots. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of dots "
         "with intervals for RWS and each control, by their own guide and by other reward models."
     )
     return Exhibit(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.container import ErrorbarContainer
 
 from paper_figures.exhibits.differences import Difference, rws_minus, span
 from paper_figures.exhibits.runs import read_run, setting
@@ -216,16 +215,17 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
     assert [method for method, _ in data.lines] == ["rws", "constant", "shuffled"] and data.guides == 2
     top, own_panel, other = fig5_mean_win_rate.draw(data).axes
     text = printed_in("table1_win_rate")["text"]
-    assert [bar.get_width() for bar in top.patches] == [text["win_mean"], text["default_mean"]]
-    assert all(bar.get_facecolor()[3] == 0 and bar.get_hatch() for bar in top.patches)
+    printed = [container.lines[0] for container in top.containers]
+    assert [mark.get_xdata()[0] for mark in printed] == [text["win_mean"], text["default_mean"]]
+    assert {mark.get_markerfacecolor() for mark in printed} == {"white"}
     for axes, relation in ((own_panel, "own"), (other, "other")):
-        wanted = [
-            _row(results, "mean_win_rates", relation=relation, method=method, measure=measure)["mean"]
-            for method, _ in data.lines
-            for measure in ("win", "loss")
-        ]
-        assert [bar.get_width() for bar in axes.patches] == wanted
-        assert sum(isinstance(container, ErrorbarContainer) for container in axes.containers) == len(wanted)
+        for method, *pair in zip([m for m, _ in data.lines], axes.containers[::2], axes.containers[1::2], strict=True):
+            for container, measure, label in zip(pair, ("win", "loss"), ("method wins", "default wins"), strict=True):
+                row = _row(results, "mean_win_rates", relation=relation, method=method, measure=measure)
+                assert container.get_label() == f"{label}, here"
+                assert container.lines[0].get_xdata()[0] == row["mean"]
+                ends = container.lines[2][0].get_segments()[0][:, 0]
+                assert ends == pytest.approx([row["low"], row["high"]])
     table = fig5_mean_win_rate.table(data)
     rows = {row["method and judge"]: row for row in table.rows}
     assert rows["RWS, by own guide"]["paper: wins, %"] == text["win_mean"]
@@ -249,7 +249,7 @@ def test_figure_5_of_a_lone_judge_has_no_other_panel(changed: Callable[[Change],
     assert len(table1_win_rate.exhibit(folder).pictures[0].figure.axes) == 2
 
 
-def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change], Path]) -> None:
+def test_figure_5_of_several_scales_has_a_row_for_each(changed: Callable[[Change], Path]) -> None:
     def twice(tables: dict[str, list[dict[str, Any]]]) -> None:
         rows = tables["mean_win_rates"]
         rows[:] = [{"reward_scale": scale} | row for scale in (2.0, 8.0) for row in rows]

@@ -99,6 +99,8 @@ unit-of-god: rws_decode, test_plots
 win-and-loss-bars: paper_figures, test_win_rate_figures
 - (position - 0.2, won, method), (position + 0.2, lost,
 + (position - 0.2, lost, method), (position + 0.2, won,
+- _LOOKS.items(), ("win", "loss"), strict=True):
++ _LOOKS.items(), ("loss", "win"), strict=True):
 caption-count: paper_figures, test_win_rate_figures
 - Mean over {data.guides} guides
 + Mean over {len(data.rows)} guides
