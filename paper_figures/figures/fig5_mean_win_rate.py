@@ -142,8 +142,8 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Top, hollow: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their "
         f"own, what was measured. {setting(data.run)} Per method: prompts that it wins from the default, and below "
-        f"them those that the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control that "
-        "does as well as RWS needs no reward for it."
+        f"them those that the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control "
+        "that does as well as RWS needs no reward for it."
     )
     alt = (
         f"Dots. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of dots "
