@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands.options import PredictorOptions, RewardOptions, parse_token_ids, threads_option
 from rws_decode.commands.shown import table
+from rws_decode.common.threads import torch_threads
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -34,6 +35,11 @@ class ScoreOptions:
     example: int | None = option(None, "or the N-th held-out prompt of the model, from 0", least=0, metavar="N")
     answer: str | None = option(None, "the answer", metavar="TEXT")
     answer_ids: str | None = option(None, "the answer as a JSON list of token ids", metavar="JSON")
+    draw: int | None = option(
+        None, "in place of texts: KL between the world's law and the strategy's, by N texts a prompt", least=1
+    )
+    prompts: int = option(20, "of --draw: held-out prompts of the world", least=_FEWEST)
+    length: int = option(16, "of --draw: tokens of a text", least=1)
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
     reward: RewardOptions = group(RewardOptions, "the reward model")
     steps: int | None = option(None, "forwards (default: two tokens a step)", least=1)
@@ -45,13 +51,16 @@ class ScoreOptions:
 
     def __post_init__(self) -> None:
         single = [name for name in ("prompt", "example", "answer", "answer_ids") if getattr(self, name) is not None]
-        if self.data is not None and single:
-            raise ValueError(f"--{single[0].replace('_', '-')} beside --data: give one of them")
-        if self.data is None:
+        texts = [name for name in ("draw", "data") if getattr(self, name) is not None] + single
+        if len(texts) > 1 and texts[0] in ("draw", "data"):
+            raise ValueError(f"--{texts[1].replace('_', '-')} beside --{texts[0]}: give one of them")
+        if self.data is None and self.draw is None:
             for names in (("prompt", "example"), ("answer", "answer_ids")):
                 if len(set(names) & set(single)) != 1:
                     one, other = (f"--{name.replace('_', '-')}" for name in names)
-                    raise ValueError(f"{one} or {other} is needed, one of them, or --data FILE")
+                    raise ValueError(f"{one} or {other} is needed, one of them, or --data FILE, or --draw N")
+        if self.draw is not None and self.sampling_temperature == 0:
+            raise ValueError("--sampling-temperature is 0: the best word alone is written, --draw needs more than 0")
         if self.answer_ids is not None:
             parse_token_ids(self.answer_ids, "--answer-ids")
         for text in self.strategies:
@@ -65,16 +74,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print log q of the texts under each strategy; ValueError for input that cannot be used.
+    """Print log q of the texts under each strategy, or its divergence; ValueError for input that cannot be used.
 
     `--json`: a list with an object for each strategy and text: strategy, prompt, log_prob (nats; null where the
     strategy cannot write the text), per_token (nats; null alike), commit_step. For people: means over prompts.
+    With `--draw`, an object for each strategy: strategy, kl_world and kl_sampler, each [mean, low, high] in nats,
+    the ends null where all prompts have one value.
     """
     options = read_options(ScoreOptions, args)
-    pairs = _pairs(options)
+    pairs = [] if options.draw is not None else _pairs(options)
     loading("score", options.predictor.model, options.reward.reward)
 
-    from rws_decode.common.threads import torch_threads
     from rws_decode.law import answer_ids
 
     predictor = options.predictor.load()
@@ -84,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError(f"--example is {options.example}: {predictor.name} ships {len(examples)}")
         pairs = [(examples[options.example]["prompt"], pairs[0][1])]
     reward = None if options.reward.reward is None else options.reward.load(options.predictor.loading.device)
+    if options.draw is not None:
+        return _divergences(predictor, reward, options)
     texts = [
         (prompt, answer if isinstance(answer, list) else answer_ids(predictor, answer)) for prompt, answer in pairs
     ]
@@ -116,8 +128,7 @@ def _scored(
     from rws_decode.law import strategy_log_prob
 
     rows: dict[int, dict[str, Any]] = {}
-    decoding = Options(sampling_temperature=options.sampling_temperature, drawing="commit", seed=options.seed)
-    shape = {name: value for name in ("steps", "block") if (value := getattr(options, name)) is not None}
+    decoding, shape = _drawn(options), _steps_of(options)
     for length in sorted({len(answer) for _, answer in texts}):
         numbers = [number for number, (_, answer) in enumerate(texts) if len(answer) == length]
         prompts, answers = zip(*(texts[number] for number in numbers), strict=True)
@@ -133,6 +144,59 @@ def _scored(
                 "commit_step": when,
             }
     return [rows[number] for number in range(len(texts))]
+
+
+def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
+    """Print how far the law of each strategy is from the world's, with intervals over prompts."""
+    import numpy as np
+
+    from paper_figures.statistics.sampler_divergence import sampler_divergence
+    from rws_decode.predictors.world import WorldPredictor
+
+    if not isinstance(predictor, WorldPredictor):
+        raise ValueError(f"--draw is given: {predictor.name} is no exact world, use --model english")
+    if options.prompts > len(predictor.prompts):
+        raise ValueError(f"--prompts is {options.prompts}: {predictor.name} ships {len(predictor.prompts)}")
+    shape, rows = Shape(options.length, **_steps_of(options)), []
+    with torch_threads(options.threads):
+        for strategy in each(options.strategies, "score", len(options.strategies), "strategy"):
+            found = sampler_divergence(
+                predictor,
+                predictor.prompts[: options.prompts],
+                strategy,
+                shape,
+                draws=options.draw,
+                rng=np.random.default_rng(options.seed),
+                reward=reward,
+                options=_drawn(options),
+            )
+            row: dict[str, Any] = {"strategy": strategy}
+            for name, of in (("kl_world", found.world), ("kl_sampler", found.sampler)):
+                mean, *ends = found.interval(of, np.random.default_rng(0))
+                row[name] = [mean, *(end if math.isfinite(end) else None for end in ends)]
+            rows.append(row)
+    if options.json:
+        print(json.dumps(rows, allow_nan=False))
+        return 0
+    lines = [[row["strategy"], *(_with_ends(*row[name]) for name in ("kl_world", "kl_sampler"))] for row in rows]
+    print(table(["", "KL(p || q) [nats]", "KL(q || p) [nats]"], lines))
+    print(
+        f"\np: the world's law; q: the strategy's, which chooses positions by the best words, then draws their words\n"
+        f"{options.prompts} prompts, {options.draw} texts each, {options.length} tokens in {shape.steps} steps"
+    )
+    return 0
+
+
+def _with_ends(mean: float, low: float | None, high: float | None) -> str:
+    return f"{mean:z.2f}" if low is None else f"{mean:z.2f} [{low:z.2f}, {high:z.2f}]"
+
+
+def _drawn(options: ScoreOptions) -> Options:
+    return Options(sampling_temperature=options.sampling_temperature, drawing="commit", seed=options.seed)
+
+
+def _steps_of(options: ScoreOptions) -> dict[str, int]:
+    return {name: value for name in ("steps", "block") if (value := getattr(options, name)) is not None}
 
 
 def _shown(rows: Sequence[dict[str, Any]], options: ScoreOptions) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from paper_figures.commands import SCORE
-from rws_decode import load_predictor, load_reward, strategy_log_prob
+from paper_figures.statistics.sampler_divergence import sampler_divergence
+from rws_decode import Shape, load_predictor, load_reward, strategy_log_prob
 from rws_theory.commands.line import run_line
 
 
@@ -60,6 +61,20 @@ def test_a_text_off_the_greedy_path_is_null(capsys: pytest.CaptureFixture[str]) 
     assert (row["log_prob"], row["per_token"]) == (None, None)
 
 
+def test_the_divergence_is_that_of_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--model", "english", "--strategies", "default", "random-order", "--draw", "2", "--length", "4")
+    rows = json.loads(score(capsys, *words, "--json")[1])
+    english = load_predictor("english")
+    for row, strategy in zip(rows, ("default", "random-order"), strict=True):
+        found = sampler_divergence(
+            english, english.prompts[:20], strategy, Shape(4), draws=2, rng=np.random.default_rng(0)
+        )
+        assert row["strategy"] == strategy and row["kl_world"][0] == pytest.approx(found.world.mean())
+        assert row["kl_sampler"] == pytest.approx(found.interval(found.sampler, np.random.default_rng(0)), abs=1e-9)
+    out = score(capsys, *words)[1]
+    assert f"{rows[0]['kl_world'][0]:.2f} [" in out.splitlines()[1] and "4 tokens in 2 steps" in out
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -73,6 +88,11 @@ def test_a_text_off_the_greedy_path_is_null(capsys: pytest.CaptureFixture[str]) 
         (["--prompt", "a", "--answer", "the", "--strategies", "rws:8"], "--reward is missing"),
         (["--prompt", "a", "--answer", "the people", "--strategies", "remdm:0.1"], "remdm"),
         (["--prompt", "a", "--answer", "the people", "--steps", "3"], "steps"),
+        (["--draw", "2", "--answer", "the"], "--answer beside --draw"),
+        (["--draw", "2", "--prompts", "3"], "--prompts is 3: at least 20"),
+        (["--draw", "2", "--prompts", "99999"], "--prompts is 99999: english ships"),
+        (["--draw", "2", "--sampling-temperature", "0"], "--sampling-temperature is 0"),
+        (["--draw", "2", "--model", "mini"], "mini is no exact world"),
     ],
 )
 def test_bad_input_exits_2_with_one_line(capsys: pytest.CaptureFixture[str], words: list[str], named: str) -> None:
