@@ -18,8 +18,8 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from rws_decode.canvas.batches import batches
 from rws_decode.canvas.layout import lay_out
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
-from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, load_reward
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor
+from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, Margin, RandomOrder
@@ -130,16 +130,6 @@ def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
     assert not alone.ties.any()
 
 
-def test_tokens_that_are_all_but_level_are_counted() -> None:
-    table = torch.zeros(6, VOCABULARY)
-    table[:, 9], table[:, 10] = 4.0, 4.0 - 2.0**-21
-    predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
-    (trace,) = decode(predictor, [[7]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.near_tokens.tolist() == [2, 2]
-    table[:, 10] = 3.9
-    assert not decode(predictor, [[7]], Confidence(), Shape(length=4, steps=2, block=4))[0].near_tokens.any()
-
-
 def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
     class Blind(torch.nn.Module):
         def __init__(self) -> None:
@@ -188,16 +178,6 @@ def test_a_row_has_the_bytes_of_the_row_alone(
     for prompt, trace in zip(prompts, together, strict=True):
         (alone,) = decode(PREDICTORS[model], [prompt], strategy, shape, **told)  # type: ignore[arg-type]
         assert trace_bytes(alone) == trace_bytes(trace)
-
-
-@pytest.mark.parametrize("reward", ["mini", "mini-judge"])
-def test_the_shipped_models_give_a_row_the_bytes_of_the_row_alone(reward: str) -> None:
-    predictor, model, shape = load_predictor("mini"), load_reward(reward), Shape(32, 8, 32)
-    told: dict[str, Any] = {"shape": shape, "reward": model, "savings": INVARIANT}
-    prompts = [predictor.prompts[0], f"{predictor.prompts[1]} {predictor.prompts[2]}", predictor.prompts[3]]
-    alone = [trace_bytes(decode(predictor, [prompt], "rws:8", **told)[0]) for prompt in prompts]
-    assert [trace_bytes(trace) for trace in decode(predictor, prompts, "rws:8", **told)] == alone
-    assert [trace_bytes(trace) for trace in decode(predictor, prompts[::-1], "rws:8", **told)] == alone[::-1]
 
 
 class CountingReward:

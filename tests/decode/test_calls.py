@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_models import MASK, bert_predictor
+from tiny_models import bert_predictor
 
 from rws_decode.compare import compare
 from rws_decode.decode import decode
@@ -187,12 +187,6 @@ def test_strategies_that_are_none_are_refused_by_both_decoders() -> None:
         decode_compact(BERT, "the cat", "margin", SHAPE)
 
 
-def test_predictors_that_are_none_are_refused() -> None:
-    for predictor, named in (("english", "'english'"), (None, "'mini'"), (3, "'mini'")):
-        with refused(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})"):
-            decode(predictor, "the cat", "default", SHAPE)  # type: ignore[arg-type]
-
-
 # A function as a reward.
 
 
@@ -308,11 +302,3 @@ def test_what_a_function_gives_must_be_a_number() -> None:
         with pytest.raises(ValueError, match=r"^reward model lambda .*") as caught:
             decode(BERT, "the cat", "rws:8", SHAPE, reward=lambda answer, value=value: value)
         assert "\n" not in str(caught.value)
-
-
-def test_a_function_as_a_reward_decodes_as_its_reward_model_does() -> None:
-    model = CallableReward(of_both, name="of_both")
-    for strategy in ("rws:0.5", "rws-flipped:8", "default"):
-        (by_function,) = decode(BERT, "the [MASK:6]", strategy, SHAPE, reward=of_both)
-        (by_model,) = decode(BERT, "the [MASK:6]", strategy, SHAPE, reward=model)
-        assert by_function == by_model and (by_function.tokens != MASK).all()

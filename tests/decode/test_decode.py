@@ -25,7 +25,6 @@ from rws_decode.strategies.given import Schedule
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
-STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}
 PROMPTS = ["the cat sat on the mat .", "a dog", ""]
 
 
@@ -35,19 +34,6 @@ def many_words(prompt: str, answer: str) -> float:
 
 
 REWARD = CallableReward(many_words, mean=4.0, std=1.5, name="many-words")
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("model", PREDICTORS)
-def test_each_row_of_an_uneven_batch_is_its_prompt_alone(model: str, strategy: str) -> None:
-    predictor = PREDICTORS[model]
-    batch = decode(predictor, PROMPTS, STRATEGIES[strategy], Shape(length=12, steps=6, block=6), reward=REWARD)
-    assert len(batch) == len(PROMPTS)
-    for prompt, trace in zip(PROMPTS, batch, strict=True):
-        (alone,) = decode(predictor, [prompt], STRATEGIES[strategy], Shape(12, 6, 6), reward=REWARD)
-        assert np.array_equal(trace.tokens, alone.tokens) and np.array_equal(trace.commit_step, alone.commit_step)
-    assert batch.tokens.shape == (3, 12)
-    assert batch.forwards == 6
 
 
 @pytest.mark.parametrize("model", PREDICTORS)

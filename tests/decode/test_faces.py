@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -18,7 +17,6 @@ import rws_decode
 import rws_theory
 from rws_decode.predictors import CallablePredictor
 from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
-from rws_theory.show import one_line
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
 SHAPE = rws_decode.Shape(16, 8, 16)
@@ -238,19 +236,3 @@ def test_a_difference_shows_settings_the_parting_and_what_follows() -> None:
     commits = sum(bool(change.only_first or change.only_second) for change in later)
     count = difference.steps_run - difference.parting.step - 1
     assert f"later steps that commit other positions: {commits} of {count}" in rows
-
-
-@dataclass
-class Many:
-    """A dataclass whose line would be long."""
-
-    numbers: Any
-    note: str = ""
-    table: Any = field(default_factory=list)
-
-
-def test_a_line_is_whole_where_it_fits_and_short_where_not() -> None:
-    assert one_line(Many((1.25,))) == "Many(numbers=(1.25,), note='', table=[])"
-    assert one_line(Many(np.zeros((3, 40)), "a\nb")) == "Many(numbers=array of 3 x 40, note='a\\nb')"
-    assert one_line(Many(tuple(range(99)), "x", table=[0] * 99)).count("99 in all") == 2
-    assert len(one_line(Many([["y" * 99] * 9] * 9, "x" * 999, table=[0] * 99))) == 120

@@ -30,7 +30,7 @@ from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.world import era_reward
 from rws_decode.scales.path import scale_path
-from rws_decode.settings import Options, Savings, Shape
+from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
 from rws_decode.testing import tiny_checkpoint
@@ -207,14 +207,6 @@ def test_a_stopped_run_of_gaps_keeps_its_masks(tmp_path: Path) -> None:
     assert (trace.completed == MASK).sum() == 3 and trace.steps_run == 3
     assert load(trace.save(tmp_path / "trace.parquet")) == trace and replay(trace).diverged_at is None
     assert replay_with(trace, predictor).tokens.tolist() == trace.tokens.tolist()
-
-
-def test_every_saving_fills_the_same_gaps() -> None:
-    predictor = PREDICTORS["bert"]
-    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), 4.0, 1.5, bounds=(0.0, 12.0))
-    (plain,) = decode(predictor, [GAPPED], RWS(8.0), SIX, reward=reward, savings=Savings.nothing())
-    (saved,) = decode(predictor, [GAPPED], RWS(8.0), SIX, reward=reward, savings=Savings(certain=True, block_only=True))
-    assert saved.tokens.tolist() == plain.tokens.tolist() and saved.reward_calls <= plain.reward_calls
 
 
 def test_a_reward_reads_the_text_before_the_first_gap_and_the_completed_rest() -> None:

@@ -38,7 +38,7 @@ from rws_decode.gpu import step as gpu_step
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer, scores_there
-from rws_decode.gpu.row_statistics import RELATIVE, row_statistics
+from rws_decode.gpu.row_statistics import row_statistics
 from rws_decode.gpu.step import CompactDecoder
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
@@ -47,7 +47,6 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.settings import Savings, Shape
-from rws_decode.step.certainty import certain, certain_from
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import Margin
@@ -321,40 +320,6 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     assert sum(bool(step.info.reward_use.any()) for step in seen) == asked
 
 
-@settings(max_examples=settings.default.max_examples // 2)
-@given(
-    seed=st.integers(0, 2**31),
-    shape=st.tuples(st.integers(1, 3), st.integers(1, 20), st.integers(2, 40)),
-    scale=st.sampled_from([0.01, 1.0, 32.0]),
-    level=st.sampled_from([0.0, 1e-6, 1.0]),
-    data=st.data(),
-)
-def test_the_choice_is_that_of_float64(seed: int, shape: Any, scale: float, level: float, data: Any) -> None:
-    rows, m, width = shape
-    k = data.draw(st.integers(1, m))
-    generator = torch.Generator().manual_seed(seed)
-    z = torch.randn(1, 1, width, generator=generator) + level * torch.randn(rows, m, width, generator=generator)
-    z = torch.cat([z, z[:, :1].expand(-1, m, -1)])[:rows] if level == 0.0 else z
-    z = z.expand(rows, m, width).contiguous() * 4
-    factor = torch.full((rows,), scale, dtype=torch.float64)
-    flat = z.view(-1, width)
-    read = row_statistics(flat, factor.repeat_interleave(m)[:, None])
-    token = read.token.view(rows, m)
-    choice = choose(z, token, read.log_f.view(rows, m), factor, torch.zeros(rows, m, dtype=torch.float64), k)
-    wide = flat.double()
-    gaps = (wide - wide.gather(1, read.token[:, None])).scatter(1, read.token[:, None], -torch.inf)
-    value = -torch.logsumexp(scale * gaps, dim=1).view(rows, m)
-    best = value.argsort(dim=1, descending=True, stable=True)[:, :k]
-    expected = torch.zeros_like(choice.chosen).scatter(1, best, True)
-    assert (choice.chosen.sum(dim=1) == k).all()
-    settled = ~choice.inexact
-    assert torch.equal(choice.chosen[settled], expected[settled])
-    torch.testing.assert_close(choice.value, value, rtol=4e-5, atol=4e-5)
-    if level == 0.0:
-        assert torch.equal(choice.chosen, torch.arange(m).expand(rows, m) < k)  # all level: the leftmost
-    assert bool(settled.all()) or level < 1.0 or m > 8
-
-
 def test_positions_that_float32_alone_has_ranked_at_the_cut_are_told() -> None:
     z = torch.zeros(1, 12, 3)
     z[..., 0] = 2.0
@@ -365,24 +330,6 @@ def test_positions_that_float32_alone_has_ranked_at_the_cut_are_told() -> None:
     assert choice.inexact.tolist() == [True]
     short = choose(z[:, :8], read.token[None, :8], read.log_f[:8].T, factor, torch.zeros(1, 8, dtype=torch.float64), 4)
     assert short.inexact.tolist() == [False] and short.chosen[0, :4].all()
-
-
-@settings(max_examples=settings.default.max_examples // 2)
-@given(seed=st.integers(0, 2**31), m=st.integers(1, 8), spread=st.sampled_from([0.1, 1.0, 5.0]), data=st.data())
-def test_what_is_proved_from_float32_is_so_at_every_factor(seed: int, m: int, spread: float, data: Any) -> None:
-    k = data.draw(st.integers(0, m))
-    z = spread * torch.randn(m, 30, generator=torch.Generator().manual_seed(seed))
-    scales = torch.logspace(-2, 1, 9).double()
-    read = row_statistics(z, scales, slopes=True)
-    assert read.slope is not None
-    (proved,) = certain_from(read.log_f[None], read.slope[None], scales, k, RELATIVE).tolist()
-    coordinates, everywhere = (torch.zeros(m, dtype=torch.int64), torch.arange(m)), torch.ones(1, m, dtype=torch.bool)
-    exact = certain(z, read.token, *coordinates, everywhere, torch.tensor([k]), 0.01, 10.0, torch.zeros(m))
-    if proved and 0 < k < m:
-        dense = -row_statistics(z, torch.logspace(-2, 1, 200).double(), backend="float64").log_f.double()
-        top = [set(row.topk(k).indices.tolist()) for row in dense.T]
-        assert all(chosen == top[0] for chosen in top)
-    assert proved <= bool(exact) or spread < 1.0
 
 
 def test_scores_on_the_device_are_those_of_the_reward_model() -> None:

@@ -133,20 +133,6 @@ def test_an_order_has_a_step_for_each_token() -> None:
         order_log_likelihood(exact_predictor(random_table(0, 2, 2)), [], [0, 1], [0])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ((1, 0), (2, 0), "first is column 1: a masked column of the canvas is needed"),
-        ((0, 0), (9, 0), "second is column 9"),
-        ((0, 0), (0, 1), "first and second are both column 0"),
-    ],
-)
-def test_misuse_is_named(first: tuple[int, int], second: tuple[int, int], message: str) -> None:
-    predictor = exact_predictor(random_table(0, 3, 3))
-    with pytest.raises(ValueError, match=message):
-        circulation(predictor, [predictor.mask_id, 1, predictor.mask_id], first, second)
-
-
 def test_what_is_no_trace_or_no_canvas_is_named() -> None:
     predictor = bert_predictor()
     run = decode(predictor, "the cat", "default", Shape(4, 4, 4))

@@ -24,36 +24,6 @@ def predictor_of(rows: list[list[float]]) -> CallablePredictor:
     return CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, decode=str)
 
 
-def commit_steps(rows: list[list[float]], scale: float) -> list[int]:
-    shape = {"length": len(rows), "steps": len(rows), "block": len(rows)}
-    (trace,) = decode(predictor_of(rows), [[]], Temperature(scale), **grouped(**shape))
-    assert replay(trace).diverged_at is None
-    return trace.commit_step.tolist()
-
-
-def test_what_rounding_hides_still_orders() -> None:
-    rows = [[5.0, 1.0, 0.0], [5.0, 1.0, -1.0]]  # the second has less on its last token: always the surer one
-    for scale in (1.0, 37.0, 64.0, 150.0):
-        assert commit_steps(rows, scale) == [1, 0]
-        assert commit_steps(rows[::-1], scale) == [0, 1]
-
-
-def test_equal_gaps_in_any_order_tie_and_the_leftmost_goes_first() -> None:
-    rng = np.random.default_rng(0)
-    row = rng.normal(size=40) * 3
-    for seed in range(10):
-        other = np.random.default_rng(seed).permutation(row)
-        assert commit_steps([row.tolist(), other.tolist()], 1.3) == [0, 1]
-        assert commit_steps([other.tolist(), row.tolist()], 1.3) == [0, 1]
-    (trace,) = decode(
-        predictor_of([row.tolist(), rng.permutation(row).tolist()]),
-        [[]],
-        Confidence(),
-        Shape(length=2, steps=2, block=2),
-    )
-    assert trace.ties.tolist() == [1, 0]
-
-
 @given(st.integers(0, 2**32), st.floats(0.01, 60.0), st.integers(2, 5), st.integers(2, 5), st.integers(1, 2))
 def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
     seed: int, scale: float, count: int, words: int, steps: int

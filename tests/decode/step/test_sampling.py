@@ -137,33 +137,6 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     assert len(seen[-1]) == 1
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.5, 3.0])
-@pytest.mark.parametrize("ranking", ["log-odds", "probability", "topk"])
-def test_policies_mean_the_same_at_any_sampling_temperature(ranking: str, temperature: float) -> None:
-    table = torch.randn(20, VOCABULARY, generator=torch.Generator().manual_seed(0))
-    table[:, EOS] += 7.0
-    options = {"length": 16, "steps": 16, "block": 8, "ranking": ranking, "seed": 8}
-    options |= {"sampling_temperature": temperature}
-    (deferred,) = decode(fixed(table), [[7]], Confidence(), **grouped(end_of_text="defer", **options))  # type: ignore[arg-type]
-    assert (deferred.tokens == EOS).any()
-    for step in range(16):
-        if deferred.candidate[step, deferred.chosen[step]] == EOS:
-            assert (deferred.candidate[step, deferred.eligible[step]] == EOS).all()
-    options["end_of_text"] = "suppress"
-    (suppressed,) = decode(fixed(table), [[7]], Confidence(), **grouped(**options))  # type: ignore[arg-type]
-    assert not (suppressed.candidate == EOS).any()
-
-
-def test_a_model_may_end_its_text_in_several_ways() -> None:
-    table = torch.zeros(8, VOCABULARY)
-    table[1, EOS], table[2, 11], table[1:3, 10] = 9.0, 9.0, 1.0
-    table[3:7, 9] = torch.tensor([4.0, 3.0, 2.0, 1.0])
-    options = {"length": 6, "steps": 3, "block": 6, "end_of_text": "defer", "end_ids": [EOS, 11]}
-    (trace,) = decode(fixed(table), [[7]], Confidence(), **grouped(**options))  # type: ignore[arg-type]
-    assert trace.commit_step.tolist() == [2, 2, 0, 0, 1, 1]
-    assert (trace.end_of_text, trace.end_ids) == ("defer", [EOS, 11])
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -261,37 +261,6 @@ def rewritten(path: Path, change: Callable[[Any], None]) -> Path:
     return path
 
 
-def flip(column: str, rows: Callable[[Any], Any]) -> Callable[[Any], None]:
-    def change(frame: Any) -> None:
-        index = frame.index[rows(frame)][0]
-        frame.loc[index, column] = not frame.loc[index, column]
-
-    return change
-
-
-TWICE = "a position is committed twice"
-NOTHING = "a position is masked again where no token stood before the step"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (flip("masked_again", lambda f: f["masked_again"]), TWICE),
-        (flip("masked_again", lambda f: f["step"] == 0), NOTHING),
-        (flip("masked_again", lambda f: f["committed"] & (f["step"] > 0)), NOTHING),
-        (flip("committed", lambda f: f["masked_again"]), TWICE + "|" + NOTHING),
-        (flip("committed", lambda f: f["committed"] & (f["step"] == 0)), NOTHING + "|" + "positions are not committed"),
-    ],
-)
-def test_files_that_contradict_themselves_are_refused(
-    tmp_path: Path, change: Callable[[Any], None], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        load(rewritten(tmp_path / "t.parquet", change))
-    assert "\n" not in str(caught.value)
-    assert load(rewritten(tmp_path / "t.parquet", lambda frame: None)) == TRACES[0]
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whatever_a_file_says_a_trace_is_read_whole_or_refused(

@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from table_models import END, LENGTH, REWARD, table_predictor
+from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, WorldPredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Options, Savings, Shape
+from rws_decode.settings import Savings, Shape
 from rws_decode.step.final_text import final_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import LeftToRight, RandomOrder
-from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.dialogue import Dialogue
@@ -150,28 +147,6 @@ def test_a_text_that_ends_early_has_its_reward() -> None:
     assert trace.steps_run == 2 and trace.text == "3" and raw_and_normalised(trace) == (1.0, 1.0)
 
 
-@settings(max_examples=10)
-@given(st.integers(0, 2**32), st.sampled_from(STRATEGIES[:5]), st.sampled_from([0.0, 0.8]))
-def test_sampled_and_seeded_runs_have_it(seed: int, strategy: Any, temperature: float) -> None:
-    predictor = table_predictor(seed)
-    options = Options(sampling_temperature=temperature, seed=seed)
-    (trace,) = decode(predictor, [[]], strategy, Shape(LENGTH, 4, LENGTH), reward=REWARD, options=options)
-    assert raw_and_normalised(trace) == tuple(final_reward(predictor, REWARD, [], trace.tokens.tolist()))
-
-
-class Broken(CallableReward):
-    """A reward model whose score of a final text is not a number."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda prompt, answer: math.nan, name="broken")
-
-
-def test_a_reward_that_is_no_number_is_told_by_its_model() -> None:
-    with pytest.raises(ValueError, match=r"^reward model broken .*nan") as caught:
-        decode(BERT, "the cat", Confidence(), SIX, reward=Broken())
-    assert "\n" not in str(caught.value)
-
-
 # Log-probabilities.
 
 
@@ -227,19 +202,3 @@ def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> Non
     predictor = Impossible(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
     assert trace.log_prob is None and trace.save(tmp_path / "t.parquet").exists()
-
-
-class Rising:
-    """A strategy of one's own, to which the final reward is nothing it asked for."""
-
-    name = "rising"
-    needs_reward = False
-
-    def factor(self, view: MaskedPositions) -> Any:
-        assert view.reward is None
-        return np.full(view.rows, 1.0 + view.step)
-
-
-def test_a_strategy_of_one_s_own_gets_its_final_reward() -> None:
-    (trace,) = decode(BERT, "the cat", Rising(), SIX, reward=REWARD_OF_WORDS)
-    assert raw_and_normalised(trace)[0] == len((trace.text or "").split()) and trace.reward_calls == 0

@@ -29,7 +29,6 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.testing.networks import MASK
 from rws_decode.trace.file import SCHEMA, trace_bytes
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.thinning import CHANGED_CANDIDATES, PASSED_OVER
@@ -499,19 +498,6 @@ def test_no_array_of_a_trace_can_be_written_to() -> None:
     for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
         with pytest.raises(ValueError, match=r"read-only"):
             getattr(trace, name)[0] = 3
-
-
-def test_each_step_follows_from_the_one_before() -> None:
-    canvas = np.full(12, MASK)
-    for step in range(5):
-        assert np.array_equal(TRACE.canvas[step], canvas)
-        assert np.array_equal(TRACE.eligible[step], canvas == MASK)
-        assert (TRACE.chosen[step] <= TRACE.eligible[step]).all()
-        assert np.array_equal(TRACE.candidate[step][canvas != MASK], canvas[canvas != MASK])
-        assert np.array_equal(np.isnan(TRACE.value[step]), ~TRACE.eligible[step])
-        canvas = np.where(TRACE.chosen[step], TRACE.candidate[step], canvas)
-    assert np.array_equal(canvas, TRACE.tokens)
-    assert TRACE.chosen.sum(axis=1).tolist() == [3, 3, 2, 2, 2]
 
 
 def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:
