@@ -19,13 +19,13 @@ from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
-from rws_decode.step.layers import layered
+from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
-from rws_decode.step.words import drawn_at_commit
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.record import NOT_NEEDED, Record
+from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
 
 __all__ = ["BatchRun", "decode", "run_batches", "trace_of"]

@@ -20,9 +20,8 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import scorer_of
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.layers import layered
+from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
-from rws_decode.step.words import with_words
 from rws_decode.strategies.protocol import Strategy
 
 __all__ = ["TextLaw", "answer_ids", "strategy_log_prob"]

@@ -26,8 +26,8 @@ from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import CommitOrderOptions
 from paper_figures.table import Table, records
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.common.arguments import divisors, nearest
 from rws_decode.common.files import write_bytes
-from rws_decode.common.nearest import divisors, nearest
 from rws_decode.mini.stories.answers import judge
 from rws_decode.trace.trace import load
 from rws_theory.checks import finite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rws_decode.common.nearest import divisors, nearest
+from rws_decode.common.arguments import divisors, nearest
 from rws_theory.checks import whole
 
 # Tokens of an answer: more than any model reads, and few enough that a plan is made at once.

@@ -1,7 +1,10 @@
-"""Numbers that strategies are given: checked when they are given, given to each row."""
+"""Numbers that callers give: checked, given to each row; and the right values next to a wrong one, for messages."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -25,3 +28,25 @@ def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
     if isinstance(values, tuple) and len(values) != rows:
         raise ValueError(f"{name} has {len(values)} rows: the batch has {rows}")
     return np.broadcast_to(np.asarray(values), (rows,)).copy()
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number, at least 1, in rising order.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
+    return sorted({*small, *(number // divisor for divisor in small)})
+
+
+def nearest(value: int, right: Sequence[int]) -> str:
+    """Return what a message names in place of a wrong value: the next right ones below and above it.
+
+    right: rising; a range may be long.
+
+    >>> nearest(30, range(25, 101, 25)), nearest(3, [4, 8])
+    ('25 or 50', '4')
+    """
+    above = bisect_right(right, value)
+    return " or ".join(map(str, right[max(0, above - 1) : above + 1]))

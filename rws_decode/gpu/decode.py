@@ -9,12 +9,11 @@ from typing import Any
 from rws_decode.canvas.batches import batches
 from rws_decode.decode import BatchRun, run_batches
 from rws_decode.gpu.rewards import DeviceScorer
-from rws_decode.gpu.savings import CompactSavings
 from rws_decode.gpu.step import CompactDecoder
 from rws_decode.job import Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
-from rws_decode.settings import Options, Shape
+from rws_decode.settings import CompactSavings, Options, Shape
 from rws_decode.step.cached_reward import scorer_of
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy
 from rws_decode.trace.decoding import Decoding
@@ -41,7 +40,7 @@ def decode_compact(
 
     Of each forward the head is applied to masked positions; one reading of their logits gives candidates, leads and
     log F (`row_statistics`); the positions nearest the cut are ranked anew in float64 (`choice.choose`). Forwards of
-    Llama-like predictors and reward models are recorded once per shape and replayed (`savings.CompactSavings`).
+    Llama-like predictors and reward models are recorded once per shape and replayed (`settings.CompactSavings`).
 
     strategy: one that multiplies the logits; what its `factor` is given has step, rows and reward alone, no logits.
     options: greedy log-odds in float64, the defaults; padding, end_ids, and end_of_text "none" or "suppress" may

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas, forbidden_ids
-from rws_decode.gpu.savings import CompactSavings
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.settings import CompactSavings
 
 
 class Network:

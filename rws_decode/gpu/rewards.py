@@ -12,7 +12,7 @@ from rws_decode.gpu.forward import sent
 from rws_decode.rewards.base import check_scores, score_checked
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.trace.record import REUSED, SCORED
+from rws_decode.trace.data import REUSED, SCORED
 
 # Texts are padded to a multiple of this, so that a few recordings serve all their lengths.
 _WIDTH = 32

@@ -19,8 +19,8 @@ from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network, sent
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistics
-from rws_decode.gpu.savings import CompactSavings
 from rws_decode.predictors.base import MaskPredictor, ends_of
+from rws_decode.settings import CompactSavings
 from rws_decode.step.certainty import certain_from
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.step.step import State
@@ -32,7 +32,8 @@ from rws_decode.strategies.protocol import (
     asks_reward,
     factors_of,
 )
-from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED, Info, Record
+from rws_decode.trace.data import NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.record import Info, Record
 
 # Factors at which log F is known where a reward may be left out: both ends of the range, and what lies between.
 _FACTORS = 9

@@ -19,7 +19,7 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.select import select_deferring, select_top
 from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import recorded
-from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 
 __all__ = ["Replay", "replay", "replay_with"]

@@ -15,7 +15,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of, check_scores, prompts_for, session_of
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import before_gap, filled, from_gap
-from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.data import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ S = TypeVar("S", bound="Scorer")
 class Rewards(NamedTuple):
     """The rewards of b rows: raw and normalised, float64 [b], NaN where not needed.
 
-    use: int8 [b], one of `record.SCORED`, REUSED, NOT_NEEDED. assumed: the normalised rewards, with one within the
+    use: int8 [b], one of `data.SCORED`, REUSED, NOT_NEEDED. assumed: the normalised rewards, with one within the
     model's bounds where none was needed: any leads to the same choice.
     """
 

@@ -11,7 +11,8 @@ from rws_decode.step.completion import Done
 from rws_decode.step.confidence import dtype_of
 from rws_decode.step.select import cut, rank, select_deferring, select_top
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, sensitivity_of
-from rws_decode.trace.record import NOT_NEEDED, Info
+from rws_decode.trace.data import NOT_NEEDED
+from rws_decode.trace.record import Info
 
 
 def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, asked: bool) -> Info:

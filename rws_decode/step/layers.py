@@ -1,8 +1,8 @@
-"""The layers around the plain step, for strategies that count, look ahead or remember."""
+"""The layers around the step: for strategies that count, look ahead or remember, and for words drawn at the commit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ from torch import Tensor
 
 from rws_decode.canvas.batches import row_bytes
 from rws_decode.canvas.blocks import due
-from rws_decode.step.completion import Completion, Done, Seats
+from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.completion import Choice, Completion, Done, Seats
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.revising import revising
 from rws_decode.step.step import Decoder, Run, State, forward
@@ -245,3 +246,26 @@ def layered(decoder: Decoder) -> Decoder:
         if isinstance(decoder.strategy, ability):
             decoder = replace(decoder, run=layer(decoder.run))
     return decoder
+
+
+Words = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""Tokens, int64 [M], of the M positions that a step commits: of its number, rows, positions, logits [M, V]."""
+
+
+def with_words(decoder: Decoder, words: Words) -> Decoder:
+    """Return the decoder that completes greedily, chooses by that, and commits other words at the chosen positions."""
+
+    def select(inner: Decoder, completion: Completion, factor: Tensor) -> Choice:
+        choice, view = decoder.select(inner, completion, factor), completion.view
+        goes = choice.chosen[completion.row, view.position]
+        token = words(view.step, view.row[goes], view.position[goes], view.logits[goes])
+        tokens = completion.tokens.index_put((completion.row[goes], view.position[goes]), token)
+        return choice._replace(completion=choice.completion._replace(tokens=tokens))
+
+    greedy = TokenSampler(0.0, 0, decoder.count)
+    return replace(decoder, sampler=greedy, select=select)
+
+
+def drawn_at_commit(decoder: Decoder) -> Decoder:
+    """Return the decoder that draws the words of the positions that go, by its own sampler, once they are chosen."""
+    return with_words(decoder, lambda step, row, position, logits: decoder.sampler.draw(logits, row).token)

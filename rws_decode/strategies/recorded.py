@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
-from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 
 __all__ = ["constant_of", "recorded", "shuffled"]

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.trace.data import LAYOUT, TraceData
-from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.data import LAYOUT, NOT_ASKED, NOT_NEEDED, REUSED, SCORED, TraceData
 
 _COUNTS = {"forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
 _COUNTS |= {"mask_id", "offset", "width"}

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.text.gaps import filled, row_of
-from rws_decode.trace.record import REUSED, SCORED
-from rws_decode.trace.revisions import standing
 from rws_theory.orders.deviation import generation_order_deviation
+
+# The values of `reward_use`: what became of the reward of a step.
+NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
 
 # The arrays of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
 LAYOUT: dict[str, tuple[str, str]] = {
@@ -181,3 +182,37 @@ class TraceData:
 def _frozen(array: Any) -> Any:
     array.flags.writeable = False
     return array
+
+
+def last_commits(chosen: NDArray[np.bool_], again: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return a run's commit steps, int64 [n], the last of each position, and which commits a later step undid.
+
+    chosen, again: bool [R, n], the positions that each step committed and masked again. The first is -1 where a
+    position is masked at the end; the second, bool [R, n], is true after each step where such a token stands.
+
+    >>> chosen = np.array([[True, False], [False, True], [True, False]])
+    >>> last_commits(chosen, np.array([[False, False], [True, False], [False, False]]))
+    (array([2, 1]), array([[ True, False],
+           [False, False],
+           [False, False]]))
+    """
+    step = np.arange(len(chosen))[:, None]
+    stands = (chosen.astype(np.int64) - again).cumsum(axis=0) > 0
+    commit_step = np.where(stands[-1:].any(axis=0), np.where(chosen, step, -1).max(axis=0, initial=-1), -1)
+    return commit_step, stands & ((commit_step < 0) | (step < commit_step))
+
+
+def standing(
+    candidate: NDArray[np.int64], chosen: NDArray[np.bool_], masked: NDArray[np.bool_], mask_id: int
+) -> NDArray[np.int64]:
+    """Return the answer before each step of a run, int64 [R, n]: the token of the latest commit, or the mask.
+
+    All arguments but the mask id: [R, n], of the steps; masked: before each step.
+
+    >>> chosen = np.array([[True, False], [False, True], [True, False]])
+    >>> standing(np.array([[5, 6], [5, 6], [7, 6]]), chosen, np.array([[1, 1], [0, 1], [1, 0]], dtype=bool), 9).tolist()
+    [[9, 9], [5, 9], [9, 6]]
+    """
+    latest = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen))[:, None], 0), axis=0)
+    tokens = np.take_along_axis(candidate, latest, axis=0)
+    return np.where(masked, mask_id, tokens)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
-from rws_decode.trace.data import TraceData
-from rws_decode.trace.revisions import last_commits
+from rws_decode.trace.data import TraceData, last_commits
 from rws_decode.trace.thinning import changed_candidates
 
 SCHEMA = "rws_decode.trace"

@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.trace.revisions import last_commits
-
-# The values of `Info.reward_use`: what became of the reward of a step.
-NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
+from rws_decode.trace.data import last_commits
 
 
 class Info(NamedTuple):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.replay.difference import WHY, Parting, TraceDiff
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.labels import strategy_label, worth
-from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import count, number, shown
 from rws_decode.view.template import line_of

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rws_decode.replay.difference import Parting, Reversal
+from rws_decode.trace.data import NOT_NEEDED, REUSED
 from rws_decode.trace.labels import strategy_label, worth
-from rws_decode.trace.record import NOT_NEEDED, REUSED
 from rws_decode.trace.trace import Trace
 
 _MINUS = "\N{MINUS SIGN}"

@@ -24,9 +24,8 @@ from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.step.cached_reward import scorer_of
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.layers import layered
+from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.step import Decoder
-from rws_decode.step.words import drawn_at_commit
 from rws_decode.testing.exact import tabulated_predictor
 from rws_decode.trace.trace import load
 from rws_theory.worlds.joint_table import JointTable

@@ -23,7 +23,7 @@ from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
-from rws_decode.trace.record import NOT_ASKED
+from rws_decode.trace.data import NOT_ASKED
 from rws_decode.trace.trace import load
 from rws_theory import factor_range, reward_factor
 

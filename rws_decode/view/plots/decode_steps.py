@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VERMILION
-from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.data import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import shown_word, values_label, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of

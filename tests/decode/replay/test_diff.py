@@ -24,7 +24,7 @@ from rws_decode.rewards import CallableReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 from rws_theory import crossings
 

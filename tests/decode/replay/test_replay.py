@@ -25,7 +25,7 @@ from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import EOS, VOCABULARY
-from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")

@@ -25,7 +25,7 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight, Margin
 from rws_decode.testing.networks import CLS, MASK, SEP, bert
-from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load
 
 BERT = bert_predictor()

@@ -29,8 +29,9 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.record import NOT_NEEDED, Record
+from rws_decode.trace.record import Record
 from rws_decode.trace.thinning import CHANGED_CANDIDATES, PASSED_OVER
 from rws_decode.trace.trace import Trace, load
 from rws_theory.orders.deviation import generation_order_deviation

@@ -37,7 +37,7 @@ from rws_decode import (
     step_logits,
 )
 from rws_decode.predictors import WorldPredictor
-from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.view.plots.decode_steps import foremost
 from rws_decode.view.plots.scales.answers import answers_of
 from rws_theory import (
