@@ -104,13 +104,13 @@ win-and-loss-bars: paper_figures, test_win_rate_figures
 caption-count: paper_figures, test_win_rate_figures
 - Mean over {data.guides} guides
 + Mean over {len(data.rows)} guides
-beta-left-out: rws_decode, test_entrgi test_steered_batches test_steering_laws test_steering_reference
+beta-left-out: rws_decode, test_entrgi test_steering_laws test_steering_reference
 - weights = self.beta * ensemble.values()
 + weights = ensemble.values()
-resampling-threshold: rws_decode, test_entrgi test_steered_batches test_steering_laws test_steering_reference
+resampling-threshold: rws_decode, test_entrgi test_steering_laws test_steering_reference
 - * ensemble.copies * EVEN
 + * EVEN
-gibbs-path-lost: rws_decode, test_entrgi test_steered_batches test_steering_laws test_steering_reference
+gibbs-path-lost: rws_decode, test_entrgi test_steering_laws test_steering_reference
 - np.concatenate([[0], drawn[1:]]) if paths else drawn
 + drawn
 no-square-root: rws_theory, test_tilting

@@ -42,6 +42,13 @@ def split(reach: Reach) -> list[set[tuple[int, ...]]]:
     return [{output.tokens for output in part} for part in parts]
 
 
+def test_paths_at_a_threshold_are_compared_alike() -> None:
+    both = paths(3, threshold=0.9)
+    reach = compare_reach(*both)
+    assert {output.tokens for output in reach.temperature} == set(both[0].answers)
+    assert {output.tokens for output in reach.reward_scale} == set(both[1].answers)
+
+
 def test_it_is_what_decoding_at_many_scales_finds() -> None:
     kinds = np.zeros(3, dtype=int)
     for seed in range(4):

@@ -20,12 +20,13 @@ from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor
 
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward
 from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.strategies.parallel import Threshold
 from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.selection import Bracket, SelectionPath, selection_path
 from rws_theory.testing import random_chain, random_table, scales
@@ -40,10 +41,14 @@ def outcomes(
     predictor: MaskPredictor, prompt: Any, path: ScalePath, at: Sequence[float], reward: Any = None, **options: Any
 ) -> list[Commits]:
     """Tokens and commit steps of decoding at each scale; constant factors in one batch, each row its own."""
+
+    def rule(scaled: Any) -> Any:
+        return scaled if path.threshold is None else Threshold(path.threshold, scaled=scaled)
+
     if path.over == "temperature":
-        traces = decode(predictor, [prompt] * len(at), Temperature(tuple(at)), **grouped(**options))
+        traces = decode(predictor, [prompt] * len(at), rule(Temperature(tuple(at))), **grouped(**options))
     else:
-        traces = [decode(predictor, [prompt], RWS(s_r), reward=reward, **grouped(**options))[0] for s_r in at]
+        traces = [decode(predictor, [prompt], rule(RWS(s_r)), reward=reward, **grouped(**options))[0] for s_r in at]
     return [(tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) for trace in traces]
 
 
@@ -345,6 +350,8 @@ def test_a_network_in_float32() -> None:
         ({"steps": 9}, "steps is 9"),
         ({"end_of_text": "never"}, "end_of_text is 'never'"),
         ({"end_of_text": "defer-published"}, "end_of_text is 'defer-published': the scale path knows none"),
+        ({"threshold": 1.5}, "threshold is 1.5:"),
+        ({"threshold": 0.9, "end_of_text": "defer"}, "end_of_text is 'defer'"),
         ({"prompt": [MASK]}, "length is 8: the gaps of prompts.0. have length 1"),
     ],
 )
@@ -361,3 +368,42 @@ def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> 
     broken = CallablePredictor(lambda canvas: torch.full((*canvas.shape, 3), math.nan), mask_id=0, name="broken")
     with pytest.raises(ValueError, match="predictor broken gives no finite largest logit"):
         scale_path(broken, [], 1.0, 2.0, Shape(length=2, steps=2, block=2))
+
+
+# --- at a threshold ---------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([*SHAPES[:2], {"length": LENGTH, "steps": 6, "block": 4}]),
+    st.sampled_from([0.3, 0.5, 0.9, 0.999]),
+    st.sampled_from(["none", "suppress"]),
+    st.lists(scales(LOW, HIGH), max_size=6),
+)
+@settings(max_examples=examples(30))
+def test_every_factor_decodes_to_its_piece_at_a_threshold(
+    seed: int, shape: dict[str, int], tau: float, policy: Any, more: list[float]
+) -> None:
+    predictor = table_predictor(seed, 1.5)
+    path = scale_path(predictor, [], LOW, HIGH, threshold=tau, **grouped(end_of_text=policy, **shape))
+    assert path.certified
+    check_against_decode(predictor, [], path, more, **shape, end_of_text=policy)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(SHAPES), st.sampled_from([0.5, 0.9]))
+@settings(max_examples=examples(8))
+def test_every_reward_scale_decodes_to_its_piece_at_a_threshold(seed: int, shape: dict[str, int], tau: float) -> None:
+    asked: dict[str, Any] = {"over": "reward-scale", "threshold": tau, "reward": REWARD}
+    path = scale_path(table_predictor(seed, 1.5), "", LOW, HIGH, **grouped(**shape, **asked))
+    assert path.certified
+    check_against_decode(table_predictor(seed, 1.5), "", path, reward=REWARD, **shape)
+
+
+def test_the_paths_end_at_one_position_a_step_and_at_all_at_once() -> None:
+    path = scale_path(load_predictor("mini"), "sort : two one", 0.05, 64.0, Shape(12, 12, 12), threshold=0.9)
+    first, *_, last = [max(piece.commit_step) + 1 for piece in path.pieces]
+    assert path.certified and path.threshold == 0.9 and " at threshold 0.9: " in repr(path)
+    assert "at threshold 0.9 gives, from" in path.view().html
+    assert first > last and path.grid_forwards == sum(max(piece.commit_step) + 1 for piece in path.pieces)
+    counts = [np.bincount(piece.commit_step)[0] for piece in path.pieces]  # of the first canvas, which all share
+    assert counts == sorted(counts) and counts[-1] > counts[0]

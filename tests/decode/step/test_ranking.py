@@ -1,4 +1,4 @@
-"""Ranking values against probabilities, and the top-k selection against a slow one."""
+"""Ranking values, selections, exact order at the cut, and the proof that no reward is needed, against slow versions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ import math
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.diff import diff
+from rws_decode.replay.replay import replay
+from rws_decode.scales.path import scale_path
+from rws_decode.settings import Options, Shape
+from rws_decode.step.certainty import certain
 from rws_decode.step.confidence import rank_values
+from rws_decode.step.rounding import logit_error
 from rws_decode.step.select import select_top, select_topk
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_theory.selection import selection_path
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
 
@@ -134,3 +145,98 @@ def test_impossible_tokens_do_not_count_and_a_lone_token_is_certain() -> None:
 def test_the_factor_must_be_positive(factor: float) -> None:
     with pytest.raises(ValueError, match=rf"^factor is {factor}:"):
         rank_values(torch.zeros(1, 3), torch.tensor([0]), factor)
+
+
+def predictor_of(rows: list[list[float]]) -> CallablePredictor:
+    """A predictor of the same logits whatever the canvas; token 0 is the mask."""
+    table = torch.tensor([[-np.inf, *row] for row in rows], dtype=torch.float64)
+    return CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, decode=str)
+
+
+@given(st.integers(0, 2**32), st.floats(0.01, 60.0), st.integers(2, 5), st.integers(2, 5), st.integers(1, 2))
+def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
+    seed: int, scale: float, count: int, words: int, steps: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 4, size=(count, words)).astype(float).tolist()
+    predictor, shape = predictor_of(rows), {"length": count, "steps": min(steps, count), "block": count}
+    path = scale_path(predictor, [], 0.01, 60.0, **grouped(**shape))
+    (trace,) = decode(predictor, [[]], Temperature(scale), **grouped(**shape))
+    if all(not gap.lower * (1 - 1e-9) < scale < gap.upper * (1 + 1e-9) for gap in path.breakpoints):
+        piece = path.at(scale)
+        assert piece is not None and piece.commit_step == tuple(trace.commit_step.tolist())
+    assert replay(trace).diverged_at is None
+
+
+def test_a_diff_with_another_model_certifies_nothing() -> None:
+    rows = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
+    shape = {"length": 2, "steps": 2, "block": 2}
+    predictor, other = predictor_of(rows), predictor_of([[2 * z for z in row] for row in rows])
+    runs = [decode(predictor, [[]], rule, **grouped(**shape))[0] for rule in (Confidence(), Temperature(8.0))]
+    parting = diff(*runs, predictor).parting
+    assert parting is not None and parting.reversals[0].certified
+    parting = diff(*runs, other).parting
+    assert parting is not None and not parting.reversals[0].certified
+    assert "does not give the values" in parting.reversals[0].note
+
+
+def test_near_tokens_are_counted_wherever_they_can_move_others() -> None:
+    shape = {"length": 2, "steps": 2, "block": 2}
+    for shift in (1e-14, -1e-14):  # between a word and the end of text, which waits
+        rows = [[4.0 + shift, 4.0, 0.0], [3.0, 0.0, 0.0]]
+        (trace,) = decode(predictor_of(rows), [[]], Confidence(), **grouped(end_of_text="defer", end_ids=[2], **shape))
+        assert trace.near_tokens[0] > 0
+
+
+def test_guidance_amplifies_what_rounding_does() -> None:
+    """Logits a little further apart than rounding: with guidance they are within it."""
+    gap = 3 * logit_error(torch.tensor([[10.0]], dtype=torch.float32)).item()
+    table = torch.tensor([[-20.0, 10.0 + gap, 10.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 3), mask_id=0)
+    counted = [
+        decode(predictor, [[1]], Confidence(), Shape(length=1, steps=1, block=1), options=Options(cfg=cfg))[
+            0
+        ].near_tokens.tolist()
+        for cfg in (0.0, 3.0)
+    ]
+    assert counted == [[0], [1]]
+
+
+def test_a_token_that_is_impossible_stays_so_under_guidance() -> None:
+    table = torch.tensor([[-np.inf, 0.0, -np.inf, 1.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 4), mask_id=0)
+    (trace,) = decode(predictor, [[1]], Confidence(), Shape(length=2, steps=2, block=2), options=Options(cfg=2.0))
+    assert trace.tokens.tolist() == [3, 3]
+
+
+def ask(z: np.ndarray, k: int, low: float, high: float, error: float = 0.0) -> bool:
+    logits, count = torch.tensor(z), len(z)
+    coordinates = torch.zeros(count, dtype=torch.int64), torch.arange(count)
+    everywhere = torch.ones(1, count, dtype=torch.bool)
+    errors = torch.full((count,), error)
+    return bool(certain(logits, logits.argmax(-1), *coordinates, everywhere, torch.tensor([k]), low, high, errors))
+
+
+def test_most_sets_that_stay_are_proved() -> None:
+    rng, stays, proved = np.random.default_rng(0), 0, 0
+    for _ in range(150):
+        z = rng.normal(size=(6, 8)) * 3
+        z[np.arange(6), 0] += rng.uniform(0, 12, size=6)
+        if len(selection_path(z, 2, 0.025, 8.0).pieces) == 1:
+            stays += 1
+            proved += ask(z, 2, 0.025, 8.0)
+    assert stays > 50 and proved >= 0.95 * stays
+
+
+def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() -> None:
+    crossing = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]  # changes places at 4.81
+    z = torch.tensor([*crossing, *crossing, [3.0, 0.0, 0.0]], dtype=torch.float64)
+    row, position = torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 1, 0, 1, 2])
+    contested = torch.tensor([[True, True, False], [True, True, False]])
+    k, none = torch.tensor([1, 2]), torch.zeros(5)
+    candidates = (z.argmax(-1), row, position)
+    assert certain(z, *candidates, contested, k, 0.1, 8.0, none).tolist() == [False, True]
+    assert certain(z, *candidates, contested, k, 0.1, 4.8, none).tolist() == [True, True]
+    contested[1, 1:] = torch.tensor([False, True])
+    assert certain(z, *candidates, contested, torch.tensor([1, 1]), 0.1, 8.0, none).tolist() == [False, True]
+    assert certain(z, *candidates, contested, torch.tensor([0, 0]), 0.1, 8.0, none).tolist() == [True, True]
