@@ -1,15 +1,19 @@
-"""Read the program out of a model's answer to a HumanEval problem, and make the prompt that it answers."""
+"""Read the program out of a model's answer to a HumanEval problem, and make the prompt that it answers.
+
+Nothing is run. Times are linear in the text but for `ast.parse`, which is asked a bounded number of times.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from paper_figures.data.loaders import HumanEvalProblem
-from paper_figures.sandbox.syntax import Code, begin, dedent, needed, parse, shortened, width
 from rws_theory.checks import one_of
 
 How = Literal["continuation", "fenced function", "function", "indented body", "unparsable"]
@@ -19,8 +23,16 @@ STYLES: tuple[Style, ...] = ("completion", "instruct")
 # Where the benchmark ends a completion (Chen et al. 2021, section 2.2).
 _STOPS = re.compile(r"\n(?:class|def|#|if|print)")
 # More than any honest answer holds; they bound the time that a dishonest one takes.
-_MOST_DEFINITIONS, _MOST_BLOCKS = 4, 32
+_MOST_DEFINITIONS, _MOST_BLOCKS, _MOST_TRIES = 4, 32, 8
 _FENCE = "```"
+# Filters of warnings belong to the process: threads take turns.
+_FILTERS = threading.Lock()
+# How a line at the margin begins that can open a program.
+_OPENS = re.compile(r"(?:import|from|def|async|class|try|if|for|while|with)\b|@|\w+[ \t]*(?::[^=]*)?=")
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_ASSIGNS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
 @dataclass(frozen=True)
@@ -66,14 +78,14 @@ def program_of(problem: HumanEvalProblem, answer: str) -> Program:
     5. "indented body": the answer, up to a code fence, moved likewise, or its first line alone.
     6. "unparsable": prompt and answer up to the first of the benchmark's stop words, which runs as it does there.
 
-    A reading that does not parse whole is cut, at a line at the margin, to what does parse (`syntax.shortened`). It is
+    A reading that does not parse whole is cut, at a line at the margin, to what does parse (`shortened`). It is
     not cut inside a function: one that breaks off halfway stays broken, unless its body is written at the margin,
     where it looks like prose. A function must have more in it than a docstring, `pass`, `...` or
     `raise NotImplementedError`; otherwise the next definition is tried. A function found by 2 or 3 replaces the
     prompt's: the imports and helpers before the prompt's function come first, then those of the answer. Bodies that
     are moved, or in a fence (4, 5), must have a return, yield or raise, as prose can parse. After the function,
     definitions that it uses stay. What calls, prints or checks it, a main block, and a second function of its name are
-    removed (`syntax.needed`), as the benchmark's stop words do.
+    removed, as the benchmark's stop words do.
 
     No rule reads the problem's checks or its solution, and nothing is run. Methods of a class, and functions that are
     assigned, are not looked for. At most 4 definitions of a text and 32 blocks are tried, so that time is linear in the
@@ -105,16 +117,13 @@ class _Head(NamedTuple):
 
 
 def _head(problem: HumanEvalProblem) -> _Head:
-    name, prompt = problem.entry_point, problem.prompt.removesuffix("\n")
+    name, prompt = problem.entry_point, problem.prompt.rstrip()
     definitions = list(_definition(name).finditer(prompt))
     if not definitions:
         raise ValueError(f"problem {problem.id}: its prompt does not define its entry point {name!r}")
     lines = prompt.split("\n")
-    tree, _ = parse(prompt)
-    indentation = "    "
-    if tree is not None and isinstance(last := tree.body[-1], ast.FunctionDef | ast.AsyncFunctionDef):
-        first = lines[last.body[0].lineno - 1]
-        indentation = first[: width(first)] or indentation
+    # The last line is the docstring's, or its last.
+    indentation = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())] or "    "
     return _Head(name, prompt[: definitions[-1].start()], lines, indentation)
 
 
@@ -164,25 +173,33 @@ def _fences(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
 
 
 def _is_indented(lines: Sequence[str]) -> bool:
-    return width(next((line for line in lines if line.strip()), "")) > 0
+    return next((line for line in lines if line.strip()), "").startswith((" ", "\t"))
 
 
 def _margins(lines: Sequence[str], first: int = 0) -> list[int]:
-    return [number for number, line in enumerate(lines, first) if line.strip() and not width(line)]
+    return [number for number, line in enumerate(lines, first) if line.strip() and not line.startswith((" ", "\t"))]
+
+
+def _dedented(lines: Sequence[str]) -> list[str]:
+    """Return the lines without the indentation that all but blank ones share; blank lines keep what is beyond it."""
+    widths = [len(line) - len(line.lstrip(" \t")) for line in lines]
+    least = min((width for line, width in zip(lines, widths, strict=True) if line.strip()), default=0)
+    return [line[min(least, width) :] for line, width in zip(lines, widths, strict=True)]
 
 
 def _function(head: _Head, lines: Sequence[str]) -> str | None:
     """Return the program of a text that holds the function whole."""
-    lines = dedent(lines)
+    lines = _dedented(lines)
     pattern = _definition(head.name)
     numbers = (number for number, line in enumerate(lines) if pattern.match(line))
     for number, _ in zip(numbers, range(_MOST_DEFINITIONS), strict=False):
-        start = begin(lines, number)
+        start = _begin(lines, number)
         kept = lines[start:]
-        code = shortened(kept, _margins(kept), number - start + 1)
-        function = None if code is None else _defined(code, head.name, number - start)
-        if code is not None and function is not None and not _is_stub(function):
-            return needed(code, function, head.name, before=head.before)
+        tree = shortened(kept, _margins(kept), number - start + 1)
+        function = None if tree is None else _defined(tree, head.name, number - start)
+        if tree is not None and function is not None and not _is_stub(function):
+            before, _ = parse(head.before)
+            return _program([*(before.body if before else ()), *tree.body], function)
     return None
 
 
@@ -199,7 +216,7 @@ def _moved(head: _Head, lines: Sequence[str]) -> str | None:
     body = lines[start:]
     margins = _margins(body)
     # An indented body ends at the margin; one that is written there goes on as long as it parses.
-    flat = dedent(body[: margins[0]] if margins and margins[0] > 0 else body)
+    flat = _dedented(body[: margins[0]] if margins and margins[0] > 0 else body)
     shifted = [head.indentation + line if line.strip() else "" for line in flat]
     source = _with_body(head, shifted, margins, True)
     if source is None and len(body) > 1:
@@ -209,18 +226,14 @@ def _moved(head: _Head, lines: Sequence[str]) -> str | None:
 
 def _with_body(head: _Head, lines: Sequence[str], ends: Sequence[int], returns: bool) -> str | None:
     given = len(head.lines)
-    code = shortened([*head.lines, *lines], [given + end for end in ends], given + 1)
-    if code is None:
-        return None
-    function = _defined(code, head.name, head.before.count("\n"))
-    if function is None:
+    tree = shortened([*head.lines, *lines], [given + end for end in ends], given + 1)
+    function = None if tree is None else _defined(tree, head.name, head.before.count("\n"))
+    if tree is None or function is None:
         return None
     added = [node for node in function.body if node.lineno > given]
-    if not added or (returns and not _returns(added)):
-        return None
     # A body that defines the function again is the whole function, indented.
-    again = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == head.name for node in added)
-    return None if again else needed(code, function, head.name, given=given)
+    again = any(isinstance(node, _Function) and node.name == head.name for node in added)
+    return None if again or not added or (returns and not _returns(added)) else _program(tree.body, function)
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:
@@ -230,20 +243,18 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Raise):
             return True
         # Those of a function within are its own.
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(node, (*_DEFINES, ast.Lambda)):
             waiting.extend(ast.iter_child_nodes(node))
     return False
 
 
-def _defined(code: Code, name: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _defined(tree: ast.Module, name: str, line: int) -> _Function | None:
     """Return the function of that name that the tree defines at that line, from 0, of its margin."""
-    for node in code.tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.name, node.lineno) == (name, line + 1):
-            return node
-    return None
+    functions = (node for node in tree.body if isinstance(node, _Function))
+    return next((node for node in functions if (node.name, node.lineno) == (name, line + 1)), None)
 
 
-def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_stub(function: _Function) -> bool:
     def empty(node: ast.stmt) -> bool:
         if isinstance(node, ast.Raise):
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
@@ -251,3 +262,109 @@ def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
     return all(map(empty, function.body))
+
+
+def _program(statements: Sequence[ast.stmt], target: _Function) -> str | None:
+    """Return the statements that a function needs, as a source; what only uses it is left out.
+
+    Before the function everything stays, with three exceptions: other functions of its name, statements without effect
+    (a bare name or text; prose parses as these), and calls of the function before it is defined. After the function,
+    definitions, imports and assignments stay if something kept reads their names, directly or through each other, and
+    if they neither bind the function's own name nor are computed from it. Calls, checks, prints and main blocks go.
+    Imports from __future__ come first of all. A name read only through a text or `globals()` is not seen. None for what
+    is nested too deep to be written.
+    """
+    middle = next(number for number, node in enumerate(statements) if node is target)
+    kept = {number for number in range(middle) if _has_effect(statements[number], target.name)} | {middle}
+    makers: dict[str, list[int]] = {}
+    for number, node in enumerate(statements[middle + 1 :], middle + 1):
+        binds, reads = _names(node)
+        assigned = isinstance(node, _ASSIGNS) and target.name in reads
+        if isinstance(node, (*_DEFINES, *_IMPORTS, *_ASSIGNS)) and target.name not in binds and not assigned:
+            for bound in binds:
+                makers.setdefault(bound, []).append(number)
+    waiting = list(kept)
+    while waiting:
+        for read in _names(statements[waiting.pop()])[1]:
+            found = [number for number in makers.pop(read, ()) if number not in kept]
+            kept.update(found)
+            waiting += found
+    body = [statements[number] for number in sorted(kept)]
+    body.sort(key=lambda node: not (isinstance(node, ast.ImportFrom) and node.module == "__future__"))
+    try:
+        return ast.unparse(ast.Module(body, [])) + "\n"
+    except RecursionError:
+        return None
+
+
+def _names(node: ast.stmt) -> tuple[set[str], set[str]]:
+    """Return the names that a statement binds at the margin, and those that it reads."""
+    binds: set[str] = set()
+    reads: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            (reads if isinstance(inner.ctx, ast.Load) else binds).add(inner.id)
+        elif isinstance(inner, _IMPORTS):
+            binds.update((each.asname or each.name).split(".")[0] for each in inner.names)
+        elif isinstance(inner, _DEFINES):
+            binds.add(inner.name)
+    return ({node.name} if isinstance(node, _DEFINES) else binds), reads
+
+
+def _has_effect(node: ast.stmt, name: str) -> bool:
+    if isinstance(node, _DEFINES):
+        return node.name != name
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call) and name not in _names(node)[1]
+    return not (isinstance(node, ast.AnnAssign) and node.value is None)
+
+
+def parse(source: str) -> tuple[ast.Module | None, int]:
+    """Return the tree of a source, or None and the line, from 1, at which Python gives up (0 where it does not say).
+
+    Any text is taken: null bytes, lone surrogates and expressions nested too deep have no tree.
+
+    >>> parse("x = 1")[1], parse("x = 1\\nx = ="), parse("-" * 100_000 + "1")
+    (0, (None, 2), (None, 0))
+    """
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "\\d" in a text is no reason to speak, nor to fail
+        try:
+            return ast.parse(source), 0
+        except SyntaxError as error:
+            return None, error.lineno or 0
+        except (ValueError, RecursionError, MemoryError):
+            return None, 0
+
+
+def shortened(lines: Sequence[str], ends: Sequence[int], least: int) -> ast.Module | None:
+    """Return the tree of the longest beginning found that parses, of all lines or up to one of `ends`, or None.
+
+    ends: rising, the lines, from 0, at which the text may be cut; least: how many lines the beginning must have. Cut is
+    at the last of `ends` up to which Python gets, again and again; after 8 cuts, at the first that leaves `least`.
+    """
+    allowed = [end for end in ends if end >= least]
+    size = len(lines)
+    for _ in range(_MOST_TRIES):
+        tree, line = parse("\n".join(lines[:size]))
+        if tree is not None:
+            return tree
+        while allowed and (allowed[-1] >= size or (line and allowed[-1] >= line)):
+            allowed.pop()
+        if not allowed:
+            return None
+        size = allowed[-1] if line else allowed[0]
+    return parse("\n".join(lines[: allowed[0]]))[0]
+
+
+def _begin(lines: Sequence[str], definition: int) -> int:
+    """Return the first line of the code above a definition, from 0: its imports, helpers and decorators.
+
+    It is at the margin, can open a program, and all lines from there to the definition parse. Tried are the first line
+    in the text that can open a program, and the seven nearest.
+    """
+    opening = [at for at in range(definition) if _OPENS.match(lines[at])]
+    tried = opening[:1] + opening[1:][1 - _MOST_TRIES :]
+    # A decorator does not parse without what it decorates.
+    parses = (at for at in tried if parse("\n".join([*lines[at:definition], "def _(): pass"]))[0] is not None)
+    return next(parses, definition)
