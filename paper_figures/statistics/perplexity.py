@@ -13,6 +13,8 @@ from rws_theory.checks import whole
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
 
+_BATCH = 8  # windows at a time
+
 
 class TextScore(NamedTuple):
     """The likelihood of one text: `nll`, its negative log-likelihood in nats, over the `tokens` tokens scored.
@@ -104,22 +106,18 @@ def perplexity(
     prompts: Sequence[str | Dialogue] | None = None,
     window: int | None = None,
     stride: int | None = None,
-    batch_size: int = 8,
-    specials: bool = False,
 ) -> Perplexity:
     """Score texts under a causal language model: -log p(text), or -log p(text | prompt), in nats, per text and pooled.
 
     If the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored. Without one the
     first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves without
-    special tokens and joined in this order. Of the tokens after the beginning only the text's are scored. The prompt of
-    a dialogue is its plain text. No end of text is scored, unlike in `causal_scores.answer_scores`.
+    special tokens and joined in this order; a special token's name is read as text. Of the tokens after the beginning
+    only the text's are scored. The prompt of a dialogue is its plain text. No end of text is scored, unlike in
+    `causal_scores.answer_scores`.
 
-    - `specials` says whether names of special tokens in prompts and texts are those tokens, as in a rendered chat, or
-      text. If they are, and a prompt begins with the bos, no other is added.
     - `window` is the number of tokens read at once; None is the most that the model reads.
     - `stride` is how far windows move; None is half a window (`windows`). Texts that fit a window are scored whole;
       longer ones lose context, never tokens.
-    - `batch_size` is the number of windows at a time; it changes nothing, up to rounding.
 
     ValueError is raised for lists of unequal length, a window longer than the model reads, and likelihoods that are not
     finite.
@@ -132,7 +130,6 @@ def perplexity(
     """
     if prompts is not None and len(prompts) != len(texts):
         raise ValueError(f"prompts has {len(prompts)} texts: texts has {len(texts)}, one prompt for each is needed")
-    whole("batch_size", batch_size)
     wide = causal.max_length if window is None else window
     whole("window", wide, 2, causal.max_length)
     step = max(1, wide // 2) if stride is None else stride
@@ -141,11 +138,9 @@ def perplexity(
     tokens: list[int] = []
     statuses: list[Literal["scored", "empty", "no context"]] = []
     for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
-        parts = as_dialogue(prompt).text, check_text("text", text)
-        before, scored = (_encode(causal, part, specials) for part in parts)
+        before, scored = (_encode(causal, part) for part in (as_dialogue(prompt).text, check_text("text", text)))
         bos = causal.tokenizer.bos_token_id
-        if bos is not None and (before or scored)[:1] != [bos]:
-            before = [bos, *before]
+        before = before if bos is None else [bos, *before]
         ids.append(before + scored)
         first = max(1, len(before))
         work += [(number, part) for part in windows(len(ids[-1]), wide, step, first)]
@@ -154,8 +149,8 @@ def perplexity(
     totals: list[list[float]] = [[] for _ in texts]
     # The longest windows come first, so that a lack of memory shows at once.
     work.sort(key=lambda piece: piece[1].begin - piece[1].stop)
-    for start in range(0, len(work), batch_size):
-        batch = work[start : start + batch_size]
+    for start in range(0, len(work), _BATCH):
+        batch = work[start : start + _BATCH]
         rows = [(ids[number][part.begin : part.stop], part.first - part.begin) for number, part in batch]
         for (number, _), nll in zip(batch, nll_of(causal, rows), strict=True):
             totals[number].append(nll)
@@ -163,7 +158,7 @@ def perplexity(
     return Perplexity(tuple(scores), causal.name, wide, step)
 
 
-def _encode(causal: CausalScorer, text: str, specials: bool) -> list[int]:
+def _encode(causal: CausalScorer, text: str) -> list[int]:
     # The tokenizer's warning of a long text would mislead, as windows cut it.
-    options = {"add_special_tokens": False, "split_special_tokens": not specials, "verbose": False}
+    options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
     return list(causal.tokenizer(text, **options)["input_ids"]) if text else []

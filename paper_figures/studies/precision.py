@@ -37,8 +37,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.design.asked import begin
-from paper_figures.studies.design.method_numbers import numbers_of, strategy_of
-from paper_figures.studies.design.methods import FROM_RWS
+from paper_figures.studies.design.methods import FROM_RWS, numbers_of, strategy_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages

@@ -33,7 +33,7 @@ from paper_figures.studies.design.asked import begin, check_range
 from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ReachOptions
-from paper_figures.studies.work.reach import work
+from paper_figures.studies.work.scale_paths import reach_work
 from paper_figures.table import Table
 
 NAME = "reach"
@@ -60,7 +60,7 @@ def run(options: ReachOptions) -> dict[str, Any]:
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
     base = replace(base_unit(options, NAME), strategy=strategy, reward=options.reward)
     units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
-    with open_stages(options, units, work) as stages:
+    with open_stages(options, units, reach_work) as stages:
         frame = stages.run(NAME, units)
     study_tables = tables(frame)
     results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}

@@ -39,7 +39,7 @@ from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ScalePathOptions
-from paper_figures.studies.work.scale_paths import work
+from paper_figures.studies.work.scale_paths import profile_work
 from paper_figures.table import Table, records
 from rws_theory.checks import finite
 
@@ -64,7 +64,7 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
     models = {"reward": options.reward, "judges": (options.judge,), "causal": causal}
     base = replace(base_unit(options, NAME), strategy=strategy, **models)
     units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
-    with open_stages(options, units, work) as stages:
+    with open_stages(options, units, profile_work) as stages:
         frame = stages.run(NAME, units)
     study_tables = tables(frame)
     results: dict[str, Any] = {}

@@ -28,8 +28,7 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.method_numbers import numbers_of, seed_of, strategy_of
-from paper_figures.studies.design.methods import COMPARED, FROM_RWS, METHODS
+from paper_figures.studies.design.methods import COMPARED, FROM_RWS, METHODS, numbers_of, seed_of, strategy_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.design.stages import Stages
 from paper_figures.table import records

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.method_numbers import seed_of
+from paper_figures.studies.design.methods import seed_of
 from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompt
 from rws_theory.gain import reward_factor

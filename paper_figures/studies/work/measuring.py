@@ -39,12 +39,11 @@ from paper_figures.runner.worker import Measured, Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
 from paper_figures.studies.work.programs import run_programs
+from paper_figures.studies.work.scale_paths import path_of
 from paper_figures.studies.work.timing import time_units
 from rws_decode.mini.stories.answers import judge
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import score_checked
-from rws_decode.scales.path import scale_path
-from rws_decode.settings import Options, Shape
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.trace import Trace
 
@@ -54,7 +53,9 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     name = units[0].strategy["name"]
     if name == "execute":
         return run_programs(units)
-    function = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths, "timing": time_units}.get(name)
+    if name == "scale-path":
+        return [_path(unit) for unit in units]
+    function = {"score": _scores, "perplexity": _perplexities, "timing": time_units}.get(name)
     return _answers(units) if function is None else function(units)
 
 
@@ -124,23 +125,8 @@ def _perplexities(units: Sequence[Unit]) -> list[Rows]:
     return [[{"nll": score.nll, "causal_tokens": score.tokens, "perplexity": score.perplexity}] for score in scores]
 
 
-def _paths(units: Sequence[Unit]) -> list[Rows]:
-    return [_path(unit) for unit in units]
-
-
 def _path(unit: Unit) -> Rows:
-    numbers = unit.strategy
-    path = scale_path(
-        predictor_for(unit),
-        prompt_of(unit),
-        numbers["low"],
-        numbers["high"],
-        Shape(length=unit.length, steps=unit.steps, block=unit.block),
-        over="reward-scale",
-        reward=reward_for(unit, unit.reward or ""),
-        budget=numbers.get("budget"),
-        options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
-    )
+    path = path_of(unit, "reward-scale")
     path_columns = {"certified": path.certified, "forwards": path.forwards, "reward_calls": path.reward_calls}
     pieces = [{"lower": piece.lower, "upper": piece.upper, "text": piece.text or ""} for piece in path.pieces]
     # Parts that the budget left unexplored have no answer. They are kept, so that no scale is chosen there.

@@ -13,9 +13,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
+from paper_figures.statistics.causal_scores import CausalScorer, load_causal
 from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
-from rws_decode.testing.networks import CLS, llama, word_tokenizer
+from rws_decode.testing.networks import llama, word_tokenizer
 
 TEXTS = [
     "the cat sat on the mat .",
@@ -66,7 +66,7 @@ def slow(causal: CausalScorer, prompt: str, text: str, window: int, stride: int)
 def test_scores_are_those_of_one_forward_per_token(bos: bool, window: int, stride: int, prompted: bool) -> None:
     causal = with_bos(bos)
     prompts = PROMPTS if prompted else None
-    measured = perplexity(causal, TEXTS, prompts=prompts, window=window, stride=stride, batch_size=3)
+    measured = perplexity(causal, TEXTS, prompts=prompts, window=window, stride=stride)
     expected = [slow(causal, p, t, window, stride) for p, t in zip(prompts or [""] * len(TEXTS), TEXTS, strict=True)]
     assert [score.tokens for score in measured.scores] == [count for _, count in expected]
     np.testing.assert_allclose([score.nll for score in measured.scores], [nll for nll, _ in expected], rtol=1e-5)
@@ -80,15 +80,10 @@ def test_scores_are_those_of_one_forward_per_token(bos: bool, window: int, strid
 @pytest.mark.parametrize("bos", [False, True])
 def test_batches_change_nothing(bos: bool) -> None:
     causal = with_bos(bos)
-    alone = perplexity(causal, TEXTS, window=16, batch_size=1)
-    for size in (2, 5, 100):
-        together = perplexity(causal, TEXTS, window=16, batch_size=size)
-        np.testing.assert_allclose(
-            [score.nll for score in together.scores], [score.nll for score in alone.scores], rtol=1e-5
-        )
-        assert [score[1:] for score in together.scores] == [score[1:] for score in alone.scores]
-    one_by_one = [perplexity(causal, [text], window=16).scores[0] for text in TEXTS]
-    np.testing.assert_allclose([score.nll for score in one_by_one], [score.nll for score in alone.scores], rtol=1e-5)
+    together = perplexity(causal, TEXTS, window=16).scores
+    alone = [perplexity(causal, [text], window=16).scores[0] for text in TEXTS]
+    np.testing.assert_allclose([score.nll for score in together], [score.nll for score in alone], rtol=1e-5)
+    assert [score[1:] for score in together] == [score[1:] for score in alone]
 
 
 @given(st.integers(0, 60), st.integers(2, 20), st.data())
@@ -116,25 +111,6 @@ def test_what_has_nothing_to_score_has_a_status_and_no_number() -> None:
     assert mixed.per_text[0] is None and mixed.mean == mixed.pooled == mixed.per_text[1]
 
 
-def test_a_beginning_that_a_prompt_spells_out_is_not_doubled() -> None:
-    causal = with_bos(True)
-    spelled = perplexity(causal, ["a dog ran"], prompts=["[CLS] the cat"], specials=True).scores
-    plain = perplexity(causal, ["a dog ran"], prompts=["the cat"]).scores
-    assert spelled == plain
-    assert perplexity(causal, ["[CLS] a dog ran"], specials=True).scores == perplexity(causal, ["a dog ran"]).scores
-    assert perplexity(causal, ["[CLS] a dog ran"]).scores[0].tokens > 3
-    assert causal.tokenizer("[CLS]", add_special_tokens=False)["input_ids"] == [CLS]
-
-
-def test_scores_of_an_answer_and_its_end_include_those_of_its_words() -> None:
-    causal = with_bos(False)
-    (whole,) = answer_scores(causal, ["the cat"], ["a dog ran"])
-    assert whole.tokens == 4
-    context = " ".join(causal.tokenizer.convert_ids_to_tokens(causal.tokenizer("the cat")["input_ids"]))
-    (words,) = perplexity(causal, ["a dog ran [EOS]"], prompts=[context], specials=True).scores
-    assert words.tokens == 4 and words.nll == pytest.approx(whole.nll, rel=1e-6)
-
-
 def test_a_likelihood_beyond_numbers_is_infinite_or_refused() -> None:
     assert TextScore(800.0, 1, "scored").perplexity == math.inf
     assert Perplexity((TextScore(800.0, 1, "scored"),), "m", 2, 1).pooled == math.inf
@@ -149,7 +125,6 @@ def test_a_likelihood_beyond_numbers_is_infinite_or_refused() -> None:
     ("options", "said"),
     [
         ({"prompts": ["a"]}, "prompts has 1 texts: texts has 2"),
-        ({"batch_size": 0}, "batch_size is 0"),
         ({"window": 65}, "window is 65:"),
         ({"window": 1}, "window is 1"),
         ({"window": 8, "stride": 8}, "stride is 8: at least 1 and below the window, 8"),
