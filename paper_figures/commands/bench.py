@@ -156,13 +156,14 @@ def _run_device(options: BenchOptions) -> int:
 
 def _run_quality(options: BenchOptions) -> int:
     """Measure quality and seconds in each world, and print."""
-    from paper_figures.bench.quality import METHODS, quality
+    from paper_figures.bench.quality import quality
+    from paper_figures.studies.options import RIVALS
     from rws_decode.steering.table import check_method, is_method
     from rws_decode.strategies.table import check_text
 
     if options.of_a_device:
         raise ValueError("--quality measures texts: --shape and --check have none, leave them out")
-    methods = METHODS if options.methods is None else options.methods
+    methods = RIVALS if options.methods is None else options.methods
     for text in methods:
         (check_method if is_method(text) else check_text)(text, "--methods")
     if options.model is not None and options.model not in _WORLDS and options.reward.reward is None:
