@@ -78,7 +78,7 @@ scale-from-test: paper_figures, test_evidence_comparisons
 constant-mean: paper_figures, test_evidence_study
 - float(factors[name].mean())
 + float(np.median(factors[name]))
-not-shuffled: paper_figures, test_experiments
+not-shuffled: paper_figures, test_controls_experiment
 - rng.permutation(list(run["rewards"])).tolist()
 + list(run["rewards"])
 own-rewards-swapped: paper_figures, test_evidence_study

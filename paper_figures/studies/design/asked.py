@@ -12,8 +12,8 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from paper_figures.data.examples import unknown_words
 from paper_figures.data.prompt_files import PromptRow
-from paper_figures.data.unknown_words import unknown_words
 from paper_figures.runner.units import Unit, origin_of
 from paper_figures.studies.design.options import ComparisonOptions, Drawn, PromptOptions, StageOptions
 from paper_figures.studies.design.prompt_sources import named_prompts, numbered_examples

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paper_figures.data.examples import unknown_words
 from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow, read_prompts
-from paper_figures.data.unknown_words import unknown_words
 
 PROMPTS = ["the cat sat", 'say "yes", twice', "caf\u00e9 ?"]
 

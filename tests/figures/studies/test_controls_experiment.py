@@ -104,6 +104,7 @@ def test_controls_keep_what_they_should(finished: Path) -> None:
         ):
             given = json.loads(mixed["strategy_json"])
             assert sorted(given["rewards"]) == sorted(rws["rewards"]) and given["reward_scale"] == scale
+            assert given["rewards"] != list(rws["rewards"])
             assert mixed["mean_factor"] == pytest.approx(rws["mean_factor"]) and mixed["reward_calls"] == 0
     assert len(set(rows(finished, "random", 8.0)["mean_factor"])) == 3
 
