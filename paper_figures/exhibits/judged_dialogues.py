@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.differences import Difference, rws_minus
-from paper_figures.exhibits.names import controls_of, names_of, with_guide_names
+from paper_figures.exhibits.names import with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
 
 Row = Mapping[str, Any]
@@ -44,20 +44,6 @@ class Dialogues:
     def judges(self) -> list[str]:
         """Return the names of the judges."""
         return list(dict.fromkeys(row["measure"] for row in self.rows))
-
-    @property
-    def guides(self) -> list[str]:
-        """Return what the guides are called."""
-        return names_of(self.rows)
-
-    @property
-    def methods(self) -> list[str]:
-        """Return the methods, RWS first."""
-        return ["rws", *controls_of(self.rows), "default"]
-
-    def of(self, method: str, judge: str) -> dict[str, Row]:
-        """Return guide -> the row of a method and a judge."""
-        return {row["name"]: row for row in self.rows if (row["method"], row["measure"]) == (method, judge)}
 
     def verdict(self) -> str:
         """Return in words who judged, and what is unknown if only reward models did."""

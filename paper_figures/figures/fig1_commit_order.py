@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
 from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import LINES, figure, panel_title
-from paper_figures.exhibits.token_words import words_of
+from paper_figures.exhibits.token_words import end_of
 from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import Look
@@ -67,7 +67,7 @@ def compute(runs: Path) -> CommitOrders:
     for path in (path for named in paths.values() for path in named.values()):
         if not path.is_file():
             raise MissingRun(f"{path} is missing: make it with {made_by}")
-    end = words_of(results["settings"]["model"]).end
+    end = end_of(results["settings"]["model"])
     traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in paths}
     written = {i: {name: _written(trace, end) for name, trace in row.items()} for i, row in traces.items()}
     files = tuple(str(paths[i][name].relative_to(runs)) for i in paths for name in STRATEGIES)

@@ -20,7 +20,7 @@ from paper_figures.data.examples import examples_of
 from paper_figures.exhibits.canvas_cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import figure
-from paper_figures.exhibits.token_words import Words, words_of
+from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.trace.trace import Trace
@@ -80,10 +80,9 @@ def compute(runs: Path, seed: int = 0) -> Masking:
     """Draw the forward masks and read the reverse process from the default trace of the run's first prompt."""
     orders = fig1_commit_order.compute(runs)
     model, trace = orders.settings["model"], orders.traces[orders.drawn]["default"]
-    words = words_of(model)
-    answer = _held_out(model, orders.drawn, words)
+    answer, end = _held_out(model, orders.drawn), end_of(model)
     generated = trace.tokens[: orders.written[orders.drawn]["default"]]
-    original = (generated if answer is None else np.array(answer))[:_SHOWN]
+    original = (words_of(trace, generated, end) if answer is None else answer)[:_SHOWN]
     times = tuple(trace.steps * quarter // 4 for quarter in range(5))
     masks = forward_masks(len(original), times, trace.steps, seed)
     before = np.vstack([masks[:1], masks[:-1]])
@@ -98,23 +97,24 @@ def compute(runs: Path, seed: int = 0) -> Masking:
         trace.steps,
         seed,
         answer is not None,
-        words.words(original),
+        original,
         forward,
-        words.words(trace.tokens[:count]),
+        words_of(trace, trace.tokens[:count], end),
         reverse,
         orders,
         tuple(file for file in orders.files if file.endswith(f"/default-{orders.drawn}.parquet")),
     )
 
 
-def _held_out(model: str, index: int | str, words: Words) -> list[int] | None:
+def _held_out(model: str, index: int | str) -> tuple[str, ...] | None:
+    """Return the words of a prompt's held-out answer; the shipped models' texts have blanks between all words."""
     if isinstance(index, str):  # a prompt of one's own has no answer
         return None
     try:
         answer = examples_of(model)[index].get("answer")
     except (ValueError, IndexError):  # the model ships none
         return None
-    return words.ids(answer) if answer else None
+    return tuple(answer.split()) if answer else None
 
 
 def _after(trace: Trace, stop: int, since: int, count: int) -> State:

@@ -22,7 +22,7 @@ from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, he
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
 from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure
-from paper_figures.exhibits.token_words import words_of
+from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.replay.step_logits import step_logits
@@ -100,11 +100,10 @@ def compute(runs: Path) -> Step:
     step, parted = shown_step(default, rws)
     if not rws.reward_asked[step]:
         raise ValueError(f"step {step} of the rws trace of prompt {orders.drawn} has no reward: decode without savings")
-    words = words_of(orders.settings["model"])
-    candidate = rws.candidate[step]
-    ends = np.flatnonzero(candidate == words.end) if words.end is not None else np.array([], dtype=np.int64)
+    end, candidate = end_of(orders.settings["model"]), rws.candidate[step]
+    ends = np.flatnonzero(candidate == end) if end is not None else np.array([], dtype=np.int64)
     count = min(int(ends[0]) + 1 if ends.size else rws.length, _SHOWN)
-    texts = words.words(candidate)
+    texts = words_of(rws, candidate, end)
     names = tuple(f"/{name}-{orders.drawn}.parquet" for name in ("default", "rws"))
     measured = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
     position = np.flatnonzero(rws.eligible[step] & measured)

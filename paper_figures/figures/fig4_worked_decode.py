@@ -24,7 +24,7 @@ from paper_figures.exhibits.canvas_cells import MASKED
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
 from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import GREY, figure
-from paper_figures.exhibits.token_words import words_of
+from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.mini.stories.answers import judge
@@ -71,9 +71,11 @@ def shown_steps(steps: int, rows: int = _ROWS) -> tuple[int, ...]:
 def compute(runs: Path) -> Worked:
     """Read both decodes of the run's first prompt."""
     orders = fig1_commit_order.compute(runs)
-    words = words_of(orders.settings["model"])
+    end = end_of(orders.settings["model"])
     row, written = orders.traces[orders.drawn], orders.written[orders.drawn]
-    decodes = {name: Decode(row[name], words.words(row[name].tokens), _broken(row[name])) for name in _NAMES}
+    decodes = {
+        name: Decode(row[name], words_of(row[name], row[name].tokens, end), _broken(row[name])) for name in _NAMES
+    }
     columns = min(max(1, *(written[name] for name in _NAMES)), _COLUMNS)
     names = tuple(f"/{name}-{orders.drawn}.parquet" for name in _NAMES)
     files = tuple(file for file in orders.files if file.endswith(names))

@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from paper_figures.data.examples import examples_of
 from paper_figures.exhibits.canvas_cells import FRESH, MASKED, flow, height_of
 from paper_figures.exhibits.style import styled
-from paper_figures.exhibits.token_words import Words, words_of
+from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
@@ -78,7 +78,7 @@ def test_forward_masks_are_nested_and_as_frequent_as_they_should_be() -> None:
 def test_masking_draws_the_default_trace(runs: Path) -> None:
     data = fig2_masking.compute(runs)
     trace = data.orders.traces[7]["default"]
-    assert not data.held_out and data.original[:2] == tuple(f"#{token}" for token in trace.tokens[:2])
+    assert not data.held_out and data.original[:2] == tuple(trace.words(trace.tokens[:2]))
     assert len(data.original) == LENGTH - 3 and len(data.written) == BLOCK
     for state in data.reverse:
         assert np.array_equal(state.masked, trace.masked[:, :BLOCK][STEPS - state.t])
@@ -196,21 +196,15 @@ def test_steps_shown_are_evenly_spaced_up_to_the_last(steps: int) -> None:
     assert set(np.diff(shown[:-1])) <= {shown[0]}
 
 
-def test_words_are_those_of_the_tokenizer_and_ids_without_one(tmp_path: Path) -> None:
-    words = words_of("mini")
-    ids = words.ids("the meadow .")
-    assert ids is not None and [words.word(token) for token in ids] == ["the", "meadow", "."]
-    assert words_of("no-such-owner/no-such-model").word(5) == "#5"
-    assert Words().ids("text") is None
+def test_words_are_those_of_the_trace(runs: Path, tmp_path: Path) -> None:
+    trace = fig2_masking.compute(runs).orders.traces[7]["default"]
+    token = int(trace.tokens[0])
+    spelled = replace(trace, pieces={str(token): " a\nb" + 40 * "x"})
+    assert words_of(spelled, [token, END, -1], END) == ("a↵b" + 12 * "x" + "…", "(end)", "?")
+    assert words_of(trace, [token], None) == (str(token),)
+    assert end_of("mini") == 5 and end_of("no-such-owner/no-such-model") is end_of(str(tmp_path / "nothing")) is None
     write_json(tmp_path / "config.json", {})
-    assert words_of(str(tmp_path)).word(5) == "#5"
-    assert words_of(str(tmp_path / "nothing")) == Words()
-
-    class Spelled:
-        def decode(self, ids: list[int], skip_special_tokens: bool) -> str:
-            return {0: " a\nb", 1: "  ", 2: "x" * 40}[ids[0]]
-
-    assert [Words(Spelled()).word(token) for token in (0, 1, 2)] == ["a\\nb", "_", "x" * 13 + "…"]
+    assert end_of(str(tmp_path)) is None
 
 
 def test_words_flow_within_the_width_and_never_overlap() -> None:
