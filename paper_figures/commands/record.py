@@ -34,8 +34,7 @@ def run(args: argparse.Namespace) -> int:
     folder = options.runs / "evidence"
     tell(f"record: reading {folder} ...")
 
-    from paper_figures.recorded import FOLDER
-    from paper_figures.recorded.pack import pack
+    from paper_figures.recorded import FOLDER, pack
     from paper_figures.studies.evidence import read_rows
     from rws_decode.common.files import read_json
 

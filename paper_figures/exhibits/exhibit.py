@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 from paper_figures.table import Table, write_tables
+from rws_decode.checkpoints.files import shipped
 from rws_decode.common.files import write_bytes, write_json, write_text
 from rws_decode.common.page import Page
+from rws_decode.predictors import MaskPredictor, load_predictor
 
 
 class MissingRun(ValueError):
@@ -39,6 +42,12 @@ class Interactive:
     stem: str
     page: Page
     title: str
+
+
+@lru_cache(maxsize=2)
+def shipped_predictor(name: str) -> MaskPredictor | None:
+    """Return a shipped mask predictor for a page to drag; None for another, which may take minutes or a GPU to load."""
+    return load_predictor(name, progress=False) if name in shipped("BertForMaskedLM") else None
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
-from paper_figures.exhibits.shipped_models import shipped_predictor
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure
 from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order

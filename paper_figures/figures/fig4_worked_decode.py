@@ -21,8 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from paper_figures.exhibits.canvas_cells import MASKED
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
-from paper_figures.exhibits.shipped_models import shipped_predictor
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order

@@ -16,9 +16,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story
+from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
 from paper_figures.exhibits.runs import read_named
-from paper_figures.exhibits.shipped_models import shipped_predictor
 from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table

@@ -1,13 +1,15 @@
-"""Read the recorded results of the full evidence study, which ship with the package.
+"""Read and write the recorded results of the full evidence study, which ship with the package.
 
 `answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
 says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;
-`commands.record` writes them from a run; `commands.verify` computes a sample of the answers again.
+`pack` writes them from a run; `commands.verify` computes a sample of the answers again.
 """
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +17,14 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.summaries.evidence import completed
+from paper_figures.studies.summaries.evidence import KEY, answers_of, completed, frontiers_of
+from rws_decode.common.files import write_bytes, write_json
 
-__all__ = ["FOLDER", "Recorded", "read_recorded", "recorded"]
+__all__ = ["FOLDER", "Recorded", "pack", "read_recorded", "recorded"]
 
 FOLDER = Path(__file__).parent
+# What the same command does not repeat; the record's `about` has the seconds of the whole run.
+_LEFT_OUT = ["seconds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,3 +57,24 @@ def recorded() -> Recorded:
     """
     raw = read_recorded(FOLDER)
     return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)
+
+
+def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write the answers and frontiers among a study's rows, and what is known about the run; return the paths.
+
+    Rows are sorted by what tells them apart, so that the same run gives the same bytes.
+    """
+    answers = answers_of(rows).drop(columns=_LEFT_OUT).sort_values(list(KEY), ignore_index=True)
+    frontiers = frontiers_of(rows).sort_values(["world", "prompt"], ignore_index=True)
+    written = [
+        write_bytes(folder / f"{name}.parquet", _parquet(frame))
+        for name, frame in (("answers", answers), ("frontiers", frontiers))
+    ]
+    counts = {"answers": len(answers), "frontiers": len(frontiers)}
+    return [*written, write_json(folder / "about.json", {**about, **counts})]
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, compression="zstd", index=False, compression_level=19)
+    return buffer.getvalue()

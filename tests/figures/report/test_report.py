@@ -22,7 +22,7 @@ from paper_figures.contents import NAMES
 from paper_figures.plan import CLAIMS, PLAN, parsed
 from paper_figures.report.page import QUESTIONS, environment, write_page
 from paper_figures.report.provenance import notes, provenance, run_facts
-from paper_figures.report.setting import setting
+from paper_figures.report.runs import setting
 from paper_figures.studies.design.results_json import settings_of
 from paper_figures.tables.ledger import OURS, Ledger
 from rws_decode.common.files import write_json
