@@ -16,10 +16,10 @@ from scipy.optimize import brentq
 from paper_figures.statistics.intervals import nearly_equal
 from paper_figures.statistics.paired_proportions import net_score
 from paper_figures.statistics.resampling import finite_arrays
-from paper_figures.statistics.sample_size import least_count, sign_test_power
+from paper_figures.statistics.sample_size import sign_test_power
 from rws_theory.checks import finite
 
-__all__ = ["Equivalence", "least_difference", "least_net_rate", "prompts_for", "t_test_power", "tost", "tost_net"]
+__all__ = ["Equivalence", "least_difference", "least_net_rate", "t_test_power", "tost", "tost_net"]
 
 
 class Equivalence(NamedTuple):
@@ -111,23 +111,6 @@ def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float
         high *= 2
     center: Any = brentq(lambda center: _power_at(center, n, alpha) - power, 0.0, high)
     return float(center) * sd / sqrt(n)
-
-
-def prompts_for(
-    difference: float, sd: float, power: float = 0.8, alpha: float = 0.05, largest: int = 10**7
-) -> int | None:
-    """Return the least number of prompts whose paired t test finds a mean difference with at least this probability.
-
-    It inverts :func:`least_difference`; None means that `largest` prompts are not enough. ValueError is raised for a
-    difference of 0, and as there.
-
-    >>> prompts_for(0.5, 1.0), prompts_for(0.1, 1.0)
-    (34, 787)
-    """
-    _check_power(power, alpha)
-    if not 0 < abs(difference) < inf:
-        raise ValueError(f"difference is {difference}: give the finite difference that shall be found, not 0")
-    return least_count(lambda n: t_test_power(difference, sd, n, alpha) >= power, 2, largest)
 
 
 def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:

@@ -49,13 +49,6 @@ def test_every_arm_has_a_row_with_its_cost(tabled: Exhibit) -> None:
     assert all(row["prompts"] == PROMPTS for row in table.rows)
 
 
-def test_power_grows_with_the_spread(tabled: Exhibit) -> None:
-    (table,) = (table for table in tabled.tables if table.name == "evidence_power")
-    reward = [row for row in table.rows if (row["world"], row["measure"]) == ("english:era", "reward")]
-    assert reward[0]["prompts for the margin"] <= reward[1]["prompts for the margin"]
-    assert reward[0]["least at n = 400"] <= reward[1]["least at n = 400"]
-
-
 def test_each_world_has_the_measures_that_its_figure_draws(record: Recorded) -> None:
     rows = comparisons_of(record)
     for world in ("english:era", "mini:mini"):
