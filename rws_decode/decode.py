@@ -77,8 +77,7 @@ def decode(
     arithmetic does (`Trace.near_ties`), and to the last bit with `Savings(batch_invariant=True)`.
     ValueError names the argument that is wrong, or the model whose output is not finite.
 
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Confidence
     >>> table = torch.tensor([[9.0, 1.0, 0.0], [9.0, 0.0, 3.0], [9.0, 0.0, 2.0]])
     >>> predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
     >>> (trace,) = decode(predictor, [[1]], Confidence(), Shape(length=2, steps=2, block=2))

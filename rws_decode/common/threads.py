@@ -29,13 +29,10 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
     More threads are faster on idle cores, and the same bytes each time with the same number:
 
     >>> import torch
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.decode import decode
+    >>> from rws_decode import CallablePredictor, Confidence, Shape, decode
     >>> def logits(canvas):
     ...     print(torch.get_num_threads())
     ...     return torch.eye(4)[3 - canvas]
-    >>> from rws_decode.settings import Shape
     >>> predictor, shape = CallablePredictor(logits, mask_id=0), Shape(1, 1, 1)
     >>> done = decode(predictor, [[2]], Confidence(), shape)
     1

@@ -54,8 +54,7 @@ def decode_compact(
 
     ValueError as in `decode.decode`; that a model's numbers are not finite is told once the batch is done.
 
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Confidence
     >>> import torch
     >>> table = torch.tensor([[9.0, 1.0, 0.0], [9.0, 0.0, 3.0], [9.0, 0.0, 2.0]])
     >>> predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)

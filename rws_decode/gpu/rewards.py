@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.gpu.forward import sent
-from rws_decode.rewards.base import check_scores, score_checked
+from rws_decode.rewards.base import score_checked
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.trace.data import REUSED, SCORED
@@ -32,7 +32,6 @@ class DeviceScorer(Scorer):
         model = self.model
         self._there = model if replay and type(model) is CausalReward and model.body.supported else None
         self._kept: list[dict[str, Tensor]] = [{} for _ in self.prompts]
-        self._read = [0 for _ in self.prompts]
 
     def texts(self, answers: Sequence[list[int]]) -> list[str]:
         """Return the texts of answers given by ids."""
@@ -62,20 +61,12 @@ class DeviceScorer(Scorer):
 
     def checked(self, row: int, raw: Sequence[float]) -> None:
         """Raise ValueError, naming the model, where a row's scores are not finite or outside the model's bounds."""
-        for score in check_scores(self.model.name, [self.prompts[row]] * len(raw), raw):
-            if not self.bounds[0] <= score <= self.bounds[1]:
-                raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
-
-    def tokens(self, row: int) -> int:
-        """Return the number of tokens run through the reward model for a row; 0 where the model does not tell."""
-        return self._read[row]
+        self.check([self.prompts[row]] * len(raw), raw)
 
     def _scored_there(self, new: Sequence[tuple[int, str]]) -> Tensor:
         prompts, answers = [self.prompts[row] for row, _ in new], [text for _, text in new]
         if self._there is not None:
             texts = [self._there.ids(*pair) for pair in zip(prompts, answers, strict=True)]
-            for (row, _), ids in zip(new, texts, strict=True):
-                self._read[row] += len(ids)
             return scores_there(self._there, texts).to(self.device, non_blocking=True)
         return sent(torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64), self.device)
 

@@ -43,12 +43,9 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     the curves of two such positions cross (Theorem 1 of the paper, corrected, is about these crossings). ValueError for
     a predictor with another mask id.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.strategies.factors import Confidence, Temperature
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Confidence, Shape, Temperature, decode
     >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
     >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    >>> from rws_decode.settings import Shape
     >>> runs = [decode(predictor, [[1]], rule, Shape(2, 2, 2))[0] for rule in (Confidence(), Temperature(8.0))]
     >>> print(diff(*runs, predictor))  # doctest: +ELLIPSIS
     strategy: default in the first run, temperature:8 in the second

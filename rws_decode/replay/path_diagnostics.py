@@ -90,8 +90,7 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
 
     ValueError for a predictor with another mask id.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.settings import Shape
+    >>> from rws_decode import Shape, decode
     >>> from rws_decode.testing import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
@@ -123,8 +122,7 @@ def path_frame(traces: Sequence[Trace], predictor: MaskPredictor) -> pandas.Data
     traces: a decode, or traces of any runs of this predictor. Columns: prompt (the trace's number, from 0), strategy,
     and those of `PathDiagnostics.to_frame`. One forward for each step of each run. ValueError for no trace.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.settings import Shape
+    >>> from rws_decode import Shape, decode
     >>> from rws_decode.testing import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))

@@ -50,10 +50,8 @@ def replay(trace: Trace) -> Replay:
     reward was not needed and whose values are not known; and which of several tied positions `torch.topk` took (ranking
     "topk").
 
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Confidence, Shape
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], Confidence(), Shape(3, 3, 3))
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).diverged_at
     (True, None)
@@ -95,10 +93,8 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     acted through; sampling, guidance and end-of-text policy are the run's, and a run that ended early, its text settled
     or stopped by a callback, ends after as many steps. A predictor whose mask id differs raises ValueError.
 
-    >>> from rws_decode.strategies.factors import Temperature
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Shape, Temperature
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], Temperature(5.0), Shape(3, 3, 3))
     >>> again = replay_with(trace, predictor)
     >>> again.strategy["name"], again.tokens.tolist() == trace.tokens.tolist()

@@ -61,9 +61,7 @@ def step_logits(trace: Trace, predictor: MaskPredictor, step: int) -> StepLogits
     The canvas is the recorded one, alone and without padding: in another batch, last digits can differ. Guidance and
     end-of-text policy are the run's. ValueError for a step that was not run, and for a predictor with another mask id.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.settings import Shape
+    >>> from rws_decode import CallablePredictor, Shape, decode
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     >>> (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
     >>> step_logits(trace, predictor, 1)

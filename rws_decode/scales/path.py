@@ -26,6 +26,7 @@ from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.parallel import Threshold
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.checks import one_of, whole
 from rws_theory.orders.deviation import generation_order_deviation
 from rws_theory.show import figures, quoted, shortened
 
@@ -341,9 +342,7 @@ def _check(scale_min: float, scale_max: float, over: str, budget: int | None, ba
     if not 0 < scale_min <= scale_max < math.inf:
         given = f"scale_min and scale_max are {scale_min} and {scale_max}"
         raise ValueError(f"{given}: 0 < scale_min <= scale_max < inf is needed")
-    if over not in get_args(Over):
-        raise ValueError(f"over is {over!r}: it must be one of {', '.join(get_args(Over))}")
+    one_of("over", over, get_args(Over))
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < steps):
         raise ValueError(f"budget is {budget!r}: a whole number of forwards, at least steps, {steps}, is needed")
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise ValueError(f"batch is {batch!r}: a whole number of canvases, at least 1, is needed")
+    whole("batch", batch)

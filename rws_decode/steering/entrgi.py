@@ -148,8 +148,7 @@ class SoftAnswers:
     ValueError for a reward model that is no `SoftReward`, for one that lacks a token which the predictor writes, and
     for a predictor without a vocabulary, or whose words stand in another order than those of its text.
 
-    >>> from rws_decode.predictors import load_predictor
-    >>> from rws_decode.rewards import load_reward
+    >>> from rws_decode import load_predictor, load_reward
     >>> answers = SoftAnswers(load_predictor("english"), load_reward("keywords:peace"))
     >>> shares = torch.zeros(1, answers.predictor.vocab_size)
     >>> shares[0, answers.predictor.encode_prompt("peace war")] = torch.tensor([0.25, 0.75])

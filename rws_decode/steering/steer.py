@@ -98,8 +98,7 @@ def steer(
     ValueError at temperature 0, where all copies would be the same, for strategies that count themselves, mask again or
     look ahead, and as in `decode`.
 
-    >>> from rws_decode.predictors import load_predictor
-    >>> from rws_decode.rewards import load_reward
+    >>> from rws_decode import load_predictor, load_reward
     >>> run = steer(load_predictor("english"), "peace", "best-of:4", Shape(4, 4, 4), reward=load_reward("era"))
     >>> run[0].forwards, run.cost.reward_calls
     (12, 4)

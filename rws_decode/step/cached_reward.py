@@ -75,9 +75,7 @@ class Scorer:
         if new:
             prompts = [self.prompts[row] for row, _ in new]
             scores = self._session.score([row for row, _ in new], prompts, [text for _, text in new])
-            for (row, text), score in zip(new, check_scores(self.model.name, prompts, scores), strict=True):
-                if not self.bounds[0] <= score <= self.bounds[1]:
-                    raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
+            for (row, text), score in zip(new, self.check(prompts, scores), strict=True):
                 self._known[row][text] = score
                 self._scored[row] += 1
         self.uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
@@ -85,6 +83,14 @@ class Scorer:
             self._asked[row] += 1
         raw = np.array([self._known[row][text] for row, text in pairs])
         return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
+
+    def check(self, prompts: Sequence[str | Dialogue], scores: Sequence[float]) -> list[float]:
+        """Return the scores; ValueError, naming the model, where one is not finite or outside the model's bounds."""
+        checked = check_scores(self.model.name, prompts, scores)
+        for score in checked:
+            if not self.bounds[0] <= score <= self.bounds[1]:
+                raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
+        return checked
 
     @property
     def rewards(self) -> tuple[float, float]:

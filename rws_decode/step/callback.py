@@ -24,10 +24,7 @@ class StepView:
     (`settings.Savings.block_only`); chosen: bool [b, n], the positions that this step committed; factor: float64 [b],
     what multiplied the logits, NaN where no reward was needed to know the choice (`settings.Savings.certain`).
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.settings import Shape
-    >>> from rws_decode.strategies.factors import Confidence
+    >>> from rws_decode import CallablePredictor, Confidence, Shape, decode
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     >>> views = []

@@ -38,8 +38,7 @@ def final_reward(
     reward: as in `decode.decode`. ValueError as in `encode_prompts`, for a reward that is none, and without a
     tokenizer.
 
-    >>> from rws_decode.predictors import load_predictor
-    >>> from rws_decode.rewards import load_reward
+    >>> from rws_decode import load_predictor, load_reward
     >>> predictor = load_predictor("english")
     >>> final_reward(predictor, load_reward("keywords:peace"), "we ask for", predictor.encode_prompt("peace")).raw
     1.0

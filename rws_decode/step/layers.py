@@ -16,7 +16,7 @@ from rws_decode.step.completion import Choice, Completion, Done, Seats
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.revising import revising
 from rws_decode.step.step import Decoder, Run, State, forward
-from rws_decode.strategies.counted import entropies
+from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import (
     ChoosingStrategy,
     CountingStrategy,
@@ -49,7 +49,7 @@ class Count(NamedTuple):
         if isinstance(self.strategy, CountingStrategy):
             return Seats(self._within(self._counts(view)), None)
         chosen = self._chosen(view)
-        counts = _in_rows(chosen, view)
+        counts = in_rows(chosen, view.row, view.rows)
         return Seats(self._within(counts), ~chosen & (counts[view.row] > 0))
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ class Count(NamedTuple):
             fewest, most = (self._within(self._counts(view)) for view in views)
             return most - fewest
         fewest, most = (self._chosen(view) for view in views)
-        return _in_rows(fewest != most, self.view)[self.rows]
+        return in_rows(fewest != most, self.view.row, self.view.rows)[self.rows]
 
     def _at(self, value: Tensor, odds: bool, scale: Tensor, leeway: Tensor) -> MaskedPositions:
         log_odds = value.double() if odds else torch.logit(value.double())
@@ -91,12 +91,6 @@ class Count(NamedTuple):
                 f"{str(dtype).removeprefix('torch.')} {shape} is needed"
             )
         return values.to(self.rows.device)
-
-
-def _in_rows(holds: Tensor, view: MaskedPositions) -> Tensor:
-    """Return how many of the N positions hold a condition in each row, int64 [rows]. holds: bool [N]."""
-    counts = torch.zeros(view.rows, dtype=torch.int64, device=holds.device)
-    return counts.index_add(0, view.row, holds.long())
 
 
 def counting(run: Run) -> Run:

@@ -27,11 +27,9 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
     steps whose reward was not needed: no factor is known there, but the order repeats the sets exactly. traces: one
     trace, or those of a batch in the order of its rows. ValueError for a batch of factors and own orders.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Shape, decode
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], Temperature(2.0), Shape(3, 3, 3))
     >>> recorded(trace)
     Schedule(factors=(2.0, 2.0, 2.0))
@@ -89,13 +87,10 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
     scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as none was
     needed at a step or the run was settled early, is a ValueError.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.rewards import CallableReward
+    >>> from rws_decode import CallablePredictor, CallableReward, Shape, decode
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
     >>> reward = CallableReward(lambda prompt, answer: answer.count("1"))
-    >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], RWS(8.0), Shape(3, 3, 3), reward=reward)
     >>> control = shuffled(trace, np.random.default_rng(0))
     >>> sorted(control.rewards) == sorted(trace.reward_normalised)
@@ -124,11 +119,9 @@ def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
     traces: one trace, or the traces of a batch in the order of its rows; the mean is over the steps run. ValueError
     where no reward was needed at a step, so that its factor is not known.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Shape, decode
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], Schedule((1.0, 3.0)), Shape(2, 2, 2))
     >>> constant_of(trace)
     Temperature(scale=2.0)

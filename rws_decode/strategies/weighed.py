@@ -94,15 +94,15 @@ class Calibrated(Counted):
         return torch.exp(-self.decay * view.position.double()) * calibrated.clamp(max=self.limit)
 
 
-def token_frequencies(texts: Iterable[Sequence[int]], vocabulary: int, pseudo: float = 1.0) -> NDArray[np.float64]:
+def token_frequencies(texts: Iterable[Sequence[int]], vocabulary: int) -> NDArray[np.float64]:
     """Return the frequency of each token in texts of ids, float64 [vocabulary].
 
-    pseudo: counted for each token, so that no frequency is 0. ValueError for ids out of range.
+    Each token counts once more, so that no frequency is 0. ValueError for ids out of range.
 
     >>> token_frequencies([[0, 0, 1]], 3).round(3).tolist()
     [0.5, 0.333, 0.167]
     """
-    counts = np.full(vocabulary, float(pseudo))
+    counts = np.ones(vocabulary)
     for index, text in enumerate(texts):
         ids = np.asarray(text, dtype=np.int64)
         if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):

@@ -150,11 +150,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
     version, or whose parts contradict each other. Nothing is unpickled.
 
     >>> import tempfile, torch
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Confidence, Shape, decode
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> from rws_decode.settings import Shape
     >>> (trace,) = decode(predictor, [[2]], Confidence(), Shape(3, 3, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     load(trace.save(Path(folder) / "trace.parquet")) == trace
