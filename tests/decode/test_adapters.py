@@ -15,17 +15,13 @@ import torch
 from tiny_models import bert_predictor
 from torch import Tensor
 
+from rws_decode import CallableReward, FactorStrategy, FlippedReward, Margin, RWSEvery, Schedule
 from rws_decode.adapters.dream import DreamHooks
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
 from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.predictors import CallablePredictor, MaskPredictor
-from rws_decode.rewards import CallableReward
 from rws_decode.step.confidence import rank_values
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import Schedule
-from rws_decode.strategies.orders import Margin
-from rws_decode.strategies.protocol import FactorStrategy
-from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, bert, word_tokenizer
 from rws_theory.gain import reward_factor

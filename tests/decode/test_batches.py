@@ -15,15 +15,12 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from transformers import RobertaConfig, RobertaForMaskedLM
 
+from rws_decode import RWS, Confidence, Entropy, Margin, Options, RandomOrder, Savings, Shape, Strategy, Temperature
 from rws_decode.canvas.batches import batches
 from rws_decode.canvas.layout import lay_out
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward
-from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import Entropy, Margin, RandomOrder
-from rws_decode.strategies.protocol import Strategy
 from rws_decode.testing.networks import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.trace.file import trace_bytes
 

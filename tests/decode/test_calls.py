@@ -10,21 +10,17 @@ import numpy as np
 import pytest
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, steer
 from rws_decode.compare import compare
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.job import as_prompts
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.callable import as_reward
-from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import steer
-from rws_decode.step.final_text import final_reward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy
-from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.labels import strategy_label
 
 BERT = bert_predictor()

@@ -10,16 +10,10 @@ import pytest
 import torch
 from tiny_models import bert_predictor, llada_predictor
 
+from rws_decode import CallableReward, RewardReplay, Shape, Temperature, Threshold, load_predictor, scale_path
 from rws_decode.compare import compare
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import CallableReward
-from rws_decode.scales.path import scale_path
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.given import RewardReplay
-from rws_decode.strategies.parallel import Threshold
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.strategies.weighed import Calibrated, OracleOrder
 from rws_decode.testing.networks import CLS, MASK, SEP

@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
+from rws_decode import CallablePredictor, CallableReward, Options, Savings, Schedule, Shape
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import Schedule
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}

@@ -20,12 +20,9 @@ from grouped import grouped
 from study_runs import save_models
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Savings, load_predictor, load_reward
 from rws_decode.common.threads import hold_threads, torch_threads
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, load_predictor
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Savings
-from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.file import trace_bytes
 
 TESTS = Path(__file__).parents[1] / "support"

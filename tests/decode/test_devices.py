@@ -12,15 +12,11 @@ from stand_in_device import DEVICE, Elsewhere, MixedDevices, move, stand_in
 from tiny_models import bert_predictor, full_modernbert_predictor
 from torch import nn
 
+from rws_decode import RWS, Decoding, Entropy, RandomOrder, RewardModel, Savings, load_reward
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, load_predictor
-from rws_decode.rewards import RewardModel, load_reward
-from rws_decode.settings import Savings
-from rws_decode.strategies.factors import RWS
-from rws_decode.strategies.orders import Entropy, RandomOrder
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran"]
 SHAPE: dict[str, Any] = {"length": 4, "steps": 2, "block": 4}

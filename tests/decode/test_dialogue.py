@@ -17,13 +17,12 @@ from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
+from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, diff, load_predictor, scale_path
 from rws_decode.adapters.generation import generate
 from rws_decode.canvas.layout import encode_prompts
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
-from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import (
     PUBLISHED,
@@ -34,13 +33,10 @@ from rws_decode.rewards import (
     load_reward,
 )
 from rws_decode.rewards.base import score_checked
-from rws_decode.scales.path import scale_path
-from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPECIAL
 from rws_decode.testing.networks import MASK, bert_classifier, word_tokenizer
 from rws_decode.testing.published_rewards import published_vocabulary
-from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.prompt_ids import chat_ids
 from rws_decode.trace.trace import load
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from paper_figures.__main__ import main as figures
+from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, diff, scale_path
 from rws_decode.__main__ import main
 from rws_decode.adapters.generation import generate
 from rws_decode.adapters.lm_eval import RWSLM
@@ -25,14 +26,9 @@ from rws_decode.canvas.layout import encode_prompts, forbidden_ids, lay_out
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor
-from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.world import era_reward
-from rws_decode.scales.path import scale_path
-from rws_decode.settings import Options, Shape
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import LeftToRight
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.gaps import filled, gap_ids, gap_text, masks_in, row_of

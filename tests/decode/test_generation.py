@@ -15,16 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, CallableReward, Confidence, RandomOrder, RWSEvery, Savings, Shape, recorded
 from rws_decode.adapters.config import CONFIG_NAME
 from rws_decode.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Savings, Shape
-from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.orders import RandomOrder
-from rws_decode.strategies.recorded import recorded
-from rws_decode.strategies.reward_controls import RWSEvery
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import EOS
 from rws_decode.view.drafts import DraftStreamer

@@ -13,15 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from tiny_models import llada_predictor
 
-from rws_decode import strategy_log_prob
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, replay_with, steer, strategy_log_prob
 from rws_decode.decode import decode
 from rws_decode.job import prepare
-from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.path_diagnostics import order_log_likelihood
-from rws_decode.replay.replay import replay_with
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import steer
 from rws_decode.step.cached_reward import scorer_of
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered

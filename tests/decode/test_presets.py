@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import llada_predictor
 
-from rws_decode import presets
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, presets
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.presets.preset import fitted
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Shape
 from rws_decode.strategies.table import OFFERED
 from rws_decode.testing.networks import EOS
 

@@ -10,12 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rws_decode import presets
+from rws_decode import CallablePredictor, Confidence, Options, Shape, presets
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
-from rws_decode.settings import Options, Shape
-from rws_decode.strategies.factors import Confidence
 from rws_decode.testing.networks import EOS, MASK, VOCABULARY, llama
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

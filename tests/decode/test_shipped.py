@@ -8,12 +8,11 @@ import sys
 import pytest
 
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
-from rws_decode import Confidence, load_predictor, load_reward
+from rws_decode import Confidence, Shape, load_predictor, load_reward
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
-from rws_decode.settings import Shape
 
 
 @pytest.fixture(scope="module")

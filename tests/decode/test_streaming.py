@@ -13,16 +13,11 @@ from grouped import grouped
 from tiny_models import bert_predictor
 from transformers import TextDiffusionStreamer, TextStreamer
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Decoding, Savings, recorded
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Savings
 from rws_decode.step.callback import StepView
-from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.recorded import recorded
 from rws_decode.testing.networks import EOS, MASK, word_tokenizer
-from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import load
 from rws_decode.view.drafts import MASK_CHARACTER, DraftStreamer, Feed
 

@@ -12,11 +12,10 @@ import pytest
 from checkpoint_files import stored_weights
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from rws_decode import MaskPredictor, Shape, WorldPredictor, load_predictor
 from rws_decode.decode import decode
-from rws_decode.predictors import MaskPredictor, WorldPredictor, load_predictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.rewards import PUBLISHED, CausalReward, SequenceClassifierReward, load_reward
-from rws_decode.settings import Shape
 from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.testing.checkpoints import Kind
 from rws_decode.testing.diffusion import DREAM_IDS, LLADA_IDS, dream_config, llada_config

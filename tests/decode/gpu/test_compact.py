@@ -28,6 +28,7 @@ from transformers import (
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.work.decoding import decode_units
+from rws_decode import CallablePredictor, Margin, MaskedPositions, Savings, Schedule, Shape, constant_of, shuffled
 from rws_decode.canvas.layout import lay_out
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
@@ -42,16 +43,10 @@ from rws_decode.gpu.row_statistics import row_statistics
 from rws_decode.gpu.step import CompactDecoder
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
-from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward, CausalReward
-from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import Schedule
-from rws_decode.strategies.orders import Margin
-from rws_decode.strategies.protocol import MaskedPositions
-from rws_decode.strategies.recorded import constant_of, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 

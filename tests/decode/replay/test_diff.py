@@ -16,16 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, LeftToRight, Temperature, Trace, diff
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
-from rws_decode.replay.diff import diff
-from rws_decode.rewards import CallableReward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import LeftToRight
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.trace import Trace
 from rws_theory import crossings
 
 GOLDEN = 10 * math.log((1 + math.sqrt(5)) / 2)  # where the two positions of Appendix D cross

@@ -15,12 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
-from rws_decode import CallablePredictor, exchange_distance
+from rws_decode import CallablePredictor, Options, RandomOrder, Shape, exchange_distance, load_predictor
 from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
 from rws_decode.replay.path_diagnostics import circulation, order_log_likelihood, path_diagnostics, path_frame
-from rws_decode.settings import Options, Shape
-from rws_decode.strategies.orders import RandomOrder
 from rws_decode.testing import exact_predictor
 from rws_theory.orders.invariance import Canvas, Rows
 from rws_theory.orders.invariance import exchange_distance as enumerated

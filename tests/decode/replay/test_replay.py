@@ -15,14 +15,10 @@ import torch
 from grouped import grouped
 from tiny_models import bert_predictor, modernbert_predictor
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Margin, Savings, Shape, Temperature
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Savings, Shape
-from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.orders import Margin
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import EOS, VOCABULARY
 from rws_decode.trace.data import NOT_NEEDED

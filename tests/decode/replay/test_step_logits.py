@@ -16,14 +16,11 @@ from table_models import MASK as LOOP_MASK
 from tiny_models import bert_predictor, modernbert_predictor
 
 import rws_decode
+from rws_decode import CallableReward, LeftToRight, Margin, Options, Savings, Shape, StepLogits, step_logits
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
-from rws_decode.replay.step_logits import StepLogits, step_logits
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import LeftToRight, Margin
 from rws_decode.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load

@@ -18,13 +18,8 @@ from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from table_models import REWARD, table_predictor
 
 from paper_figures.runner.results import read_unit_rows
+from rws_decode import RWS, Reach, ScalePath, Shape, Temperature, compare_reach, load_predictor, load_reward, scale_path
 from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.scales.path import ScalePath, scale_path
-from rws_decode.scales.reach import Reach, compare_reach
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Temperature
 
 SHAPE = {"length": 8, "steps": 8, "block": 8}
 LOW, HIGH = 0.05, 30.0

@@ -19,14 +19,11 @@ from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
-from rws_decode.rewards import CallableReward
 from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.parallel import Threshold
 from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.selection import Bracket, SelectionPath, selection_path
 from rws_theory.testing import random_chain, random_table, scales

@@ -12,15 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rws_decode import Options, RewardModel, Shape, final_reward, steer
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
-from rws_decode.rewards.base import RewardModel
-from rws_decode.settings import Options, Shape
 from rws_decode.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
-from rws_decode.steering.steer import steer
 from rws_decode.steering.table import as_method, within
-from rws_decode.step.final_text import final_reward
 from rws_decode.testing.networks import EOS, MASK, bert, bert_classifier, word_tokenizer
 from rws_decode.text.gaps import before_gap, from_gap
 from rws_decode.trace.trace import load

@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rws_decode.settings import Options, Shape
-from rws_decode.steering.best_of import SVDD, BestOf, SoftBestOf
-from rws_decode.steering.particles import ParticleGibbs, Particles
+from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, Trace, steer
 from rws_decode.steering.protocol import SteeringMethod
-from rws_decode.steering.steer import Steering, steer
 from rws_decode.testing.exact import tabulated_predictor, token_reward
-from rws_decode.trace.trace import Trace
 from rws_theory.worlds.joint_table import JointTable
 
 V, N = 3, 3

@@ -14,14 +14,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
 from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Options, Shape
-from rws_decode.steering.best_of import SVDD, BestOf, SoftBestOf
 from rws_decode.steering.particles import ParticleGibbs, Particles
-from rws_decode.steering.reward_lookahead import RewardLookahead
-from rws_decode.steering.steer import steer
 from rws_decode.steering.table import METHODS, as_method, within
 from rws_decode.steering.weights import EVEN
 from rws_decode.trace.trace import load

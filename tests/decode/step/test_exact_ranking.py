@@ -17,19 +17,16 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Strategy, Temperature
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.row_statistics import RELATIVE, log_f_error, row_statistics
-from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
 from rws_decode.settings import Precision, Savings
 from rws_decode.step.certainty import certain, certain_from
 from rws_decode.step.confidence import rank_values
 from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.step.select import select_top
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.protocol import Strategy
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes
 from rws_theory import testing

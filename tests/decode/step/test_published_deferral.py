@@ -11,13 +11,10 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, step_logits
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.callable import CallablePredictor as Predictor
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.replay.step_logits import step_logits
-from rws_decode.settings import Options, Shape
-from rws_decode.strategies.factors import Confidence, Temperature
 
 MASK, EOS, EOT, WORDS = 0, 1, 2, 9
 LENGTH = 6

@@ -11,17 +11,13 @@ from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, diff, scale_path
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
-from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay
-from rws_decode.scales.path import scale_path
-from rws_decode.settings import Options, Shape
 from rws_decode.step.certainty import certain
 from rws_decode.step.confidence import rank_values
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.select import select_top, select_topk
-from rws_decode.strategies.factors import Confidence, Temperature
 from rws_theory.selection import selection_path
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]

@@ -11,15 +11,11 @@ from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
-from rws_decode.settings import Options, Shape
 from rws_decode.step.confidence import rank_values
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
 from rws_decode.step.select import select_deferring, select_top, select_topk
-from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.orders import Margin
-from rws_decode.strategies.protocol import MaskedPositions
 
 
 def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:

@@ -17,16 +17,13 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from paper_figures.bench.loops import bench
+from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy
 from rws_decode.__main__ import main
 from rws_decode.canvas.batches import batches
 from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
-from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
-from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.protocol import MaskedPositions, Strategy
-from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 from rws_decode.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
 from rws_decode.testing.networks import word_tokenizer as tiny_tokenizer
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from rws_decode import Shape, load_predictor
+from rws_decode import MaskedPositions, Shape, load_predictor
 from rws_decode.decode import decode
-from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory import StabilityRadius, log_odds, stability_radius
 
 LENGTH = 32

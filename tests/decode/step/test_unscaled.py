@@ -15,14 +15,11 @@ from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD
 from tiny_models import bert_predictor
 
+from rws_decode import CallablePredictor, CallableReward, Options, RWSEvery, Savings, Shape
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight, Margin, RandomOrder
-from rws_decode.strategies.reward_controls import RWSEvery
 from rws_decode.trace.trace import Trace, load
 from rws_theory.testing import selection_cases
 

@@ -15,14 +15,10 @@ from hypothesis import strategies as st
 from slow_rows import Row, slow_decode
 from tiny_models import llada_predictor
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, diff
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors import CallablePredictor
-from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, describe
 from rws_decode.strategies.table import as_strategy, check_text

@@ -11,20 +11,15 @@ import numpy as np
 import pytest
 from tiny_models import llada_predictor
 
+from rws_decode import P2, RWS, CallableReward, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Savings, Shape
-from rws_decode.steering.steer import steer
-from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.lookahead import InformationGain, LookUM
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.parallel import EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
-from rws_decode.strategies.recorded import recorded
-from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import as_strategy, check_text, strategy_from
 from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies

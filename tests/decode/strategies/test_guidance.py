@@ -13,14 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import llada_predictor
 
+from rws_decode import CallableReward, Decoding, MaskedPositions, RewardReplay, Schedule, Shape
 from rws_decode.decode import decode
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import RewardReplay, Schedule
-from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.trace.decoding import Decoding
 from rws_theory.gain import factor_range
 
 PROMPTS = ["the cat sat", "a dog ran"]

@@ -15,12 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import llada_predictor
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.lookahead import InformationGain, Lookahead, LookUM
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes

@@ -12,16 +12,11 @@ import torch
 from grouped import grouped
 from tiny_models import llada_predictor
 
+from rws_decode import CallablePredictor, CallableReward, MaskedPositions, RandomReward, RWSEvery, Shape, recorded
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RecordedOrder, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
-from rws_decode.strategies.protocol import MaskedPositions
-from rws_decode.strategies.recorded import recorded
-from rws_decode.strategies.reward_controls import RandomReward, RWSEvery
 from rws_decode.testing.networks import MASK, VOCABULARY
 
 PREDICTOR = llada_predictor()

@@ -12,11 +12,8 @@ import pytest
 import torch
 from tiny_models import llada_predictor
 
+from rws_decode import CallablePredictor, Klass, Savings, Shape, Temperature, load_predictor
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, load_predictor
-from rws_decode.settings import Savings, Shape
-from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.parallel import Klass
 from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 
 PREDICTOR = llada_predictor()

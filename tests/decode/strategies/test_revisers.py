@@ -14,14 +14,9 @@ from hypothesis import strategies as st
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 
+from rws_decode import P2, ReMDM, RevisingStrategy, Shape, Temperature, Trace, Wino, load_predictor
 from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.protocol import RevisingStrategy
-from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.testing.exact import exact_predictor
-from rws_decode.trace.trace import Trace
 from rws_theory.testing import random_table
 
 LLADA, BERT = llada_predictor(), bert_predictor()

@@ -23,12 +23,10 @@ from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
+from rws_decode import Options, Savings, Shape, diff, path_diagnostics
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
-from rws_decode.replay.diff import diff
-from rws_decode.replay.path_diagnostics import path_diagnostics
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, RevisingStrategy, describe
 from rws_decode.testing.exact import exact_predictor
 from rws_decode.trace.file import SCHEMA, trace_bytes

@@ -12,12 +12,9 @@ import torch
 from grouped import grouped
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
+from rws_decode import RWS, CallableReward, Confidence, MaskPredictor, Strategy, Temperature
 from rws_decode.decode import decode
-from rws_decode.predictors import MaskPredictor
-from rws_decode.rewards import CallableReward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
-from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.testing.networks import EOS, MASK, PAD, VOCABULARY

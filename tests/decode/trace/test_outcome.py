@@ -13,20 +13,15 @@ import torch
 from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
+from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, final_reward
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, WorldPredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Savings, Shape
-from rws_decode.step.final_text import final_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import Schedule
-from rws_decode.strategies.orders import LeftToRight, RandomOrder
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.testing.networks import CLS, MASK, SEP
-from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import row_of
-from rws_decode.trace.trace import Trace
 
 BERT = bert_predictor()
 STRATEGIES = [

@@ -20,14 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, RecordedOrder, Shape
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.replay.replay import replay
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.file import SCHEMA, trace_bytes

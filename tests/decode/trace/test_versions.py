@@ -14,12 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, CallableReward, Shape, diff
 from rws_decode.decode import decode
-from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS
 from rws_decode.trace.file import SCHEMA
 from rws_decode.trace.trace import Trace, load
 
