@@ -14,11 +14,6 @@ def due(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
     """Return how many of a block's masked positions must go in a step, int64 [b]: one, or in its last step all.
 
     block: bool [b, n]. The last step is the one that the schedule has for the block.
-
-    >>> from rws_decode.settings import Shape
-    >>> blocks = torch.tensor([[False, True, False, False], [False, False, True, True]])
-    >>> [due(blocks, step, Shape(4, 4, 2).plan).tolist() for step in (0, 1, 3)]
-    [[1, 1], [1, 1], [1, 2]]
     """
     return torch.where(last_steps(block, step, plan), block.sum(dim=1), 1)
 

@@ -38,12 +38,6 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     `inexact` is False, the set is the one that float64 chooses among all. It is True where still more positions lie
     within the error of float32 of the cut (`row_statistics.log_f_error`); the order is float32's there. `value` holds
     what was ranked by, so that choosing again gives this set.
-
-    >>> z = torch.tensor([[[0.0, 1.0, 3.0], [0.0, 2.5, 3.0]]])
-    >>> log_f = torch.tensor([[-1.8731, -0.4061]])
-    >>> one = torch.ones(1, dtype=torch.float64)
-    >>> choose(z, z.argmax(-1), log_f, one, torch.zeros(1, 2), 1).chosen.tolist()
-    [[True, False]]
     """
     m = token.shape[1]
     ranked = -log_f.double()

@@ -156,13 +156,7 @@ class Ensemble:
 
 
 def spread(seen: MaskedLogits, index: Tensor) -> MaskedLogits:
-    """Return the logits of other rows, each a copy of one of these. index: int64 [rows], the row that each copies.
-
-    >>> two = MaskedLogits(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 2]), *[torch.tensor([[1.0], [2.0], [3.0]])] * 2,
-    ...                    torch.zeros(3))
-    >>> spread(two, torch.tensor([1, 0])).row.tolist(), spread(two, torch.tensor([1, 0])).logits.flatten().tolist()
-    ([0, 1, 1], [3.0, 1.0, 2.0])
-    """
+    """Return the logits of other rows, each a copy of one of these. index: int64 [rows], the row that each copies."""
     index = index.to(seen.row.device)
     counts = torch.bincount(seen.row, minlength=int(index.max()) + 1)
     begins = counts.cumsum(0) - counts

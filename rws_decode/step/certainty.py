@@ -44,11 +44,6 @@ def certain(
     Guarantee: True is a proof for all logits within `error` of those given, with the rounding of float64 on the
     unfavourable side (sums of V terms, taking exp to be accurate to 8 ulp) and so wide of it that ranking in float64
     chooses the same set. False proves nothing: exact ties and narrow gaps are False.
-
-    >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 5.0]])
-    >>> places, both = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.ones(1, 2, dtype=torch.bool)
-    >>> certain(z, z.argmax(-1), *places, both, torch.tensor([1]), 0.1, 10.0, torch.zeros(2)).tolist()
-    [True]
     """
     number = contested.sum(dim=1)
     open_ = (k > 0) & (k < number)
@@ -75,10 +70,6 @@ def certain_from(log_f: Tensor, slope: Tensor, scales: Tensor, k: int, rounding:
 
     log_f, slope: [B, m, G], log F and its derivative at the rising factors `scales`, float64 [G], of the logits as they
     are; rounding: by how much either may be off, as a share of 1 and of itself. No value is looked at on the host.
-
-    >>> log_f, slope = torch.tensor([[[-2.0, -8.0], [-1.0, -3.0]]]), torch.tensor([[[-6.0, -6.0], [-2.0, -2.0]]])
-    >>> certain_from(log_f, slope, torch.tensor([1.0, 2.0], dtype=torch.float64), 1, 1e-5).tolist()
-    [True]
     """
     rows, m, _ = log_f.shape
     grid = torch.ones(rows, m, dtype=torch.bool, device=log_f.device)

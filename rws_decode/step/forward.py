@@ -42,13 +42,6 @@ def masked_logits(
     masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
     committed and take no probability, also not among those published. Forbidden: [MASK], padding and the predictor's
     forbidden ids (`layout.forbidden_ids`).
-
-    >>> from rws_decode.canvas.layout import lay_out
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
-    >>> seen = masked_logits(predictor, lay_out(predictor, [[1]], length=2), torch.tensor([[False, True]]))
-    >>> seen.position.tolist(), seen.logits.tolist()
-    ([1], [[-inf, 0.0, 0.0]])
     """
     row, position = masked.nonzero(as_tuple=True)
     column = canvas.answer[row, position]

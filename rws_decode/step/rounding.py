@@ -45,11 +45,6 @@ def value_range(
     a softmax: one eps where it is summed in float32, else 4 + log2 V of them, sums taken in pairs or blocks.
     exact: log-odds in float64 [N]; logits [N, V]; error [N]; factor c [N]; dtype of the ranking. Returns float64 [N]
     each, at most infinite.
-
-    >>> exact, z = torch.tensor([2.0], dtype=torch.float64), torch.tensor([[0.0, 2.0]])
-    >>> low, high = value_range(exact, z, torch.tensor([0.1]), torch.tensor([3.0]), "log-odds", torch.float64)
-    >>> round(low.item(), 6), round(high.item(), 6)
-    (1.4, 2.6)
     """
     eps = torch.finfo(dtype).eps
     error = error.double()
@@ -88,11 +83,6 @@ def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, defer
     one left out, and those left out whose range reaches up to that of a chosen one, among the eligible positions of the
     group (deferred or not) in which the cut falls. Guarantee: 0 exactly where every chosen range lies above every
     other, so that no change within the ranges changes the set.
-
-    >>> low, high = torch.tensor([[1.0, 1.9, 3.0]]), torch.tensor([[2.0, 2.5, 4.0]])
-    >>> everywhere, nowhere = torch.ones(1, 3, dtype=torch.bool), torch.zeros(1, 3, dtype=torch.bool)
-    >>> near_ties(low, high, everywhere, torch.tensor([[False, True, True]]), nowhere).tolist()
-    [2]
     """
     group, _ = at_the_cut(eligible, deferred, chosen.sum(dim=1))
     inside, outside = group & chosen, group & ~chosen
@@ -129,13 +119,6 @@ def exact_at_the_cut(
 
     values: float64 [B, n], log-odds at the factors; logits: [N, V]; scale: float64 [N], factors; places: row and
     position, int64 [N], of each of the N in the grid; eligible, deferred: bool [B, n]; k: how many a row commits.
-
-    >>> z = torch.tensor([[5.0, 1.0, 0.0], [5.0, 1.0, -1.0]])  # at c = 64 the third token is lost in rounding
-    >>> everywhere, values = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[256.0, 256.0]], dtype=torch.float64)
-    >>> places, scale = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.tensor([64.0, 64.0], dtype=torch.float64)
-    >>> values = exact_at_the_cut(values, z, scale, places, everywhere, ~everywhere, 1)
-    >>> bool(values[0, 1] > values[0, 0])
-    True
     """
     contested, seats = at_the_cut(eligible, deferred, k)
     open_ = (seats > 0) & (seats < contested.sum(dim=1))

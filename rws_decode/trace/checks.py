@@ -125,14 +125,7 @@ def check_outcome(
     log_prob: float | None,
     rules_broken: list[str] | None = None,
 ) -> None:
-    """Raise ValueError, naming the field, where a trace's outcome is not what `trace.Trace` describes.
-
-    >>> check_outcome({"7": "the"}, {"model": "mini-reward", "raw": 0.5, "normalised": 1.0}, None)
-    >>> check_outcome({}, {"raw": 0.5}, None)
-    Traceback (most recent call last):
-    ...
-    ValueError: final_reward is {'raw': 0.5}: model, raw and normalised are needed, or None
-    """
+    """Raise ValueError, naming the field, where a trace's outcome is not what `trace.Trace` describes."""
     for token, piece in pieces.items():
         if not (isinstance(token, str) and token.isascii() and token.isdecimal() and isinstance(piece, str)):
             raise ValueError(f"pieces holds {token!r}: {piece!r}: texts by token id in decimal are needed")
