@@ -9,8 +9,6 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_models import llada_predictor
 
 from rws_decode import CallableReward, Decoding, MaskedPositions, RewardReplay, Schedule, Shape
@@ -28,13 +26,6 @@ def rws_run() -> Decoding:
 
 
 RUN = rws_run()
-
-
-@given(st.lists(st.floats(-40, 40), min_size=1, max_size=4), st.floats(0.01, 32), st.floats(1e-8, 0.1))
-def test_rws_is_the_papers_factor(rewards: list[float], scale: float, eps: float) -> None:
-    factor = RWS(scale, eps).factor(MaskedPositions(0, len(rewards), reward=np.array(rewards)))
-    expected = [scale * math.sqrt(1 / (1 + math.exp(-r)) + eps) for r in rewards]
-    np.testing.assert_allclose(factor, expected, rtol=1e-12)
 
 
 def test_per_row_and_per_step_tables() -> None:
@@ -88,14 +79,6 @@ def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
     assert recorded(run) == Schedule(tuple(run.factor.tolist()))
     assert recorded([run]) == Schedule((tuple(run.factor.tolist()),))
     assert constant_of([run]) == Temperature((float(run.factor.mean()),))
-
-
-def test_unshuffled_rewards_repeat_the_run() -> None:
-    rewards = tuple(tuple(trace.reward_normalised.tolist()) for trace in RUN)
-    again = decode(llada_predictor(), PROMPTS, RewardReplay(8.0, rewards), Shape(length=12, steps=6, block=12))
-    assert again.tokens.tolist() == RUN.tokens.tolist()
-    assert [trace.factor.tolist() for trace in again] == [trace.factor.tolist() for trace in RUN]
-    assert again.reward_calls == 0
 
 
 def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
