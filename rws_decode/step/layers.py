@@ -9,8 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import row_bytes
-from rws_decode.canvas.blocks import due
+from rws_decode.canvas.batches import due, row_bytes
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.completion import Choice, Completion, Done, Seats
 from rws_decode.step.forward import MaskedLogits

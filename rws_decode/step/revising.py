@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rws_decode.canvas.blocks import current_block, last_steps
+from rws_decode.canvas.batches import current_block, last_steps
 from rws_decode.predictors.base import computes_at
 from rws_decode.step.completion import Choice, Completion, Done, Scheduled
 from rws_decode.step.confidence import rank_values

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.blocks import current_block
+from rws_decode.canvas.batches import current_block
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep

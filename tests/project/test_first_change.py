@@ -25,7 +25,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts, checks, and
 # what the final text is worth.
 BESIDE = {
-    *("rws_decode/canvas/batches.py", "rws_decode/canvas/blocks.py", "rws_decode/canvas/end_of_text.py"),
+    *("rws_decode/canvas/batches.py", "rws_decode/canvas/end_of_text.py"),
     *("rws_decode/text/dialogue.py", "rws_decode/trace/data.py"),
     *("rws_decode/common/arguments.py", "rws_decode/common/later.py", "rws_decode/common/threads.py"),
     "rws_decode/checkpoints/weights.py",
