@@ -15,7 +15,7 @@ from rws_decode.job import Job, Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.step.cached_reward import Scorer, scorer_of
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
@@ -91,7 +91,7 @@ def decode(
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
     scorer = None
     if job.asked is not None:
-        scorer = scorer_of(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
+        scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts))
     decoder = saving(layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder)), savings)
 

@@ -18,7 +18,7 @@ from rws_decode.job import Job, Prompts, as_prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
-from rws_decode.step.cached_reward import scorer_of
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
@@ -127,7 +127,7 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
         return token
 
     sampler = TokenSampler(0.0, 0, count)
-    scorer = None if job.asked is None else scorer_of(predictor, job.asked, job.prompts)
+    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
     decoder = Decoder(predictor, job.strategy, job.shape.plan, options, job.ends, sampler, scorer, count)
     decoder = layered(with_words(decoder, forced))
     size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rws_decode.canvas.layout import Prompt
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.cached_reward import Scorer
@@ -132,7 +133,7 @@ class DreamHooks:
         self.steps, self._starts = [], masked.to(torch.uint8).argmax(dim=1).tolist()
         if self.strategy.needs_reward:
             assert self.reward is not None and self.prompts is not None
-            self._scorer = Scorer(self._codec, self.reward, self.prompts)
+            self._scorer = Scorer(self._codec, self.reward, [Prompt([], text) for text in self.prompts])
 
     def _completed(self, x: Tensor, logits: Tensor) -> Tensor:
         """Return x with the largest allowed logit's token at every masked position, the first among equals."""

@@ -14,7 +14,6 @@ from rws_decode.job import Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
-from rws_decode.step.cached_reward import scorer_of
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
@@ -81,7 +80,7 @@ def decode_compact(
             raise ValueError(f"prompts[{number}] has gaps: the compact decoder writes after a prompt, use decode")
     closed = list(job.ends.suppressed)
     how = {"reuse": savings.reuse, "cache": False, "replay": savings.graphs, "device": predictor.device}
-    scorer = None if job.asked is None else scorer_of(predictor, job.asked, job.prompts, DeviceScorer, **how)
+    scorer = None if job.asked is None else DeviceScorer(predictor, job.asked, job.prompts, **how)
     count = len(job.prompts)
     decoder = CompactDecoder(predictor, job.strategy, shape.plan, count, options.padding, closed, scorer, savings)
 

@@ -21,7 +21,7 @@ from rws_decode.rewards.callable import as_reward
 from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
-from rws_decode.step.cached_reward import Scorer, scorer_of
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.parallel import Threshold
@@ -262,7 +262,7 @@ def scale_path(
     if over == "reward-scale":
         if reward is None:
             raise ValueError("reward is None: a reward scale needs a reward model, such as reward=load_reward('mini')")
-        scorer = scorer_of(predictor, reward, encoded, cache=False)
+        scorer = Scorer(predictor, reward, encoded, cache=False)
     run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, ends, scorer, rule, threshold)
     low, high = float(scale_min), float(scale_max)
 

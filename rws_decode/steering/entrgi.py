@@ -95,7 +95,7 @@ class GradientGuidance:
         parts = zip(seen.logits.split(counts), seen.position.split(counts), strict=True)
         for slot, (logits, positions) in enumerate(parts):
             row = int(ensemble.rows[slot])
-            rest = scorer.rests[row] if scorer.rests else ()
+            rest = scorer.rests[row]
             score = partial(answers.score, scorer.prompts[row], rest, tokens[slot], positions.tolist())
             moved.append(self.climb(logits, score, temperature, ensemble.rngs[slot]) if len(logits) else logits)
             ensemble.gradients += self.gradients * bool(len(logits))

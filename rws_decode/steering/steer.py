@@ -22,7 +22,7 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.steering.table import as_method, base_of, check_base
-from rws_decode.step.cached_reward import Scorer, scorer_of
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.final_text import outcomes
 from rws_decode.step.step import Decoder
@@ -118,7 +118,7 @@ def steer(
     job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas, copies=method.copies)
     check_base(job.strategy)
     assert job.reward is not None
-    scorer = scorer_of(predictor, job.reward, job.prompts, cache=False)
+    scorer = Scorer(predictor, job.reward, job.prompts, cache=False)
     began = time.perf_counter()
     traces: dict[int, Trace] = {}
     partitions, forwards, gradients = np.full(len(job.prompts), np.nan), 0, 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +20,6 @@ from rws_theory.gain import normalise
 
 Floats = NDArray[np.float64]
 
-S = TypeVar("S", bound="Scorer")
-
 
 class Rewards(NamedTuple):
     """The rewards of b rows: raw and normalised, float64 [b], NaN where not needed.
@@ -37,28 +35,32 @@ class Rewards(NamedTuple):
 
 
 class Scorer:
-    """Scores the answers of a batch's rows, which are numbered as `prompts` are.
+    """Scores the answers to prompts, which are numbered as `prompts` are.
 
     reuse: a text that was scored before for its row is not scored again. cache: a reward model that offers a session
     (`rewards.base.SessionReward`) remembers what it read of each row. Neither changes a score but for rounding. Of a
-    dialogue, a model that reads turns is given these, another its plain text (`rewards.base.prompts_for`). rests: what
-    follows the text of each prompt with gaps, ids from its first mask on; its answer is that rest, completed.
+    dialogue, a model that reads turns is given these, another its plain text (`rewards.base.prompts_for`). The answer
+    to a prompt with gaps is what follows the text before the first of them, completed: `rests` holds it, ids from the
+    first mask on. ValueError where there is no text to read.
     """
 
     def __init__(
         self,
         predictor: MaskPredictor,
         model: RewardModel,
-        prompts: Sequence[str | Dialogue],
+        prompts: Sequence[Prompt],
         *,
-        rests: Sequence[Sequence[int]] = (),
         reuse: bool = True,
         cache: bool = True,
     ) -> None:
         self.predictor = predictor
-        self.rests = rests
+        self.rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
         self.model = model
-        self.prompts = prompts_for(model, prompts)
+        pairs = [(prompt, rest) for prompt, rest in zip(prompts, self.rests, strict=True) if prompt.said is not None]
+        said = [before_gap(prompt.text or "") if rest else prompt.said for prompt, rest in pairs]
+        if len(said) < len(prompts) or predictor.decode_answer([]) is None:
+            raise ValueError(f"reward {model.name} reads text: predictor {predictor.name} has no tokenizer")
+        self.prompts = prompts_for(model, said)
         self.reuse = reuse
         self.bounds = bounds_of(model)
         self._session = session_of(model, len(self.prompts), cache=cache)
@@ -104,7 +106,7 @@ class Scorer:
 
     def text(self, row: int, answer: Sequence[int]) -> str:
         """Return the text that is scored for a row's answer: with gaps, the rest that it completes."""
-        rest = self.rests[row] if self.rests else ()
+        rest = self.rests[row]
         return self.predictor.decode_answer(filled(rest, answer, self.predictor.mask_id) if rest else answer) or ""
 
     def costs(self, row: int) -> dict[str, int]:
@@ -112,25 +114,6 @@ class Scorer:
         scored, session = self._scored[row], self._session
         costs = {"reward_calls": scored, "reward_calls_saved": self._asked[row] - scored}
         return costs | {"reward_tokens": session.tokens[row], "reward_tokens_saved": session.tokens_saved[row]}
-
-
-def scorer_of(
-    predictor: MaskPredictor,
-    reward: RewardModel,
-    prompts: Sequence[Prompt],
-    make: Callable[..., S] = Scorer,
-    **options: Any,
-) -> S:
-    """Return a scorer of the answers to prompts; ValueError where there is no text for it to read.
-
-    make: `Scorer`, or a kind of it; options: its own, reuse and cache say.
-    """
-    rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
-    pairs = [(prompt, rest) for prompt, rest in zip(prompts, rests, strict=True) if prompt.said is not None]
-    said = [before_gap(prompt.text or "") if rest else prompt.said for prompt, rest in pairs]
-    if len(said) < len(prompts) or predictor.decode_answer([]) is None:
-        raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
-    return make(predictor, reward, said, rests=rests, **options)
 
 
 def score_rows(scorer: Scorer, rows: Tensor, tokens: Tensor, needed: Tensor) -> Rewards:

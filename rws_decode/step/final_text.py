@@ -11,7 +11,7 @@ from rws_decode.mini.stories.answers import broken_rules
 from rws_decode.predictors.base import KnowsProbability, MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward
-from rws_decode.step.cached_reward import scorer_of
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["FinalReward", "final_reward", "outcomes"]
@@ -47,7 +47,7 @@ def final_reward(
     if model is None:
         raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
     encoded = encode_prompts(predictor, [prompt], len(tokens))
-    raw, normalised = scorer_of(predictor, model, encoded).score([0], [[int(token) for token in tokens]])
+    raw, normalised = Scorer(predictor, model, encoded).score([0], [[int(token) for token in tokens]])
     return FinalReward(float(raw[0]), float(normalised[0]))
 
 
@@ -67,7 +67,7 @@ def outcomes(
     if reward is not None and predictor.decode_answer([]) is not None:
         raw = {row: score for row, score in (known or {}).items() if score is not None}
         if new := [row for row in answers if row not in raw]:
-            scorer = scorer_of(predictor, reward, [prompts[row] for row in new])
+            scorer = Scorer(predictor, reward, [prompts[row] for row in new])
             scores, _ = scorer.score(range(len(new)), [answers[row] for row in new])
             raw |= dict(zip(new, scores.tolist(), strict=True))
     fields: dict[int, dict[str, Any]] = {}

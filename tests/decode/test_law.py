@@ -17,7 +17,7 @@ from rws_decode import CallablePredictor, CallableReward, Options, Shape, replay
 from rws_decode.decode import decode
 from rws_decode.job import prepare
 from rws_decode.replay.path_diagnostics import order_log_likelihood
-from rws_decode.step.cached_reward import scorer_of
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.step import Decoder
@@ -116,7 +116,7 @@ def frequencies(name: str, options: Options, draws: int = 20_000) -> np.ndarray:
     predictor = table_predictor(7)
     job = prepare(predictor, [[]] * draws, name, SHAPE, REWARD, options)
     sampler = TokenSampler(options.sampling_temperature, range(draws), draws)
-    scorer = None if job.asked is None else scorer_of(predictor, job.asked, job.prompts)
+    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
     decoder = Decoder(predictor, job.strategy, SHAPE.plan, options, job.ends, sampler, scorer, draws)
     decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     state, tokens = decoder.init(range(draws), [[]] * draws), torch.empty(draws, LENGTH, dtype=torch.int64)

@@ -29,7 +29,7 @@ from transformers import (
 from paper_figures.runner.units import Unit
 from paper_figures.studies.work.decoding import decode_units
 from rws_decode import CallablePredictor, Margin, MaskedPositions, Savings, Schedule, Shape, constant_of, shuffled
-from rws_decode.canvas.layout import lay_out
+from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
@@ -299,7 +299,15 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     predictor = BidirectionalPredictor(model, word_tokenizer(), name="meta")
     savings = replace(CompactSavings(), settled=False, reuse=False)
     prompts = [[6, 7], [8, 9, 10]]
-    scorer = DeviceScorer(predictor, reward, ["a", "b"], reuse=False, cache=False, replay=True, device=predictor.device)
+    scorer = DeviceScorer(
+        predictor,
+        reward,
+        [Prompt([], "a"), Prompt([], "b")],
+        reuse=False,
+        cache=False,
+        replay=True,
+        device=predictor.device,
+    )
     loop = Silent(predictor, strategy, block_plan(12, 6, 6), 2, "right", [], scorer, savings)
     with torch.inference_mode():
         canvas = lay_out(predictor, prompts, 12)

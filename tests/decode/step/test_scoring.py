@@ -9,10 +9,10 @@ from tiny_models import bert_predictor
 
 from rws_decode.canvas.layout import Prompt
 from rws_decode.rewards import CallableReward, RewardSession, SessionReward
-from rws_decode.step.cached_reward import Scorer, scorer_of
+from rws_decode.step.cached_reward import Scorer
 
 PREDICTOR = bert_predictor()
-PROMPTS = ["the cat", "a dog"]
+PROMPTS = [Prompt([2], text) for text in ("the cat", "a dog")]
 SAT, RAN = (PREDICTOR.encode_prompt(word)[1:-1] for word in ("sat", "ran"))
 
 
@@ -82,7 +82,7 @@ def test_without_reuse_every_text_is_scored() -> None:
 def test_a_session_is_used_where_a_reward_model_has_one(cache: bool, counts: tuple[int, int]) -> None:
     reward = Remembering()
     assert isinstance(reward, SessionReward) and not isinstance(Counted(), SessionReward)
-    scorer = scorer_of(PREDICTOR, reward, [Prompt([2], text) for text in PROMPTS], cache=cache)
+    scorer = Scorer(PREDICTOR, reward, PROMPTS, cache=cache)
     for answer in (SAT, RAN, SAT):
         scorer.score([1], [answer])
     assert costs(scorer, 1)[2:] == counts and costs(scorer, 0)[2:] == (0, 0)
@@ -98,4 +98,4 @@ def test_a_session_that_scores_no_number_is_named() -> None:
 
 def test_a_scorer_needs_a_text() -> None:
     with pytest.raises(ValueError, match=r"reward letters reads text"):
-        scorer_of(PREDICTOR, Counted(), [Prompt([2], None)])
+        Scorer(PREDICTOR, Counted(), [Prompt([2], None)])
