@@ -216,14 +216,6 @@ def streamed() -> tuple[DraftStreamer, io.StringIO]:
     return DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids), out), out
 
 
-def test_a_streamer_and_a_callback_see_the_same_steps() -> None:
-    (streamer, out), steps = streamed(), []
-    output = generate(PREDICTOR, PROMPTS[:1], SMALL, streamer=streamer, callback=lambda view: steps.append(view.step))
-    assert steps == [0, 1, 2, 3]
-    drafts = out.getvalue().splitlines()
-    assert len(drafts) == 5 and drafts[-1] == output.texts[0]
-
-
 @pytest.mark.parametrize("last", range(4))
 def test_a_stopped_stream_ends_with_what_is_committed(last: int) -> None:
     streamer, out = streamed()

@@ -18,7 +18,6 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.rewards import PUBLISHED, CausalReward, SequenceClassifierReward, load_reward
 from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.testing.checkpoints import Kind
-from rws_decode.testing.diffusion import DREAM_IDS, LLADA_IDS, dream_config, llada_config
 
 SHAPE = Shape(length=4, steps=2, block=4)
 
@@ -111,13 +110,6 @@ def test_files_are_written_in_place_of_the_layouts_own(tmp_path: Path) -> None:
     folder = tiny_checkpoint("classifier", tmp_path / "one", files={"reward.json": {"mean": 2.0, "std": 3.0}})
     assert load_reward(str(folder), progress=False).mean == 2.0
     assert not (tiny_checkpoint("classifier", tmp_path / "two", files={"reward.json": None}) / "reward.json").exists()
-
-
-def test_the_configs_name_the_tokens_of_the_tokenizers() -> None:
-    assert llada_config()["mask_token_id"] == LLADA_IDS["<|mdm_mask|>"]
-    assert llada_config()["eos_token_id"] == LLADA_IDS["<|endoftext|>"]
-    assert dream_config()["mask_token_id"] == DREAM_IDS["<|mask|>"]
-    assert dream_config()["eos_token_id"] == DREAM_IDS["<|endoftext|>"]
 
 
 def test_misuse_is_one_line(tmp_path: Path) -> None:

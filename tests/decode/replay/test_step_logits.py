@@ -15,11 +15,10 @@ from table_models import END, LENGTH, REWARD, table_predictor
 from table_models import MASK as LOOP_MASK
 from tiny_models import bert_predictor, modernbert_predictor
 
-import rws_decode
-from rws_decode import CallableReward, LeftToRight, Margin, Options, Savings, Shape, StepLogits, step_logits
+from rws_decode import CallableReward, Margin, Options, Savings, Shape, StepLogits, step_logits
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.trace.data import NOT_NEEDED
@@ -185,13 +184,3 @@ def test_a_predictor_of_another_mask_is_refused() -> None:
     other = CallablePredictor(lambda canvas: canvas[..., None] * 1.0, mask_id=9, name="other")
     with pytest.raises(ValueError, match=r"^predictor other has mask id 9: the trace has 4$"):
         step_logits(trace, other, 0)
-
-
-def test_it_is_public_and_says_what_it_is() -> None:
-    english = load_predictor("english")
-    (trace,) = rws_decode.decode(english, "we ask for", "temperature:4", Shape(4, 4, 4))
-    seen = rws_decode.step_logits(trace, english, 1)
-    assert isinstance(seen, rws_decode.StepLogits)
-    assert repr(seen) == f"StepLogits(step 1: 3 positions, {english.vocab_size} tokens, 1 committed, factor 4)"
-    (ordered,) = decode(english, "we ask for", LeftToRight(), Shape(4, 4, 4))
-    assert step_logits(ordered, english, 0).factor == 1.0

@@ -20,7 +20,7 @@ from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight, Margin, RandomOrder
-from rws_decode.trace.trace import Trace, load
+from rws_decode.trace.trace import Trace
 from rws_theory.testing import selection_cases
 
 FACTORS = [Confidence(), Temperature(0.1), Temperature(1.0), Temperature(6.0), RWS(0.2), RWS(8.0), RWSEvery(8.0, 2)]
@@ -187,7 +187,7 @@ def test_it_is_the_set_of_the_default_strategy_even_where_float64_cannot_tell_po
         assert np.array_equal(trace.unscaled[0], default.chosen[0])
 
 
-def test_rows_of_a_batch_and_of_a_file_keep_theirs(tmp_path: Any) -> None:
+def test_rows_of_a_batch_keep_theirs() -> None:
     predictor, prompts = bert_predictor(), ["the cat", "a small dog sat", "it ran"]
     reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
     shape = Shape(8, 8, 8)
@@ -197,10 +197,3 @@ def test_rows_of_a_batch_and_of_a_file_keep_theirs(tmp_path: Any) -> None:
         (alone,) = decode(predictor, prompt, RWS(0.2), shape, reward=reward)
         assert np.array_equal(alone.unscaled, trace.unscaled)
         check(alone, predictor, Options())
-        again = load(trace.save(tmp_path / "t.parquet"))
-        assert np.array_equal(again.unscaled, trace.unscaled) and np.array_equal(again.changed, trace.changed)
-        frame = trace.to_frame()
-        kept = frame[frame["unscaled"]]
-        assert list(zip(kept["step"], kept["position"], strict=True)) == list(
-            zip(*trace.unscaled.nonzero(), strict=True)
-        )
