@@ -3,8 +3,7 @@ from .check.compare import compare_digests as compare_digests
 from .check.difference import DigestDiff as DigestDiff
 from .check.digest import Digest as Digest, load_digest as load_digest
 from .check.make import check_digest as check_digest
-from .common.animation import Animation as Animation
-from .common.page import Page as Page
+from .common.page import Animation as Animation, Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
 from .law import TextLaw as TextLaw, strategy_log_prob as strategy_log_prob

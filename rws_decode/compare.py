@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import pictures
 from rws_decode.decode import decode
 from rws_decode.job import Prompts
 from rws_decode.predictors.base import MaskPredictor

@@ -1,15 +1,22 @@
-"""A page that needs nothing but itself, for a file or a notebook."""
+"""A page and an animated picture, for a file or a notebook, and the room of pictures that makes them.
+
+`pictures` is the only import of the decoder that goes up.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+from base64 import b64encode
 from dataclasses import dataclass
+from html import escape
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-from rws_decode.common.files import write_text
+from rws_decode.common.files import write_bytes, write_text
 
-__all__ = ["Page"]
+__all__ = ["Animation", "Page"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,3 +41,37 @@ class Page:
 
     def __repr__(self) -> str:
         return f"Page({math.ceil(len(self.html.encode()) / 1000)} KB of HTML: .save('page.html') writes it)"
+
+
+@dataclass(frozen=True, repr=False)
+class Animation:
+    """A GIF that plays again and again: its bytes, the seconds of each frame, and what it shows, in words.
+
+    >>> Animation(b"GIF89a", (0.5, 4.0), "a decode")
+    Animation(2 frames, 4.5 s, 6 bytes: .save('decode.gif') writes it)
+    """
+
+    gif: bytes
+    seconds: tuple[float, ...]
+    alt: str
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the picture to a file, whole or not at all, and return the path; OSError where that fails."""
+        return write_bytes(path, self.gif)
+
+    def _repr_html_(self) -> str:
+        data = b64encode(self.gif).decode("ascii")
+        return f'<img style="max-width: 100%" alt="{escape(self.alt)}" src="data:image/gif;base64,{data}">'
+
+    def __repr__(self) -> str:
+        size = f"{len(self.seconds)} frames, {sum(self.seconds):g} s, {len(self.gif):,} bytes"
+        return f"Animation({size}: .save('decode.gif') writes it)"
+
+
+def pictures() -> ModuleType:
+    """Return `rws_decode.view.faces`, where what shows an object is registered by its type.
+
+    An object's own methods call it when a user asks for a page, a picture or a table. `view` stands above all results,
+    which it reads; so it is imported here, then, and by no result.
+    """
+    return import_module("rws_decode.view.faces")

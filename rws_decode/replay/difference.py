@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from textwrap import indent
 from typing import Any, Literal
 
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import pictures
 from rws_decode.trace.labels import strategy_label
 from rws_theory.crossings import Crossing
 from rws_theory.show import one_line, printable, shortened

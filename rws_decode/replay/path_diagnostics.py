@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.layout import forbidden_ids
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import forbidden_ids, lay_out
-from rws_decode.common.page import Page
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.step.forward import masked_logits

@@ -11,8 +11,7 @@ import torch
 
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
-from rws_decode.common.page import Page
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import check_size
 from rws_decode.predictors.base import MaskPredictor, pieces_of

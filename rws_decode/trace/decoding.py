@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import pictures
 from rws_decode.trace.labels import strategy_label, trace_line
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened

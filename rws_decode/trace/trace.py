@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
-from rws_decode.common.page import Page
-from rws_decode.common.pictures import pictures
+from rws_decode.common.page import Animation, Page, pictures
 from rws_decode.trace.checks import check_outcome, check_settings, check_steps, checked_array, spelled
 from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.labels import trace_line
@@ -21,7 +20,6 @@ from rws_decode.trace.thinning import kept_pieces, thinned
 if TYPE_CHECKING:
     import pandas
 
-    from rws_decode.common.animation import Animation
     from rws_decode.predictors.base import MaskPredictor
 
 __all__ = ["Trace", "load", "load_trace"]

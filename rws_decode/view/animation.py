@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw
 
-from rws_decode.common.animation import Animation
+from rws_decode.common.page import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff

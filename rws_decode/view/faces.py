@@ -1,6 +1,6 @@
 """What shows an object that comes from below: a table or a small picture in a notebook, a page, a figure, a GIF.
 
-The objects' own methods call these functions, by `rws_decode.common.pictures`. The object's type says what draws it.
+The objects' own methods call these functions, by `rws_decode.common.page`. The object's type says what draws it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from rws_decode.common.animation import Animation
-from rws_decode.common.page import Page
+from rws_decode.common.page import Animation, Page
 from rws_decode.compare import Comparison
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import WHY, TraceDiff, known, later_commits, setting_words, told_settings

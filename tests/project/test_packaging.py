@@ -182,7 +182,7 @@ DECODER = (
 
 
 # What draws a result is above it. A result's own methods ask for it by one import, when they are called.
-DRAWS = "rws_decode.common.pictures imports rws_decode.view.faces"
+DRAWS = "rws_decode.common.page imports rws_decode.view.faces"
 
 
 def floor(module: str, rooms: tuple[tuple[str, ...], ...]) -> int | None:
