@@ -120,10 +120,10 @@ def paired(predictor: Any, reward: RewardModel, length: int, **numbers: Any) -> 
     """The raw rewards of twelve prompts with a step less those without, the same seeds for both."""
     prompts = predictor.prompts[:12]
     options = Options(sampling_temperature=1.0, seed=tuple(range(12)))
-    shape, ends = Shape(length, length, length), []
-    for steps in (numbers, {"step_size": 0.0}):
-        run = steer(predictor, prompts, "gradient-guidance:3", shape, reward=reward, options=options, **steps)
-        ends.append([trace.final_reward["raw"] for trace in run if trace.final_reward is not None])
+    shape = Shape(length, length, length)
+    guided = steer(predictor, prompts, "gradient-guidance:3", shape, reward=reward, options=options, **numbers)
+    plain = decode(predictor, prompts, "random-order", shape, reward=reward, options=options)
+    ends = [[trace.final_reward["raw"] for trace in run if trace.final_reward is not None] for run in (guided, plain)]
     return np.subtract(*ends)
 
 

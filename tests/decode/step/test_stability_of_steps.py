@@ -12,7 +12,7 @@ from rws_decode import MaskedPositions, Shape, load_predictor
 from rws_decode.decode import decode
 from rws_theory import StabilityRadius, log_odds, stability_radius
 
-LENGTH = 32
+LENGTH = 16
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from chromium import Chromium
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -113,7 +114,7 @@ def test_the_loops_above_mask_tokens_again() -> None:
     assert len({tuple(numbers) for numbers in revisions.values()}) >= 3
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 999), st.sampled_from([(12, 12, 6), (12, 4, 12), (12, 6, 4), (8, 8, 8)]), st.data())
 def test_what_is_masked_again_is_made_up_for_at_once(
     seed: int, size: tuple[int, int, int], data: st.DataObject
@@ -259,7 +260,7 @@ def rewritten(path: Path, change: Callable[[Any], None]) -> Path:
     return path
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_whatever_a_file_says_a_trace_is_read_whole_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
