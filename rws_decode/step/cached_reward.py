@@ -56,8 +56,11 @@ class Scorer:
         self.predictor = predictor
         self.rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
         self.model = model
-        pairs = [(prompt, rest) for prompt, rest in zip(prompts, self.rests, strict=True) if prompt.said is not None]
-        said = [before_gap(prompt.text or "") if rest else prompt.said for prompt, rest in pairs]
+        said = [
+            before_gap(prompt.text or "") if rest else prompt.said
+            for prompt, rest in zip(prompts, self.rests, strict=True)
+            if prompt.said is not None
+        ]
         if len(said) < len(prompts) or predictor.decode_answer([]) is None:
             raise ValueError(f"reward {model.name} reads text: predictor {predictor.name} has no tokenizer")
         self.prompts = prompts_for(model, said)

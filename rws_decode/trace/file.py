@@ -122,8 +122,9 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
         raise ValueError(f"trace version {version!r}: this reads versions {_READ[0]} to {VERSION}")
     fields, prompt = header.get("trace"), header.get("prompt")
     unknown = _NEW if version == 3 else {}
-    told = isinstance(fields, dict) and set(fields) | {"drawing"} == settings - unknown.keys()
-    if not told or not isinstance(prompt, list):
+    if not isinstance(fields, dict) or not isinstance(prompt, list):
+        raise ValueError("lacks parts of a trace, or holds others")
+    if set(fields) | {"drawing"} != settings - unknown.keys():
         raise ValueError("lacks parts of a trace, or holds others")
     columns_of_file = {field.name: field.type for field in file.schema_arrow}
     expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if name not in _LACKING[version]}
