@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import try_to_load_from_cache
 
@@ -33,9 +34,9 @@ def end_of(model: str) -> int | None:
         checkpoint = locate("model", name, {each: each for each in shipped("ForMaskedLM")})
     except ValueError:  # a directory of another machine: the traces alone are here
         return None
-    cached = checkpoint.directory or try_to_load_from_cache(name, "config.json", revision=revision)
-    path = Path(cached) / "config.json" if checkpoint.directory else Path(cached) if isinstance(cached, str) else None
-    if path is None or not path.is_file():
+    path: Any = checkpoint.directory and checkpoint.directory / "config.json"
+    path = path or try_to_load_from_cache(name, "config.json", revision=revision)
+    if not isinstance(path, str | Path) or not Path(path).is_file():
         return None
-    end = parse_json(path.read_text(encoding="utf-8")).get("eos_token_id")
+    end = parse_json(Path(path).read_text(encoding="utf-8")).get("eos_token_id")
     return end if isinstance(end, int) else None

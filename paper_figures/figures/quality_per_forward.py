@@ -152,13 +152,13 @@ def _best(data: Costs, world: str, measure: str) -> list[Arm]:
 
 
 def _first_places(data: Costs) -> tuple[int, int]:
-    """Return in how many worlds and measures RWS at its chosen scale has the best mean of no greater cost, and of how
-    many.
-    """
+    """Return how often, by world and measure, chosen RWS has the best mean of no greater cost, and of how many."""
     first = count = 0
     for world, costs in data.costs.items():
         rws = chosen_scale(data.evidence, world)
-        for measure in measures_of(world) if rws in costs else ():
+        if rws is None or rws not in costs:
+            continue
+        for measure in measures_of(world):
             cheap = [arm for arm in costs if costs[arm][1] <= costs[rws][1] and measure in data.quality[world][arm]]
             first += max(cheap, key=lambda arm: data.quality[world][arm][measure].mean) == rws
             count += 1
