@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from handmade_runs import Row, assert_whole, write_run
 
-from paper_figures.exhibits.style import styled
 from paper_figures.tables import table11_overhead, table12_frequency
 from rws_theory.printed import printed_in
-
-
-@pytest.fixture(autouse=True)
-def _house_style() -> Iterator[None]:
-    with styled():
-        yield
 
 
 def _timed(guide: str, method: str, savings: str, calls: float, saved: float, increase: float | None) -> Row:

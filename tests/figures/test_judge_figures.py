@@ -31,7 +31,7 @@ from rws_decode.testing.networks import bert_classifier
 from rws_theory.gain import reward_factor
 from rws_theory.printed import printed_in
 
-GUIDES, METHODS = ("grm", "own"), ("rws", "constant", "margin", "default")
+GUIDES = ("grm", "own")
 Row = dict[str, Any]
 
 
