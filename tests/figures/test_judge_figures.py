@@ -65,13 +65,7 @@ def win_rates(net: float = 0.3, constant: float = -0.2) -> dict[str, list[Row]]:
                 ("default", 0.0, -best if measure == "net" else 0.0),
             ):
                 rows.append(row(method, measure, mean, difference, guide=guide))
-    turns = [
-        original | {"turn": float(turn), "mean": original["mean"] / turn}
-        for original in rows
-        for turn in (1, 2)
-        if original["measure"] in ("net", "others_net")
-    ]
-    return {"win_rates": rows, "win_rates_by_turn": turns}
+    return {"win_rates": rows}
 
 
 def llm_tables(both: float = 0.7, constant: float = 0.7, judges: tuple[str, ...] = ("judge",)) -> dict[str, list[Row]]:
