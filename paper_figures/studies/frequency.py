@@ -1,11 +1,10 @@
-"""Measure RWS that asks the reward only at every 1st, 2nd or 4th step: GOD, quality, calls and seconds (Table 12).
+"""Measure RWS that asks the reward only at every 1st, 2nd or 4th step: GOD, calls and seconds (Table 12).
 
 Between calls the factor is 1 (`rws-every`). Every guide decodes the prompts at the reward scale that validation prompts
 chose for RWS at every step. Then some prompts are decoded again, one answer at a time, to measure seconds (`timing`).
 These files go below OUT/frequency, besides the units' parts and `selection.json|csv`:
 
-- `trade_off`: means over the guides, as Table 12 has them, and GOD and seconds relative to the default's;
-- `quality`: every method against rws, guide by guide.
+- `trade_off`: means over the guides, as Table 12 has them, and GOD and seconds relative to the default's.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ from paper_figures.studies.design.comparison import arms_from, run_comparison, s
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import FrequencyOptions
-from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from paper_figures.studies.summaries.means import Summary, summary_table
-from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of, over_guides
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.paired_answers import LINE, comparisons, lines_of, over_guides
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.summaries.timing import (
     HOW,
@@ -67,23 +65,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     answers, timed = answers_of(untimed(frame)), measured(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
-    judged = judged_by_guide(answers)
-    measures = ("god_tokens", "god_steps", "reward_calls", "net", "others_net", "own_score", "keywords_included")
-    measures += ("coherent", "perplexity", "cost")
-    quality = summary_table(
-        "quality",
-        "Every method beside rws, which asks the reward at every step. GOD counts tokens, or steps; reward_calls: "
-        "texts scored, once each; net: prompts won minus lost against the default in the guide's judgement, others_net "
-        "the mean of that over all other reward models; own_score: the guide's raw score; cost: forwards and reward "
-        "calls. In brackets the mean difference to rws, its paired 95 % interval, and p of the sign-flip "
-        "permutation test, corrected over the reward models by Holm's method.",
-        judged,
-        Summary(measures, LINE, {"method": "rws"}, PAIR, ("guide", "reward_scale")),
-        seed,
-    )
     timing = timed_rows(timed, seed, LINE)[1] if len(timed) else "Nothing was timed."
-    study_tables = [_trade_off(answers, timed, timing, seed), quality]
-    return [table for table in study_tables if table is not None] + printed_tables("table12_frequency")
+    return [_trade_off(answers, timed, timing, seed), *printed_tables("table12_frequency")]
 
 
 def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) -> Table:

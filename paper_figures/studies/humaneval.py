@@ -32,7 +32,7 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import HumanEvalOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, Summary, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.work.programs import EXECUTE, program_settings
 from paper_figures.table import Table
@@ -41,9 +41,7 @@ from rws_decode.mini.stories.answers import judge
 NAME = "humaneval"
 _CAPTION = (
     "Problems passed, in percent: pass@k, 1 - C(n - c, k) / C(n, k) of the n samples of a problem, of which c pass, "
-    "averaged over problems. In brackets the mean difference to rws of the same guide on the same problems, its paired "
-    "95 % interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
-    "method. {what}"
+    f"averaged over problems. {BRACKETS.format('problems')}. {{what}}"
 )
 
 

@@ -26,7 +26,7 @@ from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.options import KeywordsOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import Summary, means_table, plain, summarise
+from paper_figures.studies.summaries.means import BRACKETS, Summary, means_table, plain, summarise
 from paper_figures.studies.summaries.paired_answers import (
     LINE,
     PAIR,
@@ -105,9 +105,8 @@ def _means(answers: pd.DataFrame, seed: int) -> Table | None:
         "perplexity_per_text: mean over the answers of each one's perplexity; perplexity_pooled: exp of all nats over "
         "all tokens, of which long answers have more; both given the prompt, the end of text included. GOD counts "
         "tokens, or steps. keywords_included: of those asked for; coherent: share with no rule of the story language "
-        "broken; cost: forwards and reward calls. In brackets the mean difference to rws of the same guide on the same "
-        "prompts, its paired 95 % interval, and p of the sign-flip permutation test, corrected over the "
-        "reward models by Holm's method; for pooled perplexity, prompts are resampled and exchanged with their tokens."
+        f"broken; cost: forwards and reward calls. {BRACKETS.format('prompts')}; for pooled perplexity, prompts are "
+        "resampled and exchanged with their tokens."
     )
     return means_table("perplexity_and_god", caption, rows, {"method": "rws"})
 

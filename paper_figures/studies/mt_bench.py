@@ -5,7 +5,7 @@ differ in score where the first ones do. An LLM judges whole dialogues if `--llm
 These files go below OUT/mt-bench, besides the units' parts and `selection.json|csv`:
 
 - `win_rates`: each method against the default in the judgement of its own guide, means over the turns; `others_net`,
-  the mean over all other reward models; `win_rates_by_turn`: the same in each turn;
+  the mean over all other reward models;
 - with an LLM judge `llm_win_rates` (Table 2), `llm_orders` (Table 10), `llm_sign_tests`, from `verdicts.csv`; its
   replies are kept in `verdicts/`, and are not asked for again.
 
@@ -31,15 +31,11 @@ from paper_figures.studies.options import MTBenchOptions
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide, mean_over_turns
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
 from paper_figures.studies.summaries.llm_verdicts import VERDICTS, ask_judge, judge_from
-from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, Summary, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
 NAME = "mt-bench"
-_DIFFERENCES = (
-    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % "
-    "interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
-)
 
 
 def run(options: MTBenchOptions) -> dict[str, Any]:
@@ -68,26 +64,16 @@ def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) ->
     if not len(by_guide_rows):
         return []
     keys = ("guide", "reward_scale", "method")
-    turns = by_guide_rows.assign(turn=by_guide_rows["turn"] + 1)
-    shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example",)}
     measures = ("win", "draw", "loss", "net", "others_net", "coherent", "own_score", "god_tokens", "god_steps", "cost")
     by_dialogue = mean_over_turns(by_guide_rows, keys, measures)
-    by_guide = ("guide", "reward_scale")
     study_tables = [
         summary_table(
             "win_rates",
             "Each method against the default on the same dialogues, judged by its guide, means over the turns: shares "
             "of answers won, drawn, lost; net: won minus lost; others_net: the mean net of all other reward models; "
-            f"scores are raw; cost: per answer, forwards and weighted reward calls. {_DIFFERENCES}",
+            f"scores are raw; cost: per answer, forwards and weighted reward calls. {BRACKETS.format('dialogues')}.",
             by_dialogue,
-            Summary(measures, keys, over=by_guide, **shared),
-            seed,
-        ),
-        summary_table(
-            "win_rates_by_turn",
-            f"The same, turn by turn: the second is answered after the method's own first answer. {_DIFFERENCES}",
-            turns,
-            Summary(("win", "draw", "loss", "net", "others_net", "coherent"), (*keys, "turn"), over=by_guide, **shared),
+            Summary(measures, keys, {"method": "rws"}, ("example",), ("guide", "reward_scale")),
             seed,
         ),
     ]

@@ -23,15 +23,11 @@ from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.options import RewardBenchOptions
 from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
 from paper_figures.studies.summaries.attribution import attribution_tables
-from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, Summary, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
 NAME = "reward-bench"
-_DIFFERENCES = (
-    "In brackets the mean difference to rws of the same guide on the same prompts, its paired 95 % interval, "
-    "and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
-)
 
 
 def run(options: RewardBenchOptions) -> dict[str, Any]:
@@ -70,7 +66,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             "win_rates",
             "Each method against the default on the same prompts, judged by its guide: percent of prompts won, drawn, "
             "lost; net: won minus lost; others_net: the mean net of all other reward models; own_score is raw; GOD is "
-            f"that of the method. {_DIFFERENCES}",
+            f"that of the method. {BRACKETS.format('prompts')}.",
             percent,
             first,
             seed,

@@ -18,7 +18,7 @@ from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.win_rates import rate_of_counts
 from paper_figures.studies.summaries.answers import dialogues_of
 from paper_figures.studies.summaries.llm_verdicts import ORDERS, read_verdicts
-from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, Summary, summary_table
 from paper_figures.studies.summaries.printed import PREFIX
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
@@ -27,10 +27,6 @@ _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 _ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
 # All printed shares are whole numbers of 80ths, and MT-Bench has 80 dialogues.
 _PRINTED_PROMPTS = 80
-_BRACKETS = (
-    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % "
-    "interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
-)
 
 
 def verdict_rows(answers: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -91,6 +87,8 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
     about = [name for name in _ABOUT if name in ("judge", "judge_prompt") or rows[name].nunique() > 1]
     by = (*about, "guide", "reward_scale", "method")
 
+    brackets = BRACKETS.format("dialogues") + "."
+
     def summary(measures: Sequence[str]) -> Summary:
         present = tuple(name for name in measures if name in rows and rows[name].notna().any())
         return Summary(present, by, {"method": "rws"}, ("example",), ("guide", "reward_scale"))
@@ -100,7 +98,7 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
             "llm_win_rates",
             "Whole dialogues, each method against the default, judged by an LLM: both, the share preferred, mean of "
             "both orders, the same texts counted half (Table 2, in percent there); win, draw, loss: in both orders, "
-            f"orders that disagree being a draw; net: win minus loss.{_left_out(rows, answers)} {_BRACKETS}",
+            f"orders that disagree being a draw; net: win minus loss.{_left_out(rows, answers)} {brackets}",
             rows,
             summary(("both", "win", "draw", "loss", "net")),
             seed,
@@ -111,7 +109,7 @@ def llm_tables(answers: pd.DataFrame, path: Path, *, seed: int = 0) -> list[Tabl
             "second (Table 10, in percent there); of the dialogues asked about, order_decides: the share where the "
             "preferred answers change with the order; answer_1: the share of verdicts for the answer shown first, 0.5 "
             "where the place does not matter; identical: the same texts; invalid: no verdict in an order after all "
-            f"repeats, left out of all other columns. {_BRACKETS}",
+            f"repeats, left out of all other columns. {brackets}",
             rows,
             summary(("as_first", "as_second", "order_decides", "answer_1", "identical", "invalid")),
             seed,

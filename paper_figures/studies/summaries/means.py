@@ -27,6 +27,10 @@ _SETTINGS = (
 )
 
 _CLEAR = 0.05  # a smaller p is marked
+BRACKETS = (
+    "In brackets the mean difference to rws of the same guide on the same {}, its paired 95 % interval, and p of the "
+    "sign-flip permutation test, corrected over the reward models by Holm's method"
+)
 
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
