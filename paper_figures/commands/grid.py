@@ -94,23 +94,16 @@ def _slopes(predictor: Any, prompts: list[str], reward: Any, length: int) -> dic
 
 
 def _measured(predictor: Any, prompts: list[str], strategy: Any, reward: Any, shape: Shape) -> dict[str, Any]:
-    import numpy as np
+    import pandas as pd
 
     from rws_decode.decode import decode
 
-    measured = []
-    for begin in range(0, len(prompts), _ROWS):
-        part = prompts[begin : begin + _ROWS]
-        for prompt, trace in zip(part, decode(predictor, part, strategy, shape, reward=reward), strict=True):
-            log_prob = predictor.world.log_prob(trace.tokens, predictor.encode_prompt(prompt))
-            score = (reward.score([prompt], [trace.text])[0] - reward.mean) / reward.std
-            measured.append((trace.god_steps, trace.god_tokens, log_prob, score))
-    names = ("god_steps", "god_tokens", "log_prob", "reward")
-    values = np.array(measured)
-    errors = values.std(axis=0, ddof=1) / math.sqrt(len(values))
-    return dict(zip(names, values.mean(axis=0).tolist(), strict=True)) | {
-        "error": dict(zip(names, errors.tolist(), strict=True))
-    }
+    parts = (prompts[begin : begin + _ROWS] for begin in range(0, len(prompts), _ROWS))
+    rows = pd.concat(decode(predictor, part, strategy, shape, reward=reward).to_frame() for part in parts)
+    rows = rows.assign(reward=(rows["reward"] - reward.mean) / reward.std)
+    values = rows[["god_steps", "god_tokens", "log_prob", "reward"]].astype(float)
+    errors = values.std() / math.sqrt(len(values))
+    return {**values.mean().to_dict(), "error": errors.to_dict()}
 
 
 def _table(rows: list[dict[str, Any]], slopes: dict[str, float] | None, length: int) -> str:

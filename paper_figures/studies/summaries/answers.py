@@ -56,7 +56,7 @@ def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
             rows = rows.assign(**{column: None})
     rows = rows.assign(cost=rows["forwards"] + rows["reward_cost"].fillna(1.0) * rows["reward_calls"], samples=1)
     rows = _with_measures(rows, frame[measured])
-    parts = [part for _, run in rows.groupby([*_of(rows, SETTINGS)], dropna=False) for part in _expanded(run)]
+    parts = [part for _, run in rows.groupby(_of(rows, SETTINGS), dropna=False) for part in _expanded(run)]
     if not parts:
         return rows.iloc[:0]
     answers = pd.concat(parts, ignore_index=True)
@@ -209,7 +209,7 @@ def dialogues_of(answers: pd.DataFrame) -> pd.DataFrame:
     texts; `answers`, a digest of these three. A dialogue is left out if one of its turns is missing, in its own or the
     default's answers.
     """
-    keys = [*_settings(answers), "guide", "reward_scale", "example"]
+    keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "example"]
     spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)
     dialogues = spoken.agg(asked=("prompt", tuple), replied=("text", tuple)).reset_index()
     turns = answers.groupby("example")["turn"].nunique()
@@ -229,14 +229,10 @@ def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[st
     draws, so each dialogue counts once, by its mean. Measures that the rows lack are left out. So is a dialogue with a
     missing turn.
     """
-    keys = [*_settings(rows), *by, "example"]
+    keys = [*_of(rows, SETTINGS), *by, "example"]
     present = [name for name in measures if name in rows]
     numbers = rows.assign(**{name: rows[name].astype(float) for name in present})
     grouped = numbers.groupby(keys, dropna=False, sort=False)
     means = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
     complete = means["turns"] == means["example"].map(rows.groupby("example")["turn"].nunique())
     return means[complete].drop(columns="turns").reset_index(drop=True)
-
-
-def _settings(rows: pd.DataFrame) -> list[str]:
-    return [name for name in SETTINGS if name in rows]

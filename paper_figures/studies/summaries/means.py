@@ -99,7 +99,7 @@ def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[d
     for key, rows in frame.groupby(by, dropna=False, sort=False):
         lines[tuple(plain(value) for value in key)] = rows
     out = []
-    for key in sorted(lines, key=lambda key: _place(dict(zip(by, key, strict=True)), summary.baseline)):
+    for key in sorted(lines, key=lambda key: place_of(dict(zip(by, key, strict=True)), summary.baseline)):
         line = dict(zip(by, key, strict=True))
         base_key = tuple((line | dict(summary.baseline))[name] for name in by)
         compared = None if base_key == key else lines.get(base_key)
@@ -111,7 +111,7 @@ def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[d
     return out
 
 
-def _place(line: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[Any]:
+def place_of(line: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[Any]:
     """Return what lines are sorted by: their values in turn, those of the baseline first."""
     return [
         (name in baseline and value != baseline[name], value is not None, str(type(value)), value)

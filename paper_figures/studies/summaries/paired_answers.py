@@ -14,7 +14,7 @@ import pandas as pd
 
 from paper_figures.statistics.totals import Statistic, TotalsComparison, compare_totals, mean_of
 from paper_figures.studies.summaries.answers import SETTINGS
-from paper_figures.studies.summaries.means import plain
+from paper_figures.studies.summaries.means import place_of, plain
 
 LINE = ("guide", "reward_scale", "method")
 PAIR = ("example", "turn")
@@ -38,14 +38,8 @@ def lines_of(
     for key, rows in frame.groupby(columns, dropna=False, sort=False):
         groups[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
 
-    def place(key: tuple[Any, ...]) -> list[Any]:
-        of_others = [name == "method" and value != reference for name, value in zip(columns, key, strict=True)]
-        return [
-            (other, value is not None, str(type(value)), value) for other, value in zip(of_others, key, strict=True)
-        ]
-
-    for key in sorted(groups, key=place):
-        yield dict(zip(columns, key, strict=True)), groups[key]
+    lines = [(dict(zip(columns, key, strict=True)), rows) for key, rows in groups.items()]
+    yield from sorted(lines, key=lambda line: place_of(line[0], {"method": reference}))
 
 
 def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -47,16 +47,16 @@ def test_six_reward_models_guide_and_judge_llada(
 ) -> None:
     (tmp_path / "filtered.json").write_text(json.dumps(ROWS))
     commit = "0123456789abcdef0123456789abcdef01234567"
-    words = ["experiment", "reward-bench", "--model", f"{MODEL}@{commit}", "--rewards", *SIX, "--prompts", "2"]
-    words += ["--data", f"reward-bench:{tmp_path / 'filtered.json'}", "--validation", "2", "--path-prompts", "1"]
+    words = ["experiment", "reward-bench", "--model", f"{MODEL}@{commit}", "--rewards", *SIX, "--prompts", "1"]
+    words += ["--data", f"reward-bench:{tmp_path / 'filtered.json'}", "--validation", "1", "--path-prompts", "0"]
     words += ["--grid", "1", "8", "--dtype", "bfloat16", "--reward-dtype", "bfloat16", "--methods", "rws", "constant"]
     words += ["--length", "8", "--steps", "4", "--block", "4", "--out", str(tmp_path / "out")]
     assert main([*words, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert not read_failures(tmp_path / "out") and report["data"] == {
         "source": words[words.index("--data") + 1],
-        "test": 2,
-        "validation": 2,
+        "test": 1,
+        "validation": 1,
     }
     # LLaDA is of the commit named, the reward models of those that the registry names.
     assert set(hub) == {(MODEL, commit), *((PUBLISHED[name].hub_id, PUBLISHED[name].revision) for name in SIX)}
