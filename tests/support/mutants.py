@@ -141,8 +141,8 @@ rightmost-first: rws_decode, test_ranking
 - order = torch.argsort(values, dim=1, descending=True, stable=True)
 + order = values.shape[1] - 1 - torch.argsort(values.flip(1), dim=1, descending=True, stable=True)
 threshold-strict: rws_decode, test_counting
-- (view.log_odds >= least_odds(self.threshold)).long()
-+ (view.log_odds > least_odds(self.threshold)).long()
+- return in_rows(view.log_odds >= least_odds(self.threshold)
++ return in_rows(view.log_odds > least_odds(self.threshold)
 near-tie-half: rws_decode, test_rounding
 - (row, position), lead <= 2 * error
 + (row, position), lead <= error
