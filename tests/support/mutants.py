@@ -128,7 +128,7 @@ two-blocks-at-once: rws_decode, test_decode
 end-of-text-first: rws_decode, test_published_deferral
 - = candidates & ~deferred, candidates & deferred
 + = candidates & deferred, candidates & ~deferred
-guidance-scale: rws_decode, test_sampling
+guidance-scale: rws_decode, test_gaps
 - unconditional + (cfg + 1) *
 + unconditional + cfg *
 masks-in-the-answer: rws_decode, test_special_tokens
