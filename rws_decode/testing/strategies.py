@@ -37,8 +37,9 @@ def shapes(draw: st.DrawFn, length: int | None = None, max_length: int = 12) -> 
     """Shapes of decodes: blocks of one size, any number of steps that fits. length: of the answer, where it is given.
 
     >>> from hypothesis import find
-    >>> find(shapes(), lambda shape: shape.length > shape.block > 1 and shape.steps < shape.length)
-    Shape(length=4, steps=2, block=2)
+    >>> shape = find(shapes(), lambda shape: shape.length > shape.block > 1 and shape.steps < shape.length)
+    >>> shape.length % shape.block, shape.steps % (shape.length // shape.block)
+    (0, 0)
     """
     length = draw(st.integers(1, max_length)) if length is None else length
     block = draw(st.sampled_from([size for size in range(1, length + 1) if length % size == 0]))
@@ -120,8 +121,9 @@ def edited_texts(draw: st.DrawFn, words: Sequence[str] = WORDS) -> list[str]:
     They are what a reward model sees of one answer, step by step: a cache of what was read must not change its scores.
 
     >>> from hypothesis import find
-    >>> find(edited_texts(("so",)), lambda texts: len(texts) == 3 and texts[1] != texts[2])
-    ['so', 'so', '']
+    >>> texts = find(edited_texts(("so",)), lambda texts: len(texts) == 3 and texts[1] != texts[2])
+    >>> {word for text in texts for word in text.split()}
+    {'so'}
     """
     text = draw(st.lists(st.sampled_from(words), min_size=1, max_size=12))
     versions = [list(text)]

@@ -25,8 +25,8 @@ def logit_vectors(
     ... def no_position_is_less_sure_than_chance(logits):
     ...     assert max_probability(logits, 2.0) >= (1 - 1e-12) / logits.size
     >>> no_position_is_less_sure_than_chance()
-    >>> np.sort(find(logit_vectors(3, 3), lambda logits: (logits == -np.inf).sum() == 2))
-    array([-inf, -inf,   0.])
+    >>> find(logit_vectors(3, 3), lambda logits: (logits == -np.inf).sum() == 2).shape
+    (3,)
     """
     size = draw(st.integers(min_size, max_size))
     entry = draw(st.sampled_from([st.floats(-bound, bound), dyadic(3)]))
