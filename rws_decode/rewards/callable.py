@@ -15,10 +15,11 @@ __all__ = ["CallableReward", "as_reward"]
 
 
 class CallableReward:
-    """A reward model from any function of (prompt, answer), two texts; a dialogue is given as its plain text.
+    """A reward model from any function of (prompt, answer), two texts, or of the answer alone.
 
-    mean, std: the normalisation; ValueError unless mean is finite and std positive and finite. bounds: (low, high),
-    if all scores are known to lie between.
+    A function that must be given one text is given the answer; a dialogue is given as its plain text. mean, std: the
+    normalisation; ValueError unless mean is finite and std positive and finite. bounds: (low, high), if all scores are
+    known to lie between.
 
     >>> reward = CallableReward(lambda prompt, answer: len(answer), mean=20.0, std=5.0)
     >>> reward
@@ -38,15 +39,18 @@ class CallableReward:
         check_statistics(name, mean, std)
         if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
             raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
-        if (_texts_read(function) or 2) > 2:
+        texts = _texts_read(function)
+        if texts not in (1, 2, None):
             raise ValueError(
-                f"function of reward model {name} is {function!r}: a function of (prompt, answer) is needed"
+                f"function of reward model {name} is {function!r}: a function of (prompt, answer), or of the answer "
+                "alone, is needed"
             )
         self.bounds = bounds
         self.name = name
         self.mean = float(mean)
         self.std = float(std)
         self._function = function
+        self._texts = slice(1, 2) if texts == 1 else slice(2)  # of (prompt, answer)
 
     def __repr__(self) -> str:
         bounds = "" if self.bounds is None else f", bounds={self.bounds}"
@@ -58,14 +62,14 @@ class CallableReward:
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the function's value for each pair."""
         texts = [as_dialogue(prompt).text for prompt in prompts]
-        return [as_number(self.name, self._function(*pair)) for pair in zip(texts, answers, strict=True)]
+        pairs = zip(texts, answers, strict=True)
+        return [as_number(self.name, self._function(*pair[self._texts])) for pair in pairs]
 
 
 def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel | None:
     """Return a reward model as it is, and a function of (prompt, answer), or of the answer alone, as a reward model.
 
-    A function that must be given one text is given the answer. Its scores are taken as normalised: mean 0, standard
-    deviation 1. ValueError for anything else.
+    A function's scores are taken as normalised: mean 0, standard deviation 1. ValueError for anything else.
 
     >>> as_reward(len).score(["why?"], ["so"])
     [2.0]
@@ -77,10 +81,9 @@ def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel 
         raise ValueError(f"reward is {reward!r}: a reward model is needed, such as load_reward({named}), or a function")
     function: Callable[..., Any] = reward
     name = str(getattr(function, "__name__", "callable")).strip("<>")
-    texts = _texts_read(function)
-    if texts not in (1, 2):
+    if _texts_read(function) not in (1, 2):
         raise ValueError(f"reward is {name}: a function of (prompt, answer), or of the answer alone, is needed")
-    return CallableReward(function if texts == 2 else lambda _, answer: function(answer), name=name)
+    return CallableReward(function, name=name)
 
 
 def _texts_read(function: Callable[..., Any]) -> int | None:

@@ -232,6 +232,11 @@ def _parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
         elif STRATEGIES[name].scalable and option in _SCALES and value:
             ((scale, number),) = STRATEGIES[option].numbers.items()
             numbers[scale] = _read(value, number, text, argument, option)
+        elif option in numbers:
+            raise ValueError(f"{argument} is {text!r}: {option} is given twice, leave one out")
+        elif option not in OFFERED:
+            owned = f", whose numbers are {', '.join(declared)}" if declared else ", which reads no number"
+            raise ValueError(f"{argument} is {text!r}: {option} is no number of {name}{owned}")
         else:
             raise ValueError(
                 f"{argument} is {text!r}: temperature or rws with its number scales a strategy of other papers, as in "

@@ -145,5 +145,8 @@ def _extensions(group: str) -> dict[str, Command]:
 
 def _advice(value: object, choices: Iterable[object]) -> str:
     names = [str(choice) for choice in choices]
+    alone, colon, _ = str(value).partition(":")
+    if colon and alone in names:
+        return f"give {alone} alone here, and its number by the option that --help names"
     meant = closest(str(value), names)
     return f"{f'is {meant} meant? ' if meant else ''}choose from {', '.join(names)}"

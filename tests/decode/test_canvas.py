@@ -53,8 +53,7 @@ def test_the_issue_of_the_english_world_is_one_call() -> None:
 def test_every_strategy_fills_gaps_and_leaves_the_fixed_words(name: str, predictor: Any) -> None:
     ids = [6, *[predictor.mask_id] * 2, 8, predictor.mask_id, 9, *[predictor.mask_id] * 3, 7]
     (run,) = decode(predictor, [ids], "rws:8", Shape(6, 3, 6), reward=REWARD)
-    given = {"scale": 2.0, "reward_scale": 8.0, "every": 2, "run": run, "threshold": 0.5, "parallel_factor": 1.0}
-    given |= {"gamma": 0.5, "sigma": 3.0, "eta": 0.5, "hypotheses": 3}
+    given = {"run": run} | {option: number.usual for option, number in STRATEGIES[name].numbers.items()}
     size = predictor.logits(torch.tensor([ids]), None).shape[-1]
     strategy: Any = {
         "reward-replay": RewardReplay(8.0, (0.1, 0.2, 0.3)),

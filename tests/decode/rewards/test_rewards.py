@@ -45,6 +45,9 @@ def test_they_say_what_they_are(saved: Path) -> None:
         ("era", "WorldReward('era', mean=-1.1223, std=2.0603)"),
     ):
         assert repr(load_reward(name)) == said
+    assert CallableReward(len).score(["why?", ""], ["so", "as"]) == [2.0, 2.0]  # a function of the answer alone
+    with pytest.raises(ValueError, match="of the answer alone, is needed"):
+        CallableReward(lambda: 1.0)
     bounded = CallableReward(lambda prompt, answer: 0.5, mean=0.25, name="half", bounds=(0, 1))
     assert repr(bounded) == "CallableReward('half', mean=0.25, std=1, bounds=(0, 1))"
 
