@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from documented_commands import block_lines
-from guide_pages import GUIDES, ROOT, page, ran, section, shown, snippets
+from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, shown, snippets
 
 import paper_figures.__main__ as figures
 import rws_theory

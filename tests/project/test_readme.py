@@ -9,8 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from documented_commands import PROGRAM, block_lines, options_shown
-from guide_pages import GUIDES, page, ran, section, shown
+from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
 
 import paper_figures.__main__ as figures
 import rws_decode.__main__ as decoding

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from chromium import Chromium, Tab
-from contrasts import CONTRASTS
+from chromium import CONTRASTS, Chromium, Tab
 from interactive_pages import data_of, hostile_predictor
 from table_models import REWARD, table_predictor
 

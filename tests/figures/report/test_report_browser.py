@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import Chromium, Tab
-from contrasts import CONTRASTS
+from chromium import CONTRASTS, Chromium, Tab
 from report_pages import small_page
 
 BROKEN = "[...document.images].filter(one => !one.complete || !one.naturalWidth || !one.alt).length"

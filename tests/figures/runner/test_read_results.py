@@ -1,7 +1,8 @@
-"""Rows of units as two tables: what is an answer, what is a score, and what number names an arm."""
+"""Results as they are read: a run's rows as two tables, and claims that are kept as they are checked."""
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from dataclasses import replace
@@ -12,6 +13,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+import rws_theory.claims
+from paper_figures.plan import CLAIMS, make_missing, missing
+from paper_figures.runner import claims_run
+from paper_figures.runner.claims_run import make_claims, up_to_date
+from paper_figures.runner.executors import in_process
 from paper_figures.runner.parts import part_name, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_results, read_unit_rows
 from paper_figures.runner.units import Unit
@@ -125,3 +131,23 @@ def test_units_without_rows_are_three_empty_tables(tmp_path: Path) -> None:
     results = read_results(stored(tmp_path, (BASE, [])))
     assert [len(results.answers), len(results.scores), len(results.others)] == [0, 0, 0]
     assert repr(results) == "Results(0 answers of 0 arms, 0 scores by 0 judges, 0 other rows)"
+
+
+FEW = ("D-gaps", "TAB-memory")
+
+
+def test_claims_are_kept_as_they_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = {name: rws_theory.claims.CHECKS[name] for name in FEW}
+    monkeypatch.setattr(claims_run, "CHECKS", checks)
+    assert make_missing(tmp_path, [CLAIMS]) == [CLAIMS] and missing(tmp_path, [CLAIMS]) == []
+    results = json.loads((tmp_path / "claims" / "results.json").read_text(encoding="utf-8"))
+    assert (results["schema"], results["version"]) == claims_run.SCHEMA and results["seconds"] >= 0
+    assert results["claims"] == [checks[name]().as_dict() for name in FEW]
+
+
+def test_claims_of_other_printed_numbers_are_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims_run, "CHECKS", {"D-gaps": rws_theory.claims.CHECKS["D-gaps"]})
+    path = make_claims(tmp_path, in_process())
+    assert up_to_date(path)
+    monkeypatch.setattr(claims_run, "printed_in", lambda name: {})
+    assert not up_to_date(path) and missing(tmp_path, [CLAIMS]) == [CLAIMS]
