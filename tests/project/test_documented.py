@@ -223,6 +223,7 @@ THERE: dict[str, str] = {
     "python -m rws_decode generate .* --strategy above-mean --decay 0.5": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),
+    "python -m paper_figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
     r"python alike\.py .*": "test_determinism.py::written",
     "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",
     r"python3 tests/support/check_proofs\.py.*": "test_proofs.py::test_the_proofs_hold",

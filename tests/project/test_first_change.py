@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from guide_pages import section
 from hypothesis import given
 
 from rws_decode.decode import decode
@@ -78,29 +79,43 @@ for wrong in ("above-mean:much", "patient:2+rounds:x", "patient:2+round:3"):
 """
 
 
+# The test of every exhibit and that of the guide's table, with the section's row in it.
+TESTED = """
+import test_every_exhibit as every, test_readme
+every.test_it_is_whole_and_names_the_run_that_it_lacks("how_sure", every.Path("runs"), every.Path("tested"))
+test_readme.page = lambda name, page=test_readme.page: page(name) + row
+test_readme.test_every_experiment_and_figure_is_in_its_table()
+"""
+
+
+def python_of(title: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", section("CONTRIBUTING.md", title), flags=re.DOTALL)
+
+
 @pytest.fixture(scope="module")
 def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a copy of the decoder in which a strategy and a way to steer were added, the rest linked."""
+    """Return a folder of packages to which a strategy, a way to steer and a figure were added; the rest is linked."""
     folder = tmp_path_factory.mktemp("overlaid")
-    for name in ("rws_theory", "paper_figures"):
-        (folder / name).symlink_to(ROOT / name)
-    package = folder / "rws_decode"
-    package.mkdir()
-    for path in (ROOT / "rws_decode").iterdir():
-        if path.name in ("strategies", "steering"):
-            shutil.copytree(path, package / path.name)
+    (folder / "rws_theory").symlink_to(ROOT / "rws_theory")
+    for path in [*(ROOT / "rws_decode").iterdir(), *(ROOT / "paper_figures").iterdir()]:
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(exist_ok=True)
+        if path.name in ("strategies", "steering", "figures", "contents.py"):
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
         elif path.name != "__pycache__":
-            (package / path.name).symlink_to(path)
-    file, line, test, _ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
+            copy.symlink_to(path)
+    file, line, test = python_of("Add a strategy")
+    figure, listed = python_of("Add a figure or a table")
     (folder / "test_above_mean.py").write_text(test, encoding="utf-8")
-    for room, name, text, after, entry in (
-        ("strategies", "above_mean", file, '    "left-to-right": Entry', line),
-        ("steering", "patient", METHOD, '    "svdd": Entry', '    "patient": Entry("patient.Patient", "patience"),\n'),
+    patient = '    "patient": Entry("patient.Patient", "patience"),\n'
+    for name, text, table, after, entry in (
+        ("rws_decode/strategies/above_mean.py", file, "rws_decode/strategies/table.py", "left-to-right", line),
+        ("rws_decode/steering/patient.py", METHOD, "rws_decode/steering/table.py", "svdd", patient),
+        ("paper_figures/figures/how_sure.py", figure, "paper_figures/contents.py", "ledger", listed),
     ):
-        (package / room / f"{name}.py").write_text(text, encoding="utf-8")
-        table = package / room / "table.py"
-        written = table.read_text(encoding="utf-8")
-        table.write_text(written.replace(after, f"{entry}{after}"), encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
+        written, after = (folder / table).read_text(encoding="utf-8"), f'    "{after}": Entry'
+        (folder / table).write_text(written.replace(after, f"{entry}{after}"), encoding="utf-8")
     return folder
 
 
@@ -128,8 +143,18 @@ def test_help_and_lists_name_what_was_added(overlaid: Path) -> None:
     assert "above-mean" in listed and "[--decay LOGITS]" in listed and "patience [+rounds:X]" in listed
 
 
+def test_a_figure_is_one_file_one_line_and_one_row(overlaid: Path) -> None:
+    (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", CONTRIBUTING, re.MULTILINE)
+    (command,) = re.findall(r"^    python (-m paper_figures how_sure .*)$", CONTRIBUTING, re.MULTILINE)
+    assert len(python_of("Add a figure or a table")[0].splitlines()) <= 20
+    tests = [str(ROOT / "tests" / name) for name in ("support", "figures", "project")]
+    run(overlaid, "-c", f"import sys\nsys.path += {tests}\nrow = {row!r}\n{TESTED}")
+    run(overlaid, *command.split())
+    assert (overlaid / "out" / "index.html").is_file() and (overlaid / "out" / "figures" / "how_sure.png").is_file()
+
+
 def test_a_property_is_a_test_with_the_shared_inputs() -> None:
-    *_, property_ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
+    (property_,) = python_of("Add a property")
     names = {"given": given, "np": np, "testing": testing, "max_probability": max_probability}
     exec(compile(property_, "CONTRIBUTING.md", "exec"), names)
     names["test_no_position_is_less_sure_than_chance"]()
