@@ -26,7 +26,8 @@ OTHERS = {"--multi_gpu", "--num_processes", "--model_args", "--tasks", "--python
 
 
 def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(page("README.md").split()) <= 900
+    words = len(page("README.md").split())
+    assert words <= 900, f"shorten the README to 900 words, it has {words}: a guide of docs/guides may say the rest"
     of_python, of_command = shown("README.md")
     ran("README.md")
     assert capsys.readouterr().out == of_python
@@ -38,21 +39,27 @@ def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixt
 def test_the_readme_links_to_every_guide() -> None:
     text = page("README.md")
     guides = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guides").glob("*.md")}
-    assert [guide for guide in sorted(guides) if f"]({guide})" not in text] == []
+    unlinked = [guide for guide in sorted(guides) if f"]({guide})" not in text]
+    assert unlinked == [], "link to these guides in the README"
 
 
 def test_every_experiment_and_figure_is_in_its_table() -> None:
     lines = section("docs/guides/studies.md", "The experiments").splitlines()
     rows = [line.split("|")[1] for line in lines if line.startswith("| `")]
-    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(STUDIES)
+    studies = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    assert studies == set(STUDIES), "make the table of docs/guides/studies.md name every study, and no other"
     named = set(re.findall(r"`([a-z]\w+)`", page("docs/guides/figures.md").split("| NAME |")[1]))
     # Two rows give the first and the last of a series.
-    assert set(NAMES) - named == {name for name in NAMES if re.match(r"fig[2-5]_|table([2-9]|1[01])_(?!pattern)", name)}
+    series = {name for name in NAMES if re.match(r"fig[2-5]_|table([2-9]|1[01])_(?!pattern)", name)}
+    missing, twice = sorted(set(NAMES) - named - series), sorted(series & named)
+    assert not missing, f"give each of {missing} a row in the table of docs/guides/figures.md: | `NAME` | what |"
+    assert not twice, f"take {twice} out of the table of docs/guides/figures.md: a row of a series has them"
 
 
 def test_every_strategy_that_is_named_is_there() -> None:
     named = section("docs/guides/strategies.md", "All names").split("shipped ones: ")[1].split("\n\n")[0]
-    assert {"default", "temperature", "rws"} <= set(re.findall(r"`([a-z-]+)`", named)) <= set(OFFERED)
+    listed, usual = set(re.findall(r"`([a-z-]+)`", named)), {"default", "temperature", "rws"}
+    assert usual <= listed <= set(OFFERED), "name strategies that there are in docs/guides/strategies.md"
 
 
 def parsers() -> list[argparse.ArgumentParser]:
@@ -74,13 +81,17 @@ def test_every_option_is_one_of_some_command(capsys: pytest.CaptureFixture[str])
     known = OTHERS | set(re.findall(r"--[a-z]+", capsys.readouterr().out))
     known |= {option for parser in parsers() for option in parser._option_string_actions}
     shown = {name: options_shown(page(name)) - known for name in ("README.md", *GUIDES)}
-    assert {name: options for name, options in shown.items() if options} == {}
+    unknown = {name: options for name, options in shown.items() if options}
+    assert unknown == {}, "correct these options in these pages: no command has them"
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", *GUIDES])
 def test_commands_can_be_pasted_into_any_shell(name: str) -> None:
     # zsh takes what follows # in a line typed for words, brackets for patterns; nobody has a file called FILE.
     for line in block_lines(page(name)):
-        assert re.match(PROGRAM, line), line  # else nothing executes it
+        # What does not look like a command is executed by no test.
+        assert re.match(PROGRAM, line), f"fence what is no command as ```python or ```text: {line}"
         plain = re.sub(r'"[^"]*"', "", line)
-        assert not re.search(r"#|\.\.\.|[\[\]<>*]|(?<![\w/-])[A-Z]{2,}(?![\w/-])", plain), line
+        assert not re.search(r"#|\.\.\.|[\[\]<>*]|(?<![\w/-])[A-Z]{2,}(?![\w/-])", plain), (
+            f"write it so that it can be pasted: {line}"
+        )

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.text import Text
 from torch import Tensor
 
-from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
@@ -87,16 +87,30 @@ def assert_whole(exhibit: Exhibit, widest: float = 6.6) -> None:
 
     widest: inches that a picture may have across.
     """
-    assert exhibit.conclusions and all(line.endswith(".") and "nan" not in line.split() for line in exhibit.conclusions)
+    assert exhibit.conclusions, "the exhibit concludes nothing: give Exhibit its conclusions"
+    for line in exhibit.conclusions:
+        assert line.endswith(".") and "nan" not in line.split(), f"end this conclusion in '.', without nan: {line!r}"
     for picture in exhibit.pictures:
-        assert len(picture.alt) > 40 and len(picture.caption) > 40
-        texts = [text for text in picture.figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
-        assert texts and min(text.get_fontsize() for text in texts) >= 8.0
-        picture.figure.draw_without_rendering()
-        box, size = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
-        assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= size[0] + 0.02 and box.y1 <= size[1] + 0.02
-        assert size[0] <= widest
+        _assert_readable(picture, widest)
     for table in exhibit.tables:
-        assert table.rows and table.shown and table.caption
-        assert len({tuple(row) for row in table.shown}) == 1
-        assert not any(str(value) == "nan" for row in table.shown for value in row.values())
+        where = f"table {table.name!r}"
+        assert table.rows and table.shown and table.caption, f"{where}: give it rows and a caption"
+        assert len({tuple(row) for row in table.shown}) == 1, f"{where}: give every row the same columns, in one order"
+        absent = [row for row in table.shown if any(str(value) == "nan" for value in row.values())]
+        assert not absent, f"{where}: show None or a word in place of nan, in {absent[0]}"
+
+
+def _assert_readable(picture: Picture, widest: float) -> None:
+    where, size = f"picture {picture.stem!r}", picture.figure.get_size_inches()
+    for part, words in (("alt text", picture.alt), ("caption", picture.caption)):
+        assert len(words) > 40, f"{where}: its {part} has {len(words)} characters, write more than 40"
+    texts = [text for text in picture.figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+    assert texts, f"{where} has no text: label its axes"
+    least = min(texts, key=lambda text: text.get_fontsize())
+    points = f"{least.get_text()!r} has {least.get_fontsize():g} pt"
+    assert least.get_fontsize() >= 8.0, f"{where}: make every text at least 8 pt, {points}"
+    picture.figure.draw_without_rendering()
+    box = picture.figure.get_tightbbox()
+    inside = box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= size[0] + 0.02 and box.y1 <= size[1] + 0.02
+    assert inside, f"{where}: something is cut off at an edge, make the figure larger or move it inwards"
+    assert size[0] <= widest, f"{where}: make it at most {widest:g} inches wide, it has {size[0]:g}"
