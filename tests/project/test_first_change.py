@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from guide_pages import section
+from documented_commands import section
 from hypothesis import given
 
 from rws_decode.decode import decode
