@@ -102,7 +102,7 @@ def draw_frontier(data: Frontiers, size: tuple[float, float] = _SIZE) -> Figure:
     axes.set_ylabel("reward  [deviations]")
     place_labels(picture, {axes: labels}, size=8.0)
     if len(data.curve):
-        axes.annotate("the best possible", data.curve[len(data.curve) // 2], (-6, 4), textcoords="offset points",
+        axes.annotate("the most probable texts", data.curve[len(data.curve) // 2], (-6, 4), textcoords="offset points",
                       fontsize=8.5, color="#4a4a4a", ha="right")  # fmt: skip
     return picture
 
