@@ -148,7 +148,8 @@ def _blocks(columns: Cells, keys: Sequence[str], width: int) -> list[Cells]:
         if _width({**blocks[-1], name: cells}) > width and len(blocks[-1]) > len(start):
             blocks.append(dict(start))
         room = width - _width(blocks[-1]) - _GAP
-        blocks[-1][name] = [cell if len(cell) <= room else f"{cell[: max(1, room - 3)]}..." for cell in cells]
+        cut = [cell if len(cell) <= room else f"{cell[: max(1, room - 3)]}..." for cell in cells]
+        blocks[-1][_broken(name, cut) if _column_width(name, cut) > room else name] = cut
     return blocks
 
 

@@ -400,7 +400,9 @@ def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.
 def test_what_is_tested_elsewhere_is_there(pattern: str) -> None:
     file, _, name = THERE[pattern].partition("::")
     (path,) = (ROOT / "tests").rglob(file)
-    functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    functions = [
+        node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)
+    ]
     assert (name in functions) if name else any(function.startswith("test_") for function in functions)
 
 
