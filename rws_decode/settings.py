@@ -120,8 +120,8 @@ class Options:
         finite("sampling_temperature", self.sampling_temperature, least=0)
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
-        kinds = {"ranking": Ranking, "precision": Precision, "end_of_text": EndOfText, "padding": Padding}
-        for name, kind in (kinds | {"drawing": Drawing}).items():
+        kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing}
+        for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding}).items():
             one_of(name, getattr(self, name), get_args(kind))
 
     def only(self, who: str, *names: str) -> None:

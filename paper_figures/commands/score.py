@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rws_decode.law import TextLaw
 
 _FEWEST = 20  # prompts that an interval needs
+_LENGTH = 16  # tokens of a text that is drawn
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class ScoreOptions:
     draw: int | None = option(
         None, "in place of texts: KL between the world's law and the strategy's, by N texts a prompt", least=1
     )
-    prompts: int = option(20, "of --draw: held-out prompts of the world", least=_FEWEST)
-    length: int = option(16, "of --draw: tokens of a text", least=1)
+    prompts: int | None = option(None, f"of --draw: held-out prompts of the world (default: {_FEWEST})", least=_FEWEST)
+    length: int | None = option(None, f"of --draw: tokens of a text (default: {_LENGTH})", least=1)
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
     reward: RewardOptions = group(RewardOptions, "the reward model")
     steps: int | None = option(None, "forwards (default: two tokens a step)", least=1)
@@ -59,6 +60,9 @@ class ScoreOptions:
                 if len(set(names) & set(single)) != 1:
                     one, other = (f"--{name.replace('_', '-')}" for name in names)
                     raise ValueError(f"{one} or {other} is needed, one of them, or --data FILE, or --draw N")
+        for name, of in {"prompts": "draw", "length": "draw", "prompt_field": "data", "answer_field": "data"}.items():
+            if getattr(self, name) is not None and getattr(self, of) is None:
+                raise ValueError(f"--{name.replace('_', '-')} is of --{of}, which is not given: leave it out")
         if self.draw is not None and self.sampling_temperature == 0:
             raise ValueError("--sampling-temperature is 0: the best word alone is written, --draw needs more than 0")
         if self.answer_ids is not None:
@@ -155,14 +159,15 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
 
     if not isinstance(predictor, WorldPredictor):
         raise ValueError(f"--draw is given: {predictor.name} is no exact world, use --model english")
-    if options.prompts > len(predictor.prompts):
-        raise ValueError(f"--prompts is {options.prompts}: {predictor.name} ships {len(predictor.prompts)}")
-    shape, rows = Shape(options.length, **_steps_of(options)), []
+    count = options.prompts or _FEWEST
+    if count > len(predictor.prompts):
+        raise ValueError(f"--prompts is {count}: {predictor.name} ships {len(predictor.prompts)}")
+    shape, rows = Shape(options.length or _LENGTH, **_steps_of(options)), []
     with torch_threads(options.threads):
         for strategy in each(options.strategies, "score", len(options.strategies), "strategy"):
             found = sampler_divergence(
                 predictor,
-                predictor.prompts[: options.prompts],
+                predictor.prompts[:count],
                 strategy,
                 shape,
                 draws=options.draw,
@@ -182,7 +187,7 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
     print(table(["", "KL(p || q) [nats]", "KL(q || p) [nats]"], lines))
     print(
         f"\np: the world's law; q: the strategy's, which chooses positions by the best words, then draws their words\n"
-        f"{options.prompts} prompts, {options.draw} texts each, {options.length} tokens in {shape.steps} steps"
+        f"{count} prompts, {options.draw} texts each, {shape.length} tokens in {shape.steps} steps"
     )
     return 0
 

@@ -89,6 +89,8 @@ def test_the_divergence_is_that_of_the_call(capsys: pytest.CaptureFixture[str]) 
         (["--prompt", "a", "--answer", "the people", "--strategies", "remdm:0.1"], "remdm"),
         (["--prompt", "a", "--answer", "the people", "--steps", "3"], "steps"),
         (["--draw", "2", "--answer", "the"], "--answer beside --draw"),
+        (["--prompt", "a", "--answer", "the", "--length", "4"], "--length is of --draw, which is not given"),
+        (["--draw", "2", "--prompt-field", "text"], "--prompt-field is of --data, which is not given"),
         (["--draw", "2", "--prompts", "3"], "--prompts is 3: at least 20"),
         (["--draw", "2", "--prompts", "99999"], "--prompts is 99999: english ships"),
         (["--draw", "2", "--sampling-temperature", "0"], "--sampling-temperature is 0"),
