@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from torch.nn import functional as F
 from rws_decode.adapters.config import RWSGenerationConfig
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
+from rws_decode.law import strategy_log_prob
 from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor, logits_at, tokenizer_of
 from rws_decode.rewards import load_reward
@@ -29,7 +31,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
-from rws_theory.checks import whole
+from rws_theory.checks import one_of, whole
 from rws_theory.commands.progress import tell
 from rws_theory.extras import required
 
@@ -52,13 +54,15 @@ class Request(Protocol):
 
 
 class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's class, or object without it
-    """The harness's model interface over `decode.decode` and a Monte Carlo estimate of the likelihood bound.
+    """The harness's model interface over `decode.decode` and two likelihoods: a bound, or a strategy's own law.
 
     model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, if the
     strategy needs one; config and options: of `config.RWSGenerationConfig` (strategy, reward_scale, max_new_tokens,
-    steps, ...). batch_size: canvases per forward of the likelihood (generation batches by memory, `Savings.memory`);
-    max_batch_size: taken as the harness passes it, and unused. mc_num: samples of the likelihood estimate, 128 as in
-    LLaDA's evaluation; seed: of the estimates and of sampling; check_greedy: whether `loglikelihood` also decodes, one
+    steps, ...). likelihood: "bound", a Monte Carlo estimate as in LLaDA's evaluation, or "strategy", the exact
+    log-probability with which the config's strategy writes the answer (`law.strategy_log_prob`), in as many tokens a
+    step as the config's max_new_tokens and steps say. batch_size: canvases per forward of the bound (all else batches
+    by memory); max_batch_size: taken as the harness passes it, and unused. mc_num: samples of the bound, 128 as in
+    LLaDA's evaluation; seed: of the bound and of sampling; check_greedy: whether `loglikelihood` also decodes, one
     forward per token, or says False of every answer; encode: text -> ids without special tokens, the predictor's
     tokenizer if None.
 
@@ -94,6 +98,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         device: str | None = None,
         batch_size: int | str | None = 1,
         max_batch_size: int | None = None,
+        likelihood: str = "bound",
         mc_num: int = 128,
         seed: int = 0,
         check_greedy: bool = True,
@@ -110,6 +115,8 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         size = int(str(batch_size)) if str(batch_size).isdecimal() else 1
         for name, value in (("batch_size", size), ("mc_num", mc_num)):
             whole(name, value)
+        one_of("likelihood", likelihood, ("bound", "strategy"))
+        self.likelihood = likelihood
         self.batch_size = size
         self.mc_num = mc_num
         self.seed = seed
@@ -156,22 +163,23 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         return answers
 
     def loglikelihood(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """Return a bound on log p(continuation | context) of each pair, and whether greedy decoding gives it.
+        """Return the log-likelihood of each (context, continuation), and whether greedy decoding gives it.
 
-        The bound is estimated (`likelihood_bound`) from `mc_num` samples. Greedy decoding is plain
-        confidence decoding, one token per step. Blanks at the end of the context count to the continuation, as in the
-        harness's own models.
+        The bound is estimated (`likelihood_bound`) from `mc_num` samples. A strategy's log-probability is exact, at the
+        config's temperature, or at 1 where that is 0; what the strategy draws besides words follows from the seed.
+        Greedy decoding is plain confidence decoding, one token per step. Blanks at the end of the context count to the
+        continuation, as in the harness's own models.
         """
         pairs = [self._pair(*request.args) for request in requests]
-        bounds = [self._bound(prompt, answer) for prompt, answer in pairs]
+        log_probs = self._log_probs(pairs)
         greedy = self._greedy(pairs) if self.check_greedy else [False] * len(pairs)
-        results = list(zip(bounds, greedy, strict=True))
+        results = list(zip(log_probs, greedy, strict=True))
         for request, result in zip(requests, results, strict=True):
             self._remember("loglikelihood", request, result)
         return results
 
     def loglikelihood_rolling(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[float]:
-        """Return an estimate of a bound on log p(text) of each (text,), with nothing before it.
+        """Return the log-likelihood of each (text,), with nothing before it, as `loglikelihood` does.
 
         A text that is longer than the predictor reads is scored in chunks of half that size, each given what is before
         it, as far as that fits. Every token is scored once.
@@ -186,7 +194,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
             for start in range(0, len(ids), chunk):
                 part = ids[start : start + chunk]
                 before = ids[:start] if limit is None else ids[max(0, start - (limit - len(part))) : start]
-                total += self._bound(before, part)
+                total += self._log_probs([(before, part)])[0]
             bounds.append(total)
             self._remember("loglikelihood_rolling", request, total)
         return bounds
@@ -207,17 +215,43 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         if self.predictor.mask_id in ids:
             raise ValueError(f"{part} {text[:60]!r} encodes to the mask token {self.predictor.mask_id}")
 
-    def _bound(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
-        options = {"samples": self.mc_num, "batch": self.batch_size, "seed": self.seed}
-        return likelihood_bound(self.predictor, prompt, answer, **options)
+    def _log_probs(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        """Return the log-likelihood of each answer after its prompt, in nats: the bound, or the strategy's own."""
+        if self.likelihood == "bound":
+            options = {"samples": self.mc_num, "batch": self.batch_size, "seed": self.seed}
+            return [likelihood_bound(self.predictor, prompt, answer, **options) for prompt, answer in pairs]
+        config = self.config.update(temperature=self.config.temperature or 1.0)
+        found = [0.0] * len(pairs)
+        for rows, prompts, length in self._by_length(pairs):
+            seeds = (config.seed,) * len(rows)  # one for each row: an answer's does not depend on the others
+            block = config.block_length if length % config.block_length == 0 else length
+            steps = length // block * -(-block * config.steps // config.max_new_tokens)
+            law = strategy_log_prob(
+                self.predictor,
+                prompts,
+                [pairs[row][1] for row in rows],
+                config.make_strategy(seeds),
+                Shape(length, steps, block),
+                reward=self.reward,
+                options=replace(config.decode_options(seeds)["options"], drawing="commit"),
+            )
+            for row, value in zip(rows, law.log_prob.tolist(), strict=True):
+                found[row] = value
+        return found
+
+    def _by_length(
+        self, pairs: Sequence[tuple[list[int], list[int]]]
+    ) -> Iterator[tuple[list[int], list[list[int]], int]]:
+        """Yield the rows whose answers have a length, above 0, with as much of their prompts' ends as fits, and it."""
+        for length in sorted({len(answer) for _, answer in pairs if answer}):
+            rows = [row for row, (_, answer) in enumerate(pairs) if len(answer) == length]
+            room = math.inf if self.predictor.max_length is None else self.predictor.max_length - length
+            yield rows, [pairs[row][0][max(0, len(pairs[row][0]) - int(min(room, 2**62))) :] for row in rows], length
 
     def _greedy(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[bool]:
         """Return whether plain confidence decoding, a token per step, gives each answer; those of a length together."""
         equal = [not answer for _, answer in pairs]
-        for length in sorted({len(answer) for _, answer in pairs if answer}):
-            rows = [row for row, (_, answer) in enumerate(pairs) if len(answer) == length]
-            room = math.inf if self.predictor.max_length is None else self.predictor.max_length - length
-            prompts = [pairs[row][0][max(0, len(pairs[row][0]) - int(min(room, 2**62))) :] for row in rows]
+        for rows, prompts, length in self._by_length(pairs):
             traces = decode(self.predictor, prompts, Confidence(), Shape(length=length, steps=length, block=length))
             for row, trace in zip(rows, traces, strict=True):
                 equal[row] = trace.tokens.tolist() == pairs[row][1]

@@ -15,10 +15,19 @@ import torch
 from tiny_models import bert_predictor
 from torch import Tensor
 
-from rws_decode import CallableReward, FactorStrategy, FlippedReward, Margin, RWSEvery, Schedule
+from rws_decode import (
+    CallableReward,
+    FactorStrategy,
+    FlippedReward,
+    Margin,
+    RWSEvery,
+    Schedule,
+    Shape,
+    strategy_log_prob,
+)
 from rws_decode.adapters.dream import DreamHooks
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
-from rws_decode.adapters.lm_eval import RWSLM
+from rws_decode.adapters.lm_eval import RWSLM, likelihood_bound
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.step.confidence import rank_values
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
@@ -252,6 +261,14 @@ def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
     (whole,) = RWSLM(predictor, mc_num=600, batch_size=200, encode=text).loglikelihood_rolling(requests(("1 2 0 1",)))
     assert whole == pytest.approx(math.log(weights[1, 2, 0, 1]), abs=0.1)
     assert isinstance(greedy, bool)
+    # A strategy's own law is exact: the model's with a token a step (T65), and that of the call with several.
+    one = RWSLM(predictor, likelihood="strategy", max_new_tokens=8, steps=8, block_length=8, encode=text)
+    assert one.loglikelihood(requests(("1", " 2 0 1")))[0][0] == pytest.approx(truth)
+    assert one.loglikelihood_rolling(requests(("1 2 0 1",))) == [pytest.approx(math.log(weights[1, 2, 0, 1]))]
+    several = RWSLM(predictor, likelihood="strategy", max_new_tokens=8, steps=4, block_length=8, encode=text)
+    law = strategy_log_prob(predictor, [1], [[2, 0, 1]], "default", Shape(3, 2, 3))
+    assert several.loglikelihood(requests(("1", " 2 0 1")))[0][0] == pytest.approx(law.log_prob[0])
+    assert law.log_prob[0] != pytest.approx(truth)
 
 
 def test_results_depend_on_neither_order_nor_batches() -> None:
@@ -264,6 +281,10 @@ def test_results_depend_on_neither_order_nor_batches() -> None:
         np.testing.assert_allclose([value for value, _ in turned], [value for value, _ in base], rtol=1e-5)
         assert [greedy for _, greedy in turned] == [greedy for _, greedy in base]
     assert RWSLM(PREDICTOR, mc_num=16, seed=1).loglikelihood(asked)[0] != base[0]
+    drawn = RWSLM(PREDICTOR, likelihood="strategy", strategy="random-order", check_greedy=False)
+    values = [value for value, _ in drawn.loglikelihood(asked)]
+    np.testing.assert_allclose([value for value, _ in drawn.loglikelihood(asked[::-1])][::-1], values, rtol=1e-5)
+    assert values[2] == 0 and all(value < 0 for value in values[:2])
 
 
 def test_what_greedy_decoding_gives_is_greedy() -> None:
@@ -293,10 +314,9 @@ def test_long_contexts_lose_their_beginning_and_long_texts_are_scored_in_chunks(
     (rolled,) = model.loglikelihood_rolling(requests((words,)))
     ids = CODEC(words, add_special_tokens=False)["input_ids"]
     starts = range(0, len(ids), 32)
-    expected = [
-        model._bound(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts
-    ]
-    assert rolled == pytest.approx(sum(expected))
+    pairs = [(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts]
+    options = {"samples": 4, "batch": 1, "seed": 0}
+    assert rolled == pytest.approx(sum(likelihood_bound(PREDICTOR, *pair, **options) for pair in pairs))
     assert model.loglikelihood_rolling(requests(("",))) == [0.0]
     with pytest.raises(ValueError, match="continuation has 140 tokens: tiny-bert reads at most 64"):
         model.loglikelihood(requests(("a", words)))
@@ -344,6 +364,7 @@ def test_a_strategy_with_a_reward_is_used() -> None:
             "reward is None: strategy rws needs a reward model",
         ),
         (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
+        (lambda: RWSLM(PREDICTOR, likelihood="law"), "likelihood is 'law'"),
         (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
         (
             lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)),
