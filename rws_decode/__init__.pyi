@@ -45,7 +45,7 @@ from .steering.best_of import SVDD as SVDD, BestOf as BestOf, SoftBestOf as Soft
 from .steering.particles import ParticleGibbs as ParticleGibbs, Particles as Particles
 from .steering.reward_lookahead import RewardLookahead as RewardLookahead
 from .steering.steer import Steering as Steering, steer as steer
-from .step.final_text import final_reward as final_reward
+from .final_text import final_reward as final_reward
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (

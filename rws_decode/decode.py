@@ -11,6 +11,7 @@ import torch
 
 from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.threads import torch_threads
+from rws_decode.final_text import outcomes
 from rws_decode.job import Job, Prompts, prepare
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
@@ -18,7 +19,6 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.final_text import outcomes
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import asdict, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -12,17 +12,17 @@ import torch
 
 from rws_decode.canvas.batches import row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
-from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import masks_in, row_of
+from rws_decode.text.gaps import gap_text, masks_in, row_of
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
@@ -62,6 +62,48 @@ def as_prompts(prompts: Prompts) -> Sequence[str | Dialogue | Sequence[int]]:
     ['why?']
     """
     return [prompts] if isinstance(prompts, str | Dialogue) else prompts
+
+
+def encode_prompts(
+    predictor: MaskPredictor, prompts: Sequence[str | Dialogue | Sequence[int]], length: int
+) -> list[Prompt]:
+    """Return each prompt as ids and what was said; ids are taken as they are.
+
+    ValueError, naming the prompt, for ids outside the vocabulary, for gaps that hold other than `length` masks in all,
+    and where prompt and answer of `length` tokens together exceed what the predictor reads.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
+    >>> encode_prompts(predictor, ["abc", [7]], length=2)
+    [Prompt(ids=[3], said='abc'), Prompt(ids=[7], said=None)]
+    """
+    if isinstance(prompts, str | Dialogue) or not isinstance(prompts, Sized) or not len(prompts):
+        raise ValueError(f"prompts is {prompts!r}: a list of at least one prompt is needed")
+    encoded = []
+    for number, prompt in enumerate(prompts):
+        said = prompt if isinstance(prompt, str | Dialogue) else None
+        if said is not None:
+            ids = prompt_ids(predictor, said)
+        else:
+            if not isinstance(prompt, Iterable) or not all(map(is_id, prompt)):
+                raise ValueError(f"prompts[{number}] is {prompt!r}: text or a list of token ids is needed")
+            ids = [int(token) for token in prompt]
+        limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
+        for token in ids:
+            if not 0 <= token < limit:
+                raise ValueError(f"prompts[{number}] holds the id {token}: {predictor.name} has ids 0 to {limit - 1}")
+        masks = ids.count(predictor.mask_id)
+        if masks not in (0, length):
+            raise ValueError(
+                f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks})"
+            )
+        if predictor.max_length is not None and len(ids) - masks + length > predictor.max_length:
+            raise ValueError(
+                f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
+                f"{max(predictor.max_length - len(ids) + masks, 0)} fit what {predictor.name} reads"
+            )
+        encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
+    return encoded
 
 
 def prepare(

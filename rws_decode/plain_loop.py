@@ -8,9 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.canvas.schedule import commit_counts
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids
 from rws_decode.rewards.base import RewardModel
 from rws_theory.gain import normalise, reward_factor
 

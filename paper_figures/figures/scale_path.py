@@ -22,10 +22,10 @@ from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table
 from rws_decode import plots
+from rws_decode.final_text import FinalReward
 from rws_decode.rewards import load_reward
 from rws_decode.scales.path import Over, ScalePath, ScalePiece, Unexplored, scale_path
 from rws_decode.settings import Shape
-from rws_decode.step.final_text import FinalReward
 
 Row = Mapping[str, Any]
 

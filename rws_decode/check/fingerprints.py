@@ -14,11 +14,10 @@ from typing import Any
 
 import torch
 
-from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePrint, TokenizerPrint
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
-from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, prompt_ids
+from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, forbidden_ids, prompt_ids
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.settings import Shape

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from rws_decode.canvas.layout import encode_prompts, lay_out
+from rws_decode.canvas.layout import lay_out
 from rws_decode.check.digest import CanvasLogits, DecodedRow, Digest, ScoredText
 from rws_decode.check.fingerprints import (
     GUIDED,
@@ -28,6 +28,7 @@ from rws_decode.check.machine import attending, machine_facts
 from rws_decode.check.settings import Attention
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
+from rws_decode.job import encode_prompts
 from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.network import NetworkReward

@@ -25,8 +25,8 @@ from rws_theory.commands.options import add_options, group, json_option, option,
 from rws_theory.commands.progress import loading, progress, tell
 
 if TYPE_CHECKING:
+    from rws_decode.final_text import FinalReward
     from rws_decode.scales.path import Level, ScalePath
-    from rws_decode.step.final_text import FinalReward
 
 
 @dataclass(frozen=True)

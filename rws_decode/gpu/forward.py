@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.layout import Canvas, forbidden_ids
-from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.canvas.layout import Canvas
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.settings import CompactSavings
 

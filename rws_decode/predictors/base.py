@@ -28,6 +28,7 @@ __all__ = [
     "checked_logits",
     "computes_at",
     "ends_of",
+    "forbidden_ids",
     "logit_bytes_of",
     "logits_at",
     "pieces_of",
@@ -261,6 +262,17 @@ def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:
     if isinstance(predictor, EndsWith):
         return tuple(predictor.end_ids)
     return () if predictor.end_id is None else (predictor.end_id,)
+
+
+def forbidden_ids(predictor: MaskPredictor) -> list[int]:
+    """Return the ids never committed, sorted: mask, padding (unless it also ends text), declared ones.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> forbidden_ids(CallablePredictor(lambda canvas: canvas, mask_id=4, pad_id=0, forbidden_ids=[2]))
+    [0, 2, 4]
+    """
+    padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
+    return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
 
 
 def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.layout import forbidden_ids
 from rws_decode.common.page import pictures
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor, logits_at, prompt_ids
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace

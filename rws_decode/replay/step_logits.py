@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import Ends
-from rws_decode.canvas.layout import forbidden_ids, lay_out
+from rws_decode.canvas.layout import lay_out
 from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor, pieces_of
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
 from rws_decode.step.forward import masked_logits
 from rws_decode.trace.trace import Trace
 

@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
-from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.canvas.layout import Prompt
 from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import check_size
+from rws_decode.final_text import FinalReward, outcomes
+from rws_decode.job import check_size, encode_prompts
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward
@@ -21,7 +22,6 @@ from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.parallel import Threshold
 from rws_decode.text.dialogue import Dialogue

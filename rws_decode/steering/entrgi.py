@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.layout import forbidden_ids
-from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, tokenizer_of
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel, SoftReward
 from rws_decode.steering.ensemble import Ensemble

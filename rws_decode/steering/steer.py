@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import trace_of
+from rws_decode.final_text import outcomes
 from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
@@ -24,7 +25,6 @@ from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.steering.table import as_method, base_of, check_base
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.final_text import outcomes
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy

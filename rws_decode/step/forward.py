@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.layout import Canvas, forbidden_ids
-from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.canvas.layout import Canvas
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
 from rws_decode.step.rounding import logit_error
 
 

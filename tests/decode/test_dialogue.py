@@ -19,8 +19,8 @@ from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
 from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, diff, load_predictor, scale_path
 from rws_decode.adapters.generation import generate
-from rws_decode.canvas.layout import encode_prompts
 from rws_decode.decode import decode
+from rws_decode.job import encode_prompts
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
 from rws_decode.replay.replay import replay, replay_with

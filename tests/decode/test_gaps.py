@@ -22,10 +22,12 @@ from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature
 from rws_decode.__main__ import main
 from rws_decode.adapters.generation import generate
 from rws_decode.adapters.lm_eval import RWSLM
-from rws_decode.canvas.layout import encode_prompts, forbidden_ids, lay_out
+from rws_decode.canvas.layout import lay_out
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
+from rws_decode.job import encode_prompts
 from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor
+from rws_decode.predictors.base import forbidden_ids
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.world import era_reward

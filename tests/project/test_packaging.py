@@ -170,7 +170,7 @@ DECODER = (
     ("strategies",),
     ("step",),
     ("job",),
-    ("decode", "law", "plain_loop"),
+    ("decode", "final_text", "law", "plain_loop"),
     ("steering",),
     ("gpu", "replay", "scales"),
     ("check", "compare"),

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.canvas.layout import Prompt
+from rws_decode.job import encode_prompts
 from rws_decode.mini.stories.answers import broken_rules
 from rws_decode.predictors.base import KnowsProbability, MaskPredictor
 from rws_decode.rewards.base import RewardModel
