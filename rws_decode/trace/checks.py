@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.settings import Drawing, Precision, Ranking
 from rws_decode.trace.data import LAYOUT, NOT_ASKED, NOT_NEEDED, REUSED, SCORED, TraceData
+from rws_theory.checks import one_of
 
 _COUNTS = {"forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
 _COUNTS |= {"mask_id", "offset", "width"}
+_CHOICES = {
+    "ranking": (*get_args(Ranking), "order"),
+    "precision": get_args(Precision),
+    "drawing": get_args(Drawing),
+    "padding": get_args(Padding),
+    "end_of_text": get_args(EndOfText),
+}
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),
@@ -36,6 +46,8 @@ def check_settings(trace: TraceData) -> None:
             raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
         if name in _COUNTS and not 0 <= value < 2**36:
             raise ValueError(f"{name} is {value}: at least 0 and below 2**36 is needed")
+        if name in _CHOICES:
+            one_of(name, value, _CHOICES[name])
     block_plan(trace.length, trace.steps, trace.block)
     if not 1 <= trace.steps_run <= trace.steps:
         raise ValueError(f"steps_run is {trace.steps_run}: 1 to steps, {trace.steps}, is needed")

@@ -145,6 +145,7 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
         ({"seed": [1, 2]}, "seed has 2 rows: the batch has 1"),
         ({"cfg": -0.5}, "cfg is -0.5"),
         ({"cfg": math.inf}, "cfg is inf"),
+        ({"cfg": 10**400}, "cfg is 1000"),
         ({"end_of_text": "never"}, "end_of_text is 'never'"),
         ({"end_of_text": "defer", "end_ids": [VOCABULARY]}, f"end_ids holds {VOCABULARY}"),
     ],

@@ -354,6 +354,8 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
         ({"trace": TRACE.metadata() | {"text": f"{TRACE.text} dog"}}, f"text is '{TRACE.text} dog': {SPELLED}"),
         ({"trace": TRACE.metadata() | {"text": None}}, f"text is None: {SPELLED}"),
         ({"trace": TRACE.metadata() | {"forwards": -5}}, "forwards is -5: at least 0 and below 2**36 is needed"),
+        ({"trace": TRACE.metadata() | {"drawing": "dice"}}, "drawing is 'dice': one of completion, commit is needed"),
+        ({"trace": TRACE.metadata() | {"padding": "top"}}, "padding is 'top': one of right, left is needed"),
         ({"trace": TRACE.metadata() | {"width": 10**12}}, f"width is {10**12}: at least 0 and below 2**36 is needed"),
         (
             {"trace": TRACE.metadata() | {"width": TRACE.offset + 11}},
