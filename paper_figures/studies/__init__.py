@@ -62,6 +62,9 @@ STUDIES: dict[str, Study] = {
         "EvidenceOptions",
         "what the reward does in RWS: every control, 400 prompts a world, the frontier",
     ),
+    "laws": Study(
+        "laws", "LawsOptions", "how far samplers' laws are from the model's, and what moves them: four leaks"
+    ),
     "rivals": Study(
         "rivals", "RivalsOptions", "samplers of other papers beside the default and RWS: reward, order, cost"
     ),

@@ -16,8 +16,6 @@ again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
 
 from __future__ import annotations
 
-import shlex
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +23,6 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.report.provenance import provenance
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import run_units
@@ -42,14 +39,13 @@ from paper_figures.studies.design.evidence_arms import (
     validation_arms,
 )
 from paper_figures.studies.design.prompts import Prompts, prompts_of
-from paper_figures.studies.design.results_json import finish
+from paper_figures.studies.design.results_json import about_run, finish
 from paper_figures.studies.design.stages import Stages, open_stages
 from paper_figures.studies.options import EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_tables import arm_tables
 from paper_figures.studies.work.evidence import work
-from paper_figures.studies.work.timing import machine_name
 from paper_figures.table import Table
 from rws_decode.common.files import write_json
 from rws_theory.commands.options import check_writable
@@ -78,22 +74,13 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
 def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:
     """Return what the record of a run says of it: command, date, versions, processor, seconds, choices."""
     numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
-    words = [f"--{name.replace('_', '-')} {_words(getattr(options, name))}" for name in numbers]
     answers = answers_of(frame)
     return {
-        "command": shlex.join(f"python -m paper_figures experiment {NAME} --out runs {' '.join(words)}".split()),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "versions": provenance(),
-        "processor": machine_name("cpu"),
+        **about_run(NAME, options, numbers),
         "seconds": round(float(frame["seconds"].sum())),
-        **{name: getattr(options, name) for name in numbers},
         "worlds": {name: asdict(WORLDS[name]) for name in options.worlds},
         "chosen": {name: chosen_scales(answers, name) for name in options.worlds},
     }
-
-
-def _words(value: Any) -> str:
-    return " ".join(f"{each:g}" for each in value) if isinstance(value, tuple) else f"{value:g}"
 
 
 def prompts_of_world(world: World, options: EvidenceOptions) -> Prompts:
@@ -116,16 +103,16 @@ def _frontiers(worlds: Iterable[World], options: EvidenceOptions) -> pd.DataFram
     return report.read()
 
 
-def read_rows(runs: Path) -> pd.DataFrame:
-    """Return the rows of the last whole run below a folder, frontiers among them; ValueError where there is none."""
+def read_rows(runs: Path, study: str = NAME) -> pd.DataFrame:
+    """Return the rows of a study's last whole run below a folder; ValueError where there is none."""
     parts = []
-    for folder in (runs / NAME, runs / f"{NAME}-frontier"):
+    for folder in (runs / study, runs / f"{study}-frontier"):
         manifest = read_manifest(folder)
         if manifest is not None:
             rows = read_unit_rows(folder)
             parts.append(rows[[unit in manifest for unit in rows["unit"]]])
-        elif folder.name == NAME:
-            raise ValueError(f"runs is {runs}: no whole run of `experiment {NAME} --out {runs}` is there")
+        elif folder.name == study:
+            raise ValueError(f"runs is {runs}: no whole run of `experiment {study} --out {runs}` is there")
     return pd.concat(parts, ignore_index=True)
 
 

@@ -29,6 +29,7 @@ TEMPERATURES = ("temperature", "temperature-bf16")
 TEMPERATURE_METHODS = (*TEMPERATURES, *COMPARED)
 SCALED = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
 EVIDENCE_WORLDS = ("english:era", "mini:mini")
+LAW_WORLDS = ("english:era", "mini:exact")
 RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
@@ -225,6 +226,18 @@ class EvidenceOptions(RunOptions):
     drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
     weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
     seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
+
+
+@dataclass(frozen=True)
+class LawsOptions(RunOptions):
+    """The options of `experiment laws`."""
+
+    worlds: tuple[str, ...] = option(
+        LAW_WORLDS, f"of {' '.join(LAW_WORLDS)}", metavar="MODEL:REWARD", choices=LAW_WORLDS
+    )
+    prompts: int = option(400, "prompts of each world", least=2)
+    seed: int = option(0, "of prompts and draws", least=0)
+    batch: int = 100
 
 
 @dataclass(frozen=True)

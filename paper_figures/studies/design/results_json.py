@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
+from paper_figures.report.provenance import provenance
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.units import Origin
@@ -16,6 +19,7 @@ from paper_figures.studies.design.asked import given_as
 from paper_figures.studies.design.options import PromptOptions
 from paper_figures.studies.design.stages import Outcome
 from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.studies.work.timing import machine_name
 from paper_figures.table import Table, write_tables
 from paper_figures.table_text import files_line, terminal_text
 from rws_decode.common.files import write_changed
@@ -41,6 +45,23 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
         settings = {name: value for name, value in settings.items() if name not in unused}
     settings = {name: value for name, value in settings.items() if value is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+
+
+def about_run(name: str, options: RunOptions, numbers: Sequence[str]) -> dict[str, Any]:
+    """Return what the record of a run says of it: command, date, versions, processor, and these of its options."""
+
+    def words(value: Any) -> str:
+        return " ".join(f"{each:g}" for each in value) if isinstance(value, tuple) else f"{value:g}"
+
+    given = [f"--{number.replace('_', '-')} {words(getattr(options, number))}" for number in numbers]
+    return {
+        "study": name,
+        "command": shlex.join(f"python -m paper_figures experiment {name} --out runs {' '.join(given)}".split()),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": provenance(),
+        "processor": machine_name("cpu"),
+        **{number: getattr(options, number) for number in numbers},
+    }
 
 
 def seconds_of(frame: pd.DataFrame) -> float | None:

@@ -113,7 +113,7 @@ def _drawn(unit: Unit) -> dict[str, Any]:
     tokens = np.asarray(tilt.sample(canvas, np.random.default_rng(unit.seed), context), dtype=np.int64)
     return {
         "text": predictor.decode_answer(tokens.tolist()),
-        "tokens": _digest(tokens),
+        "tokens": digest_of(tokens),
         "final_reward": guide.world_reward.score(tokens),
         "log_prob": predictor.world.log_prob(tokens, context),
         "forwards": 0,
@@ -125,7 +125,8 @@ def _drawn(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _digest(tokens: NDArray[np.int64]) -> str:
+def digest_of(tokens: NDArray[np.int64]) -> str:
+    """Return a short digest of token ids."""
     return hashlib.sha256(tokens.astype("<i8").tobytes()).hexdigest()[:16]
 
 
@@ -136,7 +137,7 @@ def answer_row(unit: Unit, trace: Trace) -> dict[str, Any]:
         log_prob = exact_world(unit)[0].world.log_prob(trace.tokens.tolist(), trace.prompt.tolist())
     return {
         "text": trace.text,
-        "tokens": _digest(trace.tokens),
+        "tokens": digest_of(trace.tokens),
         "final_reward": None if trace.final_reward is None else trace.final_reward["raw"],
         "log_prob": log_prob,
         "rules_broken": None if trace.rules_broken is None else len(trace.rules_broken),

@@ -292,7 +292,7 @@ def test_bad_input_is_one_line_and_exit_two(
 def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").write_text("")
     for name in STUDIES:
-        model = [] if name == "evidence" else ["--model", str(models / "model")]
+        model = [] if name in ("evidence", "laws") else ["--model", str(models / "model")]
         assert main(["experiment", name, "--out", str(tmp_path / "out"), *model]) == 2
         assert "--out is" in capsys.readouterr().err
 

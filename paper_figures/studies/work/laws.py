@@ -1,0 +1,115 @@
+"""Do the work of the laws study: draw or force texts by a sampler, and say how probable they are.
+
+A row of a text has `tokens`, a digest; `log_q`, nats, of the sampler: exact where it has a law, an upper bound in the
+mean where it ranks drawn words by a constant factor, else None; `log_prob`, nats, and `reward`, raw. A row of a world
+has `mean`, E_p[R]; `log_z`, log E_p[exp(beta R)] at each of the unit's betas; and of texts drawn from p `log_ps` and
+`rewards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
+from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
+from paper_figures.studies.work.decoding import predictor_for, reward_for
+from paper_figures.studies.work.evidence import digest_of, exact_world
+from rws_decode.decode import decode
+from rws_decode.law import answer_ids, strategy_log_prob
+from rws_decode.predictors import MaskPredictor, WorldPredictor
+from rws_decode.rewards.base import RewardModel, score_checked
+from rws_decode.rewards.world import WorldReward
+from rws_decode.settings import Options, Shape
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.table import as_strategy
+
+DRAWS = 8  # texts of a world after each prompt
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Return the row of each unit of one batch."""
+    if units[0].strategy["name"] == "world":
+        return _worlds(units)
+    first = units[0]
+    drawing, prompts = first.settings["drawing"], [unit.prompt for unit in units]
+    predictor, reward = predictor_for(first), reward_for(first, first.reward or "")
+    seeds = tuple(unit.seed for unit in units)
+    strategy = as_strategy(first.strategy["name"], seed=seeds)
+    shape = Shape(first.length, first.steps, first.block)
+    options = Options(
+        sampling_temperature=first.sampling_temperature,
+        drawing="completion" if drawing in ("completion", "greedy") else "commit",
+        seed=seeds,
+    )
+    near: list[dict[str, int]] = [{"near_ties": 0, "near_tokens": 0}] * len(units)
+    traces: Sequence[Any] = ()
+    if drawing == "given":
+        texts = np.array([answer_ids(predictor, unit.labels["answer"])[: first.length] for unit in units])
+    else:
+        traces = list(decode(predictor, prompts, strategy, shape, reward=reward, options=options))
+        texts = np.stack([trace.tokens for trace in traces])
+        near = [{name: int(getattr(trace, name).sum()) for name in near[0]} for trace in traces]
+    log_q: Sequence[float | None] = [0.0 if drawing == "greedy" else None] * len(units)
+    if options.drawing == "commit":
+        law = strategy_log_prob(predictor, prompts, texts, strategy, shape, reward=reward, options=options)
+        log_q = law.log_prob.tolist()
+    elif drawing == "completion":
+        log_q = [_bound(predictor, trace, strategy) for trace in traces]
+    measured = zip(log_q, *_measures(predictor, reward, prompts, texts), near, texts, strict=True)
+    return [
+        [{"tokens": digest_of(text), "log_q": q, "log_prob": p, "final_reward": value} | ties]
+        for q, p, value, ties, text in measured
+    ]
+
+
+def _measures(
+    predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], texts: NDArray[np.int64]
+) -> tuple[list[float | None], list[float]]:
+    """Return log p of each text, None where the world is not exact, and its reward."""
+    if isinstance(predictor, WorldPredictor) and isinstance(reward, WorldReward):
+        pairs = zip(prompts, texts, strict=True)
+        log_p = [predictor.world.log_prob(text, predictor.encode_prompt(prompt)) for prompt, text in pairs]
+        return list(log_p), [reward.world_reward.score(text) for text in texts]
+    answers = [predictor.decode_answer(text.tolist()) or "" for text in texts]
+    return [None] * len(texts), list(score_checked(reward, prompts, answers))
+
+
+def _bound(predictor: MaskPredictor, trace: Any, strategy: Strategy) -> float | None:
+    """Return the bound on log q of a decode that ranked drawn words by a constant factor, else None."""
+    if not isinstance(predictor, WorldPredictor) or not isinstance(strategy, Confidence | Temperature):
+        return None
+    world, context = predictor.world, trace.prompt.tolist()
+    scale = strategy.scale if isinstance(strategy, Temperature) else 1.0
+    assert isinstance(scale, float)
+    return drawn_ranking_log_prob(
+        lambda canvases: world.conditionals_batch(canvases, [context] * len(canvases), predictor.memory),
+        trace.tokens,
+        trace.commit_step,
+        scale,
+    )
+
+
+def _worlds(units: Sequence[Unit]) -> list[Rows]:
+    predictor, guide = exact_world(units[0])
+    world, reward, length = predictor.world, guide.world_reward, units[0].length
+    betas = units[0].strategy["betas"]
+    tilts = [world.tilt(reward, beta) for beta in betas]
+    rows: list[Rows] = []
+    for unit in units:
+        context, rng = predictor.encode_prompt(unit.prompt), np.random.default_rng(unit.seed)
+        drawn = [world.sample(length, rng, context) for _ in range(DRAWS)]
+        row: dict[str, Any] = {
+            "betas": betas,
+            "mean": world.mean(reward, length, context),
+            "log_z": [tilt.log_partition(length, context) for tilt in tilts],
+            "log_ps": [world.log_prob(text, context) for text in drawn],
+            "rewards": [reward.score(text) for text in drawn],
+        }
+        rows.append([row])
+    return rows
