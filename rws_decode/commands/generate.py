@@ -13,7 +13,8 @@ from rws_decode.commands.presets import AppliedPreset, with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
 from rws_decode.steering.table import check_method
-from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
+from rws_decode.strategies.apart import apart
+from rws_decode.strategies.table import APART, OFFERED, STRATEGIES, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 from rws_theory.commands.progress import tell
 
@@ -33,6 +34,8 @@ class _Strategy:
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
     )
 
+    apart: int | None = option(None, "commit positions at least N apart in a step, by any order", least=1, metavar="N")
+
     def make(self, steps: int, seed: int) -> Strategy:
         """Return the strategy; ValueError for a run of another number of steps."""
         run = None
@@ -42,8 +45,8 @@ class _Strategy:
             run = load(self.run)
             if run.steps != steps:
                 raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
-        numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run")}
-        return strategy_named(self.strategy, run=run, seed=seed, **numbers)
+        numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run", APART)}
+        return apart(strategy_named(self.strategy, run=run, seed=seed, **numbers), self.apart or 1)
 
 
 def _number_options() -> list[tuple[str, Any, Any]]:
@@ -105,7 +108,7 @@ class GenerateOptions(DecodeOptions):
     def unused(self) -> list[str]:
         """Return the options that were given and that the strategy does not read."""
         entry = STRATEGIES[self.strategy.strategy]
-        reads = ("strategy", "reward", *entry.reads, *(("scale", "reward_scale") if entry.scalable else ()))
+        reads = ("strategy", "reward", APART, *entry.reads, *(("scale", "reward_scale") if entry.scalable else ()))
         return [_flag(name) for name, value in self._given.items() if value is not None and name not in reads]
 
     @property

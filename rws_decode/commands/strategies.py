@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from rws_decode.steering.table import METHODS
-from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.strategies.table import APART, OFFERED, STRATEGIES
 from rws_theory.commands.options import add_options, json_option, read_options
 
 
@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         shown = {option: number.metavar for option, number in entry.numbers.items()} | _OTHERS
         flags = " ".join(f"--{option.replace('_', '-')} {shown[option]}" for option in entry.reads)
         print(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}")
+    print(f"with any of them that ranks or counts, such as default+{APART}:3: a step's commits at least N positions apart")
     print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
     width = max(map(len, METHODS))
     for name, method in METHODS.items():

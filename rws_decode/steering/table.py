@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rws_decode.strategies.numbers import Number, numbers_of, parts_of, read_number
-from rws_decode.strategies.table import STRATEGIES, as_strategy, check_text
+from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
@@ -108,7 +108,7 @@ def method_text(text: str, argument: str = "method") -> MethodText:
                 numbers[option] = read_number(value, declared[option])
             except ValueError:
                 raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
-        elif option in STRATEGIES:
+        elif option in STRATEGIES or (option == APART and bases):
             bases.append(f"{option}:{value}" if value else option)
         else:
             part = f"{option}:{value}" if value else option

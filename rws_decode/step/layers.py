@@ -117,13 +117,11 @@ class Hypotheses:
     beside those of the step. Guidance, forbidden tokens and end-of-text policy are those of the decode. ValueError
     names the predictor that gives no finite largest logit.
 
-    tokens: int64 [b, n], the completed answers; waits: bool [N], as in `protocol.Look`.
+    tokens: int64 [b, n], the completed answers.
     """
 
-    def __init__(self, decoder: Decoder, state: State, tokens: Tensor, waits: Tensor) -> None:
+    def __init__(self, decoder: Decoder, state: State, tokens: Tensor) -> None:
         self._decoder, self._state, self._tokens = decoder, state, tokens
-        self.commits = decoder.plan[state.step].commits
-        self.waits = waits
         self.forwards = torch.zeros(len(state.rows), dtype=torch.int64)
         self.calls = 0
 
@@ -160,8 +158,7 @@ def looking(run: Run) -> Run:
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
             completion = decoder.complete(decoder, state, seen)
-            waits = completion.deferred[completion.block]
-            look = Hypotheses(decoder, state, completion.tokens, waits)
+            look = Hypotheses(decoder, state, completion.tokens)
             return completion._replace(view=completion.view._replace(look=look))
 
         after, done = run(replace(decoder, complete=complete), state)

@@ -96,6 +96,8 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     places = (state.rows[row[inside]], position[inside])
     masked = torch.zeros(decoder.count, block.shape[1], dtype=torch.bool, device=block.device)
     masked[state.rows] = state.masked
+    deferred, commits = block & decoder.ends.waits(tokens), decoder.plan[state.step].commits
+    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside], masked=masked)
     return Completion(
         rows=state.rows,
         tokens=tokens,
@@ -105,12 +107,12 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         computed=nowhere.index_put((row, position), torch.ones_like(inside)),
         unsure=nowhere.index_put((row, position), lead <= 2 * error),
         block=block,
-        deferred=block & decoder.ends.waits(tokens),
-        view=MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside], masked=masked),
+        deferred=deferred,
+        view=view._replace(commits=commits, waits=deferred[row[inside], position[inside]]),
         row=row[inside],
         published=ranked if published is logits else decoder.ends.ranked(published[inside], token[inside]),
         error=error[inside],
-        commits=Scheduled(decoder.plan[state.step].commits),
+        commits=Scheduled(commits),
     )
 
 

@@ -70,7 +70,7 @@ class Lookahead(Counted, ABC):
             raise ValueError(f"view.look is None: {self.name} looks ahead, give it to decode")
         rows, at = view.row.unique(return_inverse=True)  # at: [N], among b rows
         keys = [view.log_odds, *(self.proposals(view) if self.hypotheses > 1 else ())]
-        sets = torch.stack([leading(key, view, view.look.commits) for key in keys])  # [h, N]
+        sets = torch.stack([leading(key, view, view.commits) for key in keys])  # [h, N]
         table = torch.zeros(len(sets), len(rows), view.length, dtype=torch.bool, device=at.device)
         table[:, at, view.position] = sets
         new = torch.zeros(len(sets), len(rows), dtype=torch.bool, device=at.device)
@@ -101,16 +101,14 @@ class Lookahead(Counted, ABC):
 def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:
     """Return the k positions of each row that go first, bool [N]: largest value, then leftmost; those that wait last.
 
-    >>> from types import SimpleNamespace
-    >>> look = SimpleNamespace(waits=torch.tensor([True, False, False]))
-    >>> view = MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), look=look)
+    >>> waits = torch.tensor([True, False, False])
+    >>> view = MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), waits=waits)
     >>> leading(torch.tensor([3.0, 1.0, 1.0]), view, 1).tolist()
     [False, True, False]
     """
-    assert view.look is not None
     place = torch.empty_like(view.row)
     place[values.argsort(descending=True, stable=True)] = torch.arange(len(place), device=place.device)
-    order, rank = ranks_in_rows(-(place + len(place) * view.look.waits).double(), view.row)
+    order, rank = ranks_in_rows(-(place + len(place) * view.waits).double(), view.row)
     return torch.zeros_like(view.row, dtype=torch.bool).index_put((order,), rank < k)
 
 
@@ -162,8 +160,7 @@ class LookUM(Lookahead):
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return uniform numbers within the pool and -inf outside, [hypotheses - 1, N]."""
-        assert view.look is not None
-        inside = leading(view.log_odds, view, max(self.pool, view.look.commits))
+        inside = leading(view.log_odds, view, max(self.pool, view.commits))
         noise = self.uniform(view, self.hypotheses - 1, view.length, 0)[view.row, :, view.position].T
         return noise.masked_fill(~inside, -torch.inf)
 

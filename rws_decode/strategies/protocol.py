@@ -40,13 +40,10 @@ _NONE = cast("Tensor", None)  # what a strategy with a factor alone does not loo
 class Look(Protocol):
     """What the canvas would look like after commits: hypotheses, none of them made, each by a forward of its own.
 
-    commits: how many positions of a row the step commits; waits: bool [N], the positions that go only once no other of
-    their block is left; forwards: int64 [b], how many hypotheses of each row of the batch were looked at; calls: the
-    forwards of the predictor that they took together.
+    forwards: int64 [b], how many hypotheses of each row of the batch were looked at; calls: the forwards of the
+    predictor that they took together.
     """
 
-    commits: int
-    waits: Tensor
     forwards: Tensor
     calls: int
 
@@ -75,7 +72,8 @@ class MaskedPositions(NamedTuple):
     [N], of the confidence that ranks them; leeway, float64 [N], by how much more certain, in scaled logits, each is
     taken to be than its logits say (0, but where rounding is asked about).
 
-    look: asks what the canvas would be after some commits, for a `LookingStrategy`; None for others.
+    commits: how many positions of a row the schedule commits in the step; waits: bool [N], the positions that go only
+    once no other of their block is left. look: asks what the canvas would be after some commits, for a `LookingStrategy`; None for others.
     """
 
     step: int
@@ -91,6 +89,8 @@ class MaskedPositions(NamedTuple):
     log_odds: Tensor = _NONE
     scale: Tensor = _NONE
     leeway: Tensor = _NONE
+    commits: int = 0
+    waits: Tensor = _NONE
     look: Look | None = None
 
     def __repr__(self) -> str:

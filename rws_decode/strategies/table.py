@@ -13,6 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of, read_number
 from rws_theory.checks import one_of
 
@@ -156,14 +157,16 @@ def _scaled(name: str, given: Mapping[str, Any]) -> str | None:
 def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **numbers: Any) -> Strategy:
     """Return a strategy as it is, or the one that a name and numbers say: "rws" with reward_scale=8.0, or "rws:8".
 
-    A number after the colon is the first that the strategy reads; what scales it may follow a plus sign. ValueError as
-    in `strategy_named`, for a number that the strategy does not read, and for numbers beside a strategy that is an
-    object.
+    A number after the colon is the first that the strategy reads; what scales it may follow a plus sign, and so may
+    apart, the least distance of a step's commits (`apart.apart`). ValueError as in `strategy_named`, for a number that
+    the strategy does not read, and for numbers beside a strategy that is an object.
 
     >>> as_strategy("rws:8") == as_strategy("rws", reward_scale=8.0)
     True
     >>> as_strategy("threshold:0.9+rws:8") == as_strategy("threshold:0.9", reward_scale=8.0)
     True
+    >>> as_strategy("random-order+apart:3")
+    Apart(of=RandomOrder(seed=0, window=None), apart=3)
     >>> as_strategy("temperature", scal=2.0)
     Traceback (most recent call last):
     ...
@@ -181,6 +184,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             raise ValueError(f"{option} is {numbers[option]!r}: strategy {strategy} has its number, leave it out")
         numbers[option] = value
     numbers = {option: value for option, value in numbers.items() if value is not None}
+    positions = numbers.pop(APART, 1)
     known = {*entry.numbers, "run"} & {*entry.reads}
     known |= {"scale", "reward_scale", "eps"} if entry.scalable else set()
     known |= {"eps"} if entry.rule and "eps" in entry.kind.__dataclass_fields__ else set()
@@ -189,7 +193,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
-    return strategy_named(name, seed=seed, **numbers)
+    return apart(strategy_named(name, seed=seed, **numbers), positions)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
@@ -209,6 +213,8 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     if missing := [option for option in entry.needs if option not in numbers]:
         lacking = "a number" if len(missing) == len(entry.needs) else missing[0]
         raise ValueError(f"{argument} is {text!r}: {lacking} is missing, as in {example_of(name, entry.numbers)}")
+    if APART in numbers:
+        as_strategy(text)  # refuses one that keeps no distance
     more = [option for option in ("scale", "reward_scale") if option in numbers and option not in entry.reads]
     return (*entry.reads, *more, *(["reward"] if "reward_scale" in more else []))
 
@@ -229,6 +235,10 @@ def _parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     for option, value in parts:
         if option in declared and option not in numbers:
             numbers[option] = _read(value, declared[option], text, argument, name)
+        elif option == APART and option not in numbers:
+            if not value.isdecimal():
+                raise ValueError(f"{argument} is {text!r}: a whole number is needed after {APART}:, as in {APART}:3")
+            numbers[option] = int(value)
         elif STRATEGIES[name].scalable and option in _SCALES and value:
             ((scale, number),) = STRATEGIES[option].numbers.items()
             numbers[scale] = _read(value, number, text, argument, option)
@@ -246,6 +256,7 @@ def _parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
 
 
 _SCALES = ("temperature", "rws")  # what may scale the logits that another counts by
+APART = "apart"  # of every strategy: how far a step's commits are from one another, at the least
 
 
 def _read(word: str, number: Number, text: str, argument: str, name: str) -> Any:
@@ -287,6 +298,8 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     numbers = {key: value for key, value in description.items() if key not in _MARKS}
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
+    if name == APART:
+        return apart(numbers["of"], numbers[APART])
     if name not in STRATEGIES or not STRATEGIES[name].rule:
         described = [name for name, entry in STRATEGIES.items() if entry.rule]
         raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")
