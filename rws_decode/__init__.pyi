@@ -46,6 +46,7 @@ from .steering.particles import ParticleGibbs as ParticleGibbs, Particles as Par
 from .steering.reward_lookahead import RewardLookahead as RewardLookahead
 from .steering.steer import Steering as Steering, steer as steer
 from .final_text import final_reward as final_reward
+from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (

@@ -40,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
         shown = {option: number.metavar for option, number in entry.numbers.items()} | _OTHERS
         flags = " ".join(f"--{option.replace('_', '-')} {shown[option]}" for option in entry.reads)
         print(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}")
-    print(f"with any of them that ranks or counts, such as default+{APART}:3: a step's commits at least N positions apart")
     print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
     width = max(map(len, METHODS))
     for name, method in METHODS.items():
         _, *others = method.numbers
         more = " ".join(f"+{option}:X" for option in others)
         print(f"{name:{width}}  {method.about}{f' [{more}]' if more else ''}")
+    print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
     return 0
 
 

@@ -137,8 +137,9 @@ def apart(strategy: Strategy, positions: int) -> Strategy:
     >>> apart(RWS(8.0), 3), apart(RWS(8.0), 1)
     (Apart(of=RWS(reward_scale=8.0, eps=1e-05), apart=3), RWS(reward_scale=8.0, eps=1e-05))
     """
-    spaced = (ApartChoice if isinstance(strategy, OwnCount) else Apart)(strategy, positions)
-    return strategy if spaced.apart == 1 else spaced
+    if whole("apart", positions, example="3") == 1:
+        return strategy
+    return (ApartChoice if isinstance(strategy, OwnCount) else Apart)(strategy, positions)
 
 
 def _rows(view: MaskedPositions) -> Tensor:

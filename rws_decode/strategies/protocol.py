@@ -73,7 +73,8 @@ class MaskedPositions(NamedTuple):
     taken to be than its logits say (0, but where rounding is asked about).
 
     commits: how many positions of a row the schedule commits in the step; waits: bool [N], the positions that go only
-    once no other of their block is left. look: asks what the canvas would be after some commits, for a `LookingStrategy`; None for others.
+    once no other of their block is left. look: asks what the canvas would be after some commits, for a
+    `LookingStrategy`; None for others.
     """
 
     step: int

@@ -31,7 +31,7 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     """
     if "base" in described:
         return _method_label(described)
-    if "of" in described:  # with a distance
+    if described["name"] == "apart":
         return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
     numbers = _told(described)
     first = numbers[:1] if numbers and numbers[0][0] in _FIRST else []

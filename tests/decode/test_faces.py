@@ -69,6 +69,8 @@ def classifier() -> Any:
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Animation": lambda: usual().animate(),
+    "Apart": lambda: rws_decode.Apart(rws_decode.RandomOrder(tuple(range(99))), 3),
+    "ApartChoice": lambda: rws_decode.ApartChoice(rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)), 3),
     "Breakpoint": lambda: path().breakpoints[0],
     "CallablePredictor": callable_predictor,
     "CallableReward": lambda: rws_decode.CallableReward(len, name=HOSTILE, bounds=(0.0, 1.0)),

@@ -95,7 +95,8 @@ def test_broken_rules_are_told_with_the_text(capsys: pytest.CaptureFixture[str])
 
 
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    first, _, second = printed(capsys, "strategies").partition("\n\n")
+    first, second, distance = printed(capsys, "strategies").split("\n\n")
+    assert "default+apart:3" in distance
     lines, methods = first.splitlines(), second.splitlines()[1:]
     assert [line.split()[0] for line in lines] == list(OFFERED)
     assert [line.split()[0] for line in methods] == list(METHODS)

@@ -15,6 +15,7 @@ from rws_decode import P2, RWS, CallableReward, Options, ReMDM, Savings, Shape, 
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
+from rws_decode.strategies.apart import Apart, ApartChoice
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.lookahead import InformationGain, LookUM
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
@@ -40,6 +41,7 @@ STRATEGIES = [
     *(CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
     *(InformationGain(5), InformationGain(8, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
     *(ReMDM(0.5, scaled=RWS(8.0)), P2(2.0), P2(1.0, "left-out"), Wino(0.2, scaled=RWS(8.0))),
+    *(Apart(Temperature(2.0), 3), Apart(RWS(8.0), 2), Apart(RandomOrder(3), 4), ApartChoice(Threshold(0.42), 2)),
 ]
 
 
@@ -70,6 +72,7 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
         *("temperature:4", "rws:8", "rws-flipped:8", "margin", "threshold:0.42", "klass:0.3", "entropy-bound:0.5"),
         *("threshold:0.9+rws:8", "remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.3+temperature:2"),
         *("information-gain:3+temperature:2", "lookum:3", "certainty-prior:2"),
+        *("default+apart:3", "rws:8+apart:2", "threshold:0.9+rws:8+apart:2", "margin+apart:4"),
     ],
 )
 def test_a_text_is_the_label_of_its_strategy(text: str) -> None:
@@ -147,6 +150,13 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: as_strategy("threshold:0.9+rws:8", reward_scale=2.0), "has its number, leave it out"),
         (lambda: as_strategy("threshold:0.9", reward_scale=2.0, scale=1.0), "threshold takes one"),
         (lambda: check_text("gamma:3", "--compare"), "--compare is 'gamma:3':"),
+        (lambda: check_text("margin+apart:x", "--compare"), "a whole number is needed after apart:, as in apart:3"),
+        (lambda: check_text("margin+apart:2+apart:3", "--compare"), "apart is given twice"),
+        (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),
+        (lambda: as_strategy("rws:8+apart:0"), "apart is 0: a whole number, at least 1, is needed"),
+        (lambda: Apart(Wino(0.5), 2), "strategy wino masks again"),
+        (lambda: decode(PREDICTOR, "a", "rws:8+apart:2", SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
+        (lambda: decode_compact(PREDICTOR, "a", "default+apart:2", SHAPE), COMPACT),
         (lambda: decode_compact(PREDICTOR, "a", "lookum:2", SHAPE), COMPACT),
         (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
         (lambda: decode(PREDICTOR, "a", LookUM(2), SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
