@@ -99,6 +99,7 @@ HERE: dict[str, Here] = {
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
     "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),
+    "python -m rws_decode generate --model english --strategy default .*": Here(more=SHORT, says=("order deviation",)),
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),

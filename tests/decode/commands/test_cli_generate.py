@@ -145,6 +145,9 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
         assert trace == direct, name
         assert replay(trace).diverged_at is None
     assert {"default", "temperature", "rws", *expected} <= set(OFFERED)
+    spaced = traced(capsys, tmp_path / "apart", *common, "--strategy", "margin", "--apart", 2)
+    options = Options(seed=3)
+    assert spaced == decode(predictor, "the cat", "margin+apart:2", Shape(8, 4, 4), reward=reward, options=options)[0]
 
 
 @pytest.mark.parametrize(
