@@ -26,6 +26,7 @@ from paper_figures.studies.design.results_json import about_run, finish
 from paper_figures.studies.design.stages import open_stages
 from paper_figures.studies.options import LawsOptions
 from paper_figures.studies.summaries.laws import (
+    BLIND,
     Leak,
     answers_of,
     frontiers_of,
@@ -45,7 +46,7 @@ from rws_theory.commands.progress import loading, tell
 NAME = "laws"
 LENGTH = 16
 WORDS = (1, 2, 4)
-BETAS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5)
+BETAS = (0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class LawWorld:
 
 
 _LAWS = (
-    *("default", "random-order", "left-to-right", "temperature:5.6", "rws:1", "rws:8"),
-    *("default+apart:3", "random-order+apart:3", "rws:8+apart:3"),
+    *("default", "random-order", "default+apart:3", "rws:8", "left-to-right", "temperature:5.6"),
+    *("random-order+apart:3", "rws:1", "rws:8+apart:3"),
 )
 WORLDS: dict[str, LawWorld] = {
     "english:era": LawWorld("english", "era", "openings", _LAWS, ("default", "rws:8", "random-order")),
@@ -103,13 +104,14 @@ def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Promp
 def units_of(name: str, count: int, seed: int) -> list[Unit]:
     """Return the units of a world: its curve first, then laws, leaks and given texts."""
     world = WORLDS[name]
-    kinds = [(method, words, "commit") for method in world.laws for words in WORDS if words > 1 or world.given]
-    for method in world.split:
-        blind = method in ("random-order", "left-to-right")
-        drawings = ("greedy",) if blind else ("completion", "greedy")
-        kinds += [(method, words, drawing) for drawing in drawings for words in WORDS]
+    kinds = [] if world.given else [("world", 1, "commit")]
     kinds += [(method, words, "given") for method in world.given for words in WORDS]
-    kinds = [*([] if world.given else [("world", 1, "commit")]), *kinds]
+    for method in dict.fromkeys((*world.split[:1], *world.laws, *world.split)):
+        if method in world.laws:
+            kinds += [(method, words, "commit") for words in WORDS if words > 1 or world.given]
+        if method in world.split:
+            drawings = ("greedy",) if method in BLIND else ("completion", "greedy")
+            kinds += [(method, words, drawing) for drawing in drawings for words in WORDS]
     asked = prompts_of_world(world, count, seed)
     return [unit_of(name, *kind, prompt, answer, seed) for kind in kinds for prompt, answer in asked]
 
