@@ -1,4 +1,4 @@
-"""`python -m paper_figures record`: make a run of the evidence study the record that ships with the package."""
+"""`python -m paper_figures record`: make a run of a study the record that ships with the package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rws_theory.commands.progress import tell
 class RecordOptions:
     """Which run is recorded, and where."""
 
-    runs: Path = option(help="the folder that `experiment evidence --out` was given", metavar="DIR")
+    runs: Path = option(help="the folder that `experiment STUDY --out` was given", metavar="DIR")
+    study: str = option("evidence", "which study", choices=("evidence", "laws"))
     record: Path | None = option(None, "where the record goes (default: the package's own)", metavar="DIR")
     json: bool = json_option()
 
@@ -31,16 +32,16 @@ def run(args: argparse.Namespace) -> int:
     `--json`: `files`, each with its bytes.
     """
     options = read_options(RecordOptions, args)
-    folder = options.runs / "evidence"
+    folder = options.runs / options.study
     tell(f"record: reading {folder} ...")
 
-    from paper_figures.recorded import FOLDER, pack
+    from paper_figures.recorded import FOLDERS, pack
     from paper_figures.studies.evidence import read_rows
     from rws_decode.common.files import read_json
 
-    rows = read_rows(options.runs)
+    rows = read_rows(options.runs, options.study)
     about = read_json(folder / "about.json")
-    files = {path.name: path.stat().st_size for path in pack(rows, about, options.record or FOLDER)}
+    files = {path.name: path.stat().st_size for path in pack(rows, about, options.record or FOLDERS[options.study])}
     print(
         json.dumps({"files": files}) if options.json else "\n".join(f"{n}: {size:,} bytes" for n, size in files.items())
     )

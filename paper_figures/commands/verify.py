@@ -21,6 +21,7 @@ class VerifyOptions:
 
     sample: int = option(40, "how many answers, drawn without replacement", least=1)
     seed: int = option(0, "of the draw", least=0)
+    study: str = option("evidence", "whose record", choices=("evidence", "laws"))
     record: Path | None = option(None, "the record (default: the one that ships)", metavar="DIR")
     json: bool = json_option()
 
@@ -36,9 +37,9 @@ def run(args: argparse.Namespace) -> int:
     `--json`: `checked`, `equal`, `near_ties` and `differ`, as `paper_figures.recorded.again.Verified` has them.
     """
     options = read_options(VerifyOptions, args)
-    from paper_figures.recorded import FOLDER, read_recorded
+    from paper_figures.recorded import FOLDERS, read_recorded
 
-    record = read_recorded(options.record or FOLDER)
+    record = read_recorded(options.record or FOLDERS[options.study])
     tell("verify: loading the models of the record ...")
     from paper_figures.recorded.again import Verified, sample_of, verify
 
@@ -57,8 +58,6 @@ def _text(outcome: Verified, date: str) -> str:
     if outcome.near_ties:
         lines.append(f"{outcome.near_ties} have other tokens after a near-tie, where last digits of logits decide.")
     for row in outcome.differ:
-        number = "" if row.number is None else f" {row.number:g}"
-        drawn = ", drawn" if row.drawn else ""
-        lines += [f"{row.world}, prompt {row.prompt}, {row.method}{number}{drawn}, {row.steps} steps differs:"]
+        lines += [f"{row.world}, prompt {row.prompt}, {row.answer} differs:"]
         lines += [f"  recorded: {row.recorded_text}", f"  computed: {row.text}"]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Read and write the recorded results of the full evidence study, which ship with the package.
+"""Read and write the recorded results of the studies evidence and laws, which ship with the package.
 
 `answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
 says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;
@@ -17,12 +17,15 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.summaries.evidence import KEY, answers_of, completed, frontiers_of
+from paper_figures.studies.summaries import evidence, laws
+from paper_figures.studies.summaries.evidence import completed
 from rws_decode.common.files import write_bytes, write_json
 
-__all__ = ["FOLDER", "Recorded", "pack", "read_recorded", "recorded"]
+__all__ = ["FOLDER", "FOLDERS", "Recorded", "pack", "read_recorded", "recorded", "recorded_laws"]
 
 FOLDER = Path(__file__).parent
+FOLDERS = {"evidence": FOLDER, "laws": FOLDER / "laws"}  # of each study
+_STUDIES = {"evidence": evidence, "laws": laws}
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
 _LEFT_OUT = ["seconds"]
 
@@ -45,7 +48,9 @@ def read_recorded(folder: Path) -> Recorded:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         answers, frontiers = (pd.read_parquet(folder / f"{name}.parquet") for name in ("answers", "frontiers"))
     except (OSError, ValueError) as error:
-        raise ValueError(f"{folder}: no record of the evidence study ({' '.join(str(error).split())})") from error
+        raise ValueError(
+            f"{folder}: no record of the {_named(folder)} study ({' '.join(str(error).split())})"
+        ) from error
     return Recorded(answers, frontiers, about)
 
 
@@ -59,13 +64,25 @@ def recorded() -> Recorded:
     return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)
 
 
+@lru_cache(maxsize=1)
+def recorded_laws() -> Recorded:
+    """Return the record of the laws study that ships with the package."""
+    return read_recorded(FOLDERS["laws"])
+
+
+def _named(folder: Path) -> str:
+    return next((study for study, own in FOLDERS.items() if own == folder), "evidence or laws")
+
+
 def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the answers and frontiers among a study's rows, and what is known about the run; return the paths.
 
     Rows are sorted by what tells them apart, so that the same run gives the same bytes.
     """
-    answers = answers_of(rows).drop(columns=_LEFT_OUT).sort_values(list(KEY), ignore_index=True)
-    frontiers = frontiers_of(rows).sort_values(["world", "prompt"], ignore_index=True)
+    study = _STUDIES[about.get("study", "evidence")]
+    answers = study.answers_of(rows).drop(columns=_LEFT_OUT, errors="ignore")
+    answers = answers.sort_values(list(study.KEY), ignore_index=True)
+    frontiers = study.frontiers_of(rows).sort_values(["world", "prompt"], ignore_index=True)
     written = [
         write_bytes(folder / f"{name}.parquet", _parquet(frame))
         for name, frame in (("answers", answers), ("frontiers", frontiers))

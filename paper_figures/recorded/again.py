@@ -11,29 +11,28 @@ import pandas as pd
 
 from paper_figures.recorded import Recorded
 from paper_figures.runner.units import Unit, batch_key
+from paper_figures.studies import laws
 from paper_figures.studies.design.evidence_arms import FROM_RUN, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.evidence import prompts_of_world
 from paper_figures.studies.options import EvidenceOptions
-from paper_figures.studies.work.evidence import work
+from paper_figures.studies.work import evidence as evidence_work
+from paper_figures.studies.work import laws as laws_work
 from paper_figures.table import records
 
 __all__ = ["Difference", "Verified", "sample_of", "units_of", "verify"]
 
-# A reward that differs by less is the same: the order of sums differs between processors.
-_REWARD_TOLERANCE = 1e-3
+# A number that differs by less is the same: the order of sums differs between processors.
+_TOLERANCE = 1e-3
 _BATCH = 16
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An answer that is not the recorded one: its arm, both texts, and both rewards."""
+    """An answer that is not the recorded one: how it was made, both texts (or their digests), and both rewards."""
 
     world: str
     prompt: str
-    method: str
-    number: float | None
-    drawn: bool
-    steps: int
+    answer: str
     recorded_text: str
     text: str
     recorded_reward: float
@@ -44,8 +43,8 @@ class Difference:
 class Verified:
     """How many answers were computed again, and what became of them.
 
-    equal: the same tokens and the same reward, to 0.001. near_ties: other tokens, and the decode counts a near-tie, at
-    which the last digits of the logits decide. differ: the others.
+    equal: the same tokens, and the same reward and log-probabilities, to 0.001. near_ties: other tokens, and the decode
+    counts a near-tie, at which the last digits of the logits decide. differ: the others.
     """
 
     checked: int
@@ -68,8 +67,11 @@ def sample_of(recorded: Recorded, size: int, seed: int) -> pd.DataFrame:
 def verify(recorded: Recorded, answers: pd.DataFrame) -> Iterator[Verified]:
     """Compute answers of the record again; yield the counts so far after each batch."""
     rows = records(answers)
+    of_laws = recorded.about.get("study") == laws.NAME
+    units = laws_units(recorded, rows) if of_laws else units_of(recorded, rows)
+    work = laws_work.work if of_laws else evidence_work.work
     groups: dict[str, list[tuple[dict[str, Any], Unit]]] = {}
-    for row, unit in zip(rows, units_of(recorded, rows), strict=True):
+    for row, unit in zip(rows, units, strict=True):
         groups.setdefault(batch_key(unit), []).append((row, unit))
     checked = equal = near = 0
     differ: list[Difference] = []
@@ -79,8 +81,7 @@ def verify(recorded: Recorded, answers: pd.DataFrame) -> Iterator[Verified]:
         for (row, _), result in zip(pairs, work([unit for _, unit in pairs]), strict=True):
             (again,) = list(result)
             checked += 1
-            same_reward = abs(again["final_reward"] - row["reward"]) <= _REWARD_TOLERANCE
-            if again["tokens"] == row["tokens"] and same_reward:
+            if again["tokens"] == row["tokens"] and _same_numbers(row, again):
                 equal += 1
             elif again["tokens"] != row["tokens"] and _near(row, again):
                 near += 1
@@ -117,6 +118,27 @@ def units_of(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
     return units
 
 
+def laws_units(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
+    """Return the unit of each recorded text of the laws study."""
+    count, seed = recorded.about["prompts"], recorded.about["seed"]
+    asked = {
+        name: {
+            prompt.name: (prompt, answer) for prompt, answer in laws.prompts_of_world(laws.WORLDS[name], count, seed)
+        }
+        for name in {row["world"] for row in rows}
+    }
+    kinds = [(row["world"], row["method"], int(row["words"]), row["drawing"]) for row in rows]
+    return [laws.unit_of(*kind, *asked[kind[0]][row["prompt"]], seed) for kind, row in zip(kinds, rows, strict=True)]
+
+
+def _same_numbers(row: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    pairs = [(row["reward"], again["final_reward"])]
+    # Where a world is not exact, or a sampler has no law, there is no such number.
+    known = [name for name in ("log_prob", "log_q") if row.get(name) is not None and np.isfinite(row[name])]
+    pairs += [(row[name], again[name]) for name in known]
+    return all(abs(first - second) <= _TOLERANCE for first, second in pairs)
+
+
 def _rewards(answers: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, list[float]]:
     """Return the recorded rewards, step by step, of the rws runs that a control is made from, by prompt."""
     same = (answers["method"] == "rws") & (answers["split"] == row["split"])
@@ -130,16 +152,10 @@ def _near(row: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
 
 
 def _difference(row: Mapping[str, Any], again: Mapping[str, Any]) -> Difference:
-    number = None if row["number"] is None or np.isnan(row["number"]) else float(row["number"])
-    return Difference(
-        row["world"],
-        row["prompt"],
-        row["method"],
-        number,
-        bool(row["drawn"]),
-        int(row["steps"]),
-        row["text"],
-        again["text"],
-        float(row["reward"]),
-        float(again["final_reward"]),
-    )
+    if "words" in row:
+        answer = f"{row['method']}, {row['drawing']}, {row['words']} words a step"
+    else:
+        number = "" if row["number"] is None or np.isnan(row["number"]) else f" {row['number']:g}"
+        answer = f"{row['method']}{number}{', drawn' if row['drawn'] else ''}, {row['steps']} steps"
+    texts = [each.get("text", each["tokens"]) for each in (row, again)]
+    return Difference(row["world"], row["prompt"], answer, *texts, float(row["reward"]), float(again["final_reward"]))
