@@ -48,9 +48,7 @@ def read_recorded(folder: Path) -> Recorded:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         answers, frontiers = (pd.read_parquet(folder / f"{name}.parquet") for name in ("answers", "frontiers"))
     except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{folder}: no record of the {_named(folder)} study ({' '.join(str(error).split())})"
-        ) from error
+        raise ValueError(f"{folder}: no record of a study ({' '.join(str(error).split())})") from error
     return Recorded(answers, frontiers, about)
 
 
@@ -68,10 +66,6 @@ def recorded() -> Recorded:
 def recorded_laws() -> Recorded:
     """Return the record of the laws study that ships with the package."""
     return read_recorded(FOLDERS["laws"])
-
-
-def _named(folder: Path) -> str:
-    return next((study for study, own in FOLDERS.items() if own == folder), "evidence or laws")
 
 
 def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:

@@ -173,7 +173,7 @@ def test_an_answer_that_is_not_the_recorded_one_is_named(
 
 def test_a_missing_record_or_run_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--record", str(tmp_path)]) == 2
-    assert "no record of the evidence study" in capsys.readouterr().err
+    assert "no record of a study" in capsys.readouterr().err
     assert main(["record", "--runs", str(tmp_path)]) == 2
     assert "no whole run of `experiment evidence" in capsys.readouterr().err
 
