@@ -24,7 +24,7 @@ def drawn_ranking_log_prob(
 
     Each step draws a word for every mask, ranks them by their probability under softmax(c z), c the scale, and commits
     the first, the leftmost of equals. Its law q sums over the paths that lead to a text. The mean over decodes of this
-    number minus log p is at least KL(q || p) (docs/theory.md, T94).
+    number minus log p is at least KL(q || p) (docs/theory.md, T89).
 
     conditionals: canvases with -1 where masked -> log-probabilities [n, V] each. tokens, commit_step: [n], of a decode.
 

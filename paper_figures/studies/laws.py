@@ -85,7 +85,9 @@ def run(options: LawsOptions) -> dict[str, Any]:
         frame = stages.run(NAME, units)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
-    about = about_run(NAME, options, ("prompts", "seed")) | {"worlds": {w: asdict(WORLDS[w]) for w in options.worlds}}
+    about = about_run(NAME, options, ("worlds", "prompts", "seed")) | {
+        "worlds": {w: asdict(WORLDS[w]) for w in options.worlds}
+    }
     write_json(Path(options.out) / NAME / "about.json", about)
     return finish(NAME, options, outcome, tables(frame), None, options.seed)
 
@@ -195,7 +197,7 @@ def frontier_rows(values: Any, worlds: pd.DataFrame, world: str) -> list[dict[st
     for (method, words, drawing), frame in values.items():
         if drawing not in ("given", "greedy") and frame["kl"].notna().all():
             rows.append(_place(world, method, words, drawing, frame["kl"], frame["reward"]))
-    # N draws of p, the best kept: KL <= log N - (N - 1) / N (T95).
+    # N draws of p, the best kept: KL <= log N - (N - 1) / N (T90).
     best = np.array([max(row) for row in own["rewards"]]) - own["mean"].to_numpy()
     n = len(own["rewards"].iloc[0])
     rows.append(_place(world, f"best-of:{n}", 1, "commit", np.full(len(own), np.log(n) - (n - 1) / n), best))

@@ -51,7 +51,8 @@ def about_run(name: str, options: RunOptions, numbers: Sequence[str]) -> dict[st
     """Return what the record of a run says of it: command, date, versions, processor, and these of its options."""
 
     def words(value: Any) -> str:
-        return " ".join(f"{each:g}" for each in value) if isinstance(value, tuple) else f"{value:g}"
+        values = value if isinstance(value, tuple) else (value,)
+        return " ".join(each if isinstance(each, str) else f"{each:g}" for each in values)
 
     given = [f"--{number.replace('_', '-')} {words(getattr(options, number))}" for number in numbers]
     return {

@@ -82,7 +82,7 @@ def sampler_values(texts: pd.DataFrame, worlds: pd.DataFrame, world: str) -> dic
 
 
 def leaks(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> Iterator[Leak]:
-    """Yield the leaks along model, one word, several words, drawn words ranked, best words (docs/theory.md, T91).
+    """Yield the leaks along model, one word, several words, drawn words ranked, best words (docs/theory.md, T86).
 
     They add up: the sum of a measure's leaks is its mean under the last sampler minus that under the first.
     """
@@ -149,7 +149,7 @@ class Curve(NamedTuple):
 
 
 def least_divergence(reward: Floats, betas: Sequence[float], log_z: Floats) -> Floats:
-    """Return max over beta >= 0 of beta R - log Z(beta), nats: no law of mean reward R has a smaller KL(q || p) (T93).
+    """Return max over beta >= 0 of beta R - log Z(beta), nats: no law of mean reward R has a smaller KL(q || p) (T88).
 
     reward: [points], the mean over prompts of E_q[R]; log_z: the mean over prompts of log E_p[exp(beta R)], [betas].
 

@@ -109,10 +109,10 @@ def test_the_leaks_add_up_and_one_word_a_step_leaks_nothing(seed: int, size: tup
     one, several = law_of(table, method, LENGTH), law_of(table, method, steps)
     ranked, bound = drawn_first(table, words, scale)
     best = greedy_of(table, method, steps)
-    assert np.allclose(one, p) and (words > 1 or np.allclose(several, p))  # T92
+    assert np.allclose(one, p) and (words > 1 or np.allclose(several, p))  # T87
     assert ranked.sum() == pytest.approx(1)
     exact = [float(q @ np.log(np.where(q > 0, q, 1.0))) for q in (p, several, ranked, best)]
-    assert bound >= exact[2] - 1e-9  # T94
+    assert bound >= exact[2] - 1e-9  # T89
     # As the study has them: means over prompts, here one row with the exact means of each sampler.
     rows = zip((p, several, ranked, best), (exact[0], exact[1], bound, exact[3]), strict=True)
     frames = [
@@ -140,7 +140,7 @@ def test_no_law_is_nearer_than_the_tilt_of_its_reward(seed: int, method: str, st
     for q in (law_of(table, method, steps), ranked, greedy_of(table, "default", steps), random, best):
         divergence = float(q @ (np.log(np.where(q > 0, q, 1.0)) - np.log(p)))
         assert divergence >= least_divergence(np.array([q @ reward]), betas, log_z)[0] - 1e-9
-    assert best @ (np.log(best) - np.log(p)) <= np.log(2) - 1 / 2 + 1e-9  # T95
+    assert best @ (np.log(best) - np.log(p)) <= np.log(2) - 1 / 2 + 1e-9  # T90
     assert bound - ranked @ np.log(p) >= least_divergence(np.array([ranked @ reward]), betas, log_z)[0] - 1e-9
 
 
