@@ -1,4 +1,4 @@
-"""Read and write the recorded results of the studies evidence and laws, which ship with the package.
+"""Read and write recorded results: those of the evidence study ship with the package, the study laws can be recorded.
 
 `answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
 says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;
@@ -21,7 +21,7 @@ from paper_figures.studies.summaries import evidence, laws
 from paper_figures.studies.summaries.evidence import completed
 from rws_decode.common.files import write_bytes, write_json
 
-__all__ = ["FOLDER", "FOLDERS", "Recorded", "pack", "read_recorded", "recorded", "recorded_laws"]
+__all__ = ["FOLDER", "FOLDERS", "Recorded", "pack", "read_recorded", "recorded"]
 
 FOLDER = Path(__file__).parent
 FOLDERS = {"evidence": FOLDER, "laws": FOLDER / "laws"}  # of each study
@@ -60,12 +60,6 @@ def recorded() -> Recorded:
     """
     raw = read_recorded(FOLDER)
     return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)
-
-
-@lru_cache(maxsize=1)
-def recorded_laws() -> Recorded:
-    """Return the record of the laws study that ships with the package."""
-    return read_recorded(FOLDERS["laws"])
 
 
 def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:
