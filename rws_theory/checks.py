@@ -5,7 +5,7 @@ The message of the ValueError is one line: the argument, its value, what would b
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ def finite(
     ValueError: eps is -1.0: a finite number above 0 is needed
     """
     number: Any = value
-    right = isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
+    right = isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     right = right and (least is None or number >= least) and (most is None or number <= most)
     if not (right and (above is None or number > above) and (below is None or number < below)):
         bounds = {"at least": least, "above": above, "at most": most, "below": below}
@@ -72,13 +72,6 @@ def one_of(name: str, value: T, choices: Iterable[Any]) -> T:
     if value not in known:
         raise ValueError(_message(name, value, f"one of {', '.join(str(each) or repr(each) for each in known)}"))
     return value
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number that no float holds
-        return False
 
 
 def _shown(bound: float) -> str:

@@ -1,4 +1,4 @@
-"""Read and write recorded results: those of the evidence study ship with the package, the study laws can be recorded.
+"""Read and write the recorded results of the studies evidence and laws.
 
 `answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
 says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;

@@ -65,13 +65,16 @@ _LAWS = (
     *("default", "random-order", "default+apart:3", "rws:8", "left-to-right", "temperature:5.6"),
     *("random-order+apart:3", "rws:1", "rws:8+apart:3"),
 )
+_SPLIT = ("default", "rws:8", "random-order")
 WORLDS: dict[str, LawWorld] = {
-    "english:era": LawWorld("english", "era", "openings", _LAWS, ("default", "rws:8", "random-order")),
+    "english:era": LawWorld("english", "era", "openings", laws=_LAWS, split=_SPLIT),
     "mini:exact": LawWorld(
-        *("mini", "exact", "stories"),
-        ("default", "rws:8", "random-order"),
-        ("default", "rws:8", "random-order"),
-        ("left-to-right", "default", "random-order", "default+apart:3"),
+        "mini",
+        "exact",
+        "stories",
+        laws=_SPLIT,
+        split=_SPLIT,
+        given=("left-to-right", "default", "random-order", "default+apart:3"),
     ),
 }
 

@@ -33,7 +33,6 @@ class _Strategy:
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
     )
-
     apart: int | None = option(None, "commit positions at least N apart in a step, by any order", least=1, metavar="N")
 
     def make(self, steps: int, seed: int) -> Strategy:

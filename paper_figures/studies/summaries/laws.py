@@ -141,13 +141,6 @@ def order_gaps(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) 
             yield _leak(world, method, words, "log_q of the data", "order", frame["log_q"] - first["log_q"])
 
 
-class Curve(NamedTuple):
-    """The least mean KL at each mean reward above the model's own: two arrays [points]."""
-
-    kl: Floats
-    reward: Floats
-
-
 def least_divergence(reward: Floats, betas: Sequence[float], log_z: Floats) -> Floats:
     """Return max over beta >= 0 of beta R - log Z(beta), nats: no law of mean reward R has a smaller KL(q || p) (T88).
 
@@ -157,13 +150,3 @@ def least_divergence(reward: Floats, betas: Sequence[float], log_z: Floats) -> F
     [0.0, 1.5]
     """
     return (np.multiply.outer(reward, np.asarray(betas)) - log_z).max(axis=-1)
-
-
-def gibbs_curve(worlds: pd.DataFrame, world: str, most: float, points: int = 120) -> Curve:
-    """Return the curve of a world that no law can pass, up to a reward of `most` above the model's own."""
-    own = worlds[worlds["world"] == world]
-    betas = np.array(list(own["betas"].iloc[0]))
-    mean = float(own["mean"].mean())
-    log_z = np.mean([list(row) for row in own["log_z"]], axis=0)
-    reward = np.linspace(0.0, most, points)
-    return Curve(least_divergence(reward + mean, [0.0, *betas], np.array([0.0, *log_z])), reward)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paper_figures.__main__ import main
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.studies import laws
 from paper_figures.studies.options import LawsOptions
@@ -56,6 +58,20 @@ def test_a_small_run_has_every_leak_and_resumes(runs: Path) -> None:
         ("left-to-right", 2), ("default", 1), ("default", 2)
     }  # fmt: skip
     assert {row["method"] for row in report["tables"]["frontier"]} == {"model", "default", "rws:8", "best-of:8"}
+
+
+def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shared = ["--study", "laws", "--record", str(tmp_path)]
+    assert main(["record", "--runs", str(runs), *shared]) == 0
+    assert main(["verify", "--sample", "1000", "--json", *shared]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["checked"] == found["equal"] + found["near_ties"] > 20
+    path = tmp_path / "answers.parquet"
+    texts = pd.read_parquet(path)
+    texts["log_q"] += 0.1
+    texts.to_parquet(path)
+    assert main(["verify", "--sample", "1000", "--json", *shared]) == 1
+    assert "words a step" in json.loads(capsys.readouterr().out)["differ"][0]["answer"]
 
 
 def world_of(seed: int) -> tuple[JointTable, np.ndarray, np.ndarray]:
