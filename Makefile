@@ -18,6 +18,7 @@ SAMPLE ?= 40
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 	$(BIN)/python -m paper_figures verify --sample $(SAMPLE)
+	$(BIN)/python -m paper_figures verify --study laws --sample $(SAMPLE)
 
 # SCHEDULER: a Dask scheduler's address or file, in place of WORKERS processes.
 study: $(READY)

@@ -196,6 +196,7 @@ HERE: dict[str, Here] = {
         more="--strategies default --searches 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
     ),
     "python -m paper_figures verify --sample 40": Here(more="--sample 2", says=("recorded answers",)),
+    "python -m paper_figures verify --study laws --sample 40": Here(more="--sample 2", says=("2 of 2 recorded",)),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
