@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from examples import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD
 from tiny_models import bert_predictor
@@ -157,6 +157,7 @@ def test_topk_of_pytorch_says_it_too(strategy: Any) -> None:
     st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 2.0]), st.sampled_from(FACTORS), st.sampled_from(SHAPES),
     st.sampled_from(["none", "suppress"]), st.booleans(),
 )  # fmt: skip
+@example(9192, 2.0, RWS(8.0), Shape(8, 8, 8), "none", False)  # two rows of the same logits in another order, by chance
 def test_the_compact_decoder_says_the_same(
     seed: int, grid: float, strategy: Any, shape: Shape, policy: Any, saving: bool
 ) -> None:
@@ -167,9 +168,12 @@ def test_the_compact_decoder_says_the_same(
     (trace,) = decode_compact(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
     check(trace, predictor, options)
     (usual,) = decode(predictor, [[]], strategy, shape, reward=bounded, options=options)
-    run = trace.steps_run  # fewer, where a saving ends a settled text
-    assert np.array_equal(usual.unscaled[:run], trace.unscaled)
-    assert np.array_equal(usual.changed[:run], trace.changed)
+    for step in range(trace.steps_run):  # fewer than usual, where a saving ends a settled text
+        assert np.array_equal(usual.unscaled[step], trace.unscaled[step])
+        if not np.array_equal(usual.chosen[step], trace.chosen[step]):
+            assert usual.near_ties[step] and trace.near_ties[step]  # from here on the canvases differ
+            break
+        assert usual.changed[step] == trace.changed[step]
 
 
 @settings(max_examples=examples(400))
