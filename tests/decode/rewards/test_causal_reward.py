@@ -109,20 +109,21 @@ texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
     st.sampled_from(sorted(MODELS)),
     st.integers(0, 3),
     st.lists(st.tuples(texts, edited_texts()), min_size=1, max_size=3),
-    st.sampled_from([0, 20 * BYTES_PER_TOKEN, 45 * BYTES_PER_TOKEN, 2**31]),
+    st.sampled_from([0, 40 * BYTES_PER_TOKEN, 90 * BYTES_PER_TOKEN, 2**31]),
 )
 @settings(max_examples=examples(40))
 def test_a_session_scores_what_the_whole_texts_score(
     name: str, seed: int, rows: list[tuple[str, list[str]]], cache_bytes: int
 ) -> None:
-    model = reward(MODELS[name](seed), cache_bytes=cache_bytes)
+    # In float64: in float32 both ways round, by more than 1e-5 for some of these networks.
+    model = reward(MODELS[name](seed).double(), cache_bytes=cache_bytes)
     session = model.session(len(rows))
     read = [0] * len(rows)
     for step in range(max(len(answers) for _, answers in rows)):
         there = [row for row, (_, answers) in enumerate(rows) if step < len(answers)]
         prompts, answers = [rows[row][0] for row in there], [rows[row][1][step] for row in there]
         expected = [by_definition(model.model, model.ids(*pair)) for pair in zip(prompts, answers, strict=True)]
-        assert session.score(there, prompts, answers) == pytest.approx(expected, abs=1e-5)
+        assert session.score(there, prompts, answers) == pytest.approx(expected, abs=1e-6)
         assert session.bytes_held <= cache_bytes
         for row, prompt, answer in zip(there, prompts, answers, strict=True):
             read[row] += len(model.ids(prompt, answer))
