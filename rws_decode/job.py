@@ -163,6 +163,7 @@ def prepare(
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
     asked = reward if strategy.needs_reward else None
     settings = asdict(shape) | {
+        "counts": None if shape.counts is None else list(shape.counts),
         "ranking": "order" if ordered else options.ranking,
         "precision": options.precision,
         "strategy": describe(strategy),

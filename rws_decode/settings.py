@@ -28,23 +28,38 @@ class Shape:
     itself then has as many steps as it asks for, at most one for each token (`one_by_one`). ValueError unless
     length % block == 0, steps % (length // block) == 0 and steps <= length <= 2**20 (`schedule.block_plan`).
 
+    counts: the tokens of each step, in place of steps; the answer is then one block. Those of
+    `rws_theory.worlds.best_schedule` are the best in random order. ValueError unless they are positive and sum to
+    length, and for other steps or blocks beside them.
+
     >>> Shape(length=4, steps=2, block=4).plan
     [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]
     >>> Shape(), Shape(8), Shape(100)
     (Shape(length=64, steps=32, block=32), Shape(length=8, steps=4, block=8), Shape(length=100, steps=52, block=25))
+    >>> Shape(8, counts=(1, 2, 5))
+    Shape(length=8, steps=3, block=8, counts=(1, 2, 5))
     """
 
     length: int = 64
     steps: int = cast("int", None)
     block: int = cast("int", None)
+    counts: Sequence[int] | None = None
+
+    def __repr__(self) -> str:
+        counts = "" if self.counts is None else f", counts={self.counts}"
+        return f"Shape(length={self.length}, steps={self.steps}, block={self.block}{counts})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_free", self.steps is None)
+        if self.counts is not None:
+            object.__setattr__(self, "counts", tuple(self.counts))
+            object.__setattr__(self, "steps", len(self.counts) if self.steps is None else self.steps)
+            object.__setattr__(self, "block", self.length if self.block is None else self.block)
         if self.block is None:
             object.__setattr__(self, "block", _usual_block(self.length))
         if self.steps is None:
             object.__setattr__(self, "steps", _usual_steps(self.length, self.block))
-        block_plan(self.length, self.steps, self.block)
+        block_plan(self.length, self.steps, self.block, self.counts)
 
     def one_by_one(self) -> Shape:
         """Return the shape with a step for each token where no number of steps was given, else the shape itself.
@@ -52,12 +67,14 @@ class Shape:
         >>> Shape(8).one_by_one().steps, Shape(8, 4).one_by_one().steps
         (8, 4)
         """
+        if self.counts is not None:
+            raise ValueError(f"counts are {self.counts}: a strategy that counts itself is given none, leave them out")
         return Shape(self.length, self.length, self.block) if getattr(self, "_free", False) else self
 
     @property
     def plan(self) -> list[PlannedStep]:
         """Return every step: where it commits, and how many positions."""
-        return block_plan(self.length, self.steps, self.block)
+        return block_plan(self.length, self.steps, self.block, self.counts)
 
 
 def _usual_block(length: int) -> int:

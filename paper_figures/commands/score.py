@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.commands.options import PredictorOptions, RewardOptions, parse_token_ids, threads_option
+from rws_decode.commands.options import COUNTS, PredictorOptions, RewardOptions, parse_token_ids, threads_option
 from rws_decode.commands.shown import table
 from rws_decode.common.threads import torch_threads
 from rws_decode.settings import Options, Shape
@@ -45,6 +45,7 @@ class ScoreOptions:
     reward: RewardOptions = group(RewardOptions, "the reward model")
     steps: int | None = option(None, "forwards (default: two tokens a step)", least=1)
     block: int | None = option(None, "tokens per block (default: at most 32, a divisor of the length)", least=1)
+    counts: tuple[int, ...] | None = option(None, COUNTS, least=1)
     sampling_temperature: float = option(1.0, "at which words are drawn; 0 takes the best word", metavar="T", least=0)
     seed: int = option(0, "of random-order and rws-random", least=0)
     threads: int | None = threads_option()
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     `--json`: a list with an object for each strategy and text: strategy, prompt, log_prob (nats; null where the
     strategy cannot write the text), per_token (nats; null alike), commit_step. For people: means over prompts.
     With `--draw`, an object for each strategy: strategy, kl_world and kl_sampler, each [mean, low, high] in nats,
-    the ends null where all prompts have one value.
+    the ends null where all prompts have one value, and forwards, the mean number of a text.
     """
     options = read_options(ScoreOptions, args)
     pairs = [] if options.draw is not None else _pairs(options)
@@ -159,10 +160,11 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
 
     if not isinstance(predictor, WorldPredictor):
         raise ValueError(f"--draw is given: {predictor.name} is no exact world, use --model english")
+    assert options.draw is not None
     count = options.prompts or _FEWEST
     if count > len(predictor.prompts):
         raise ValueError(f"--prompts is {count}: {predictor.name} ships {len(predictor.prompts)}")
-    shape, rows = Shape(options.length or _LENGTH, **_steps_of(options)), []
+    shape, rows = Shape(options.length or sum(options.counts or ()) or _LENGTH, **_steps_of(options)), []
     with torch_threads(options.threads):
         for strategy in each(options.strategies, "score", len(options.strategies), "strategy"):
             found = sampler_divergence(
@@ -179,12 +181,16 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
             for name, of in (("kl_world", found.world), ("kl_sampler", found.sampler)):
                 mean, *ends = found.interval(of, np.random.default_rng(0))
                 row[name] = [mean, *(end if math.isfinite(end) else None for end in ends)]
+            row["forwards"] = found.forwards.mean()
             rows.append(row)
     if options.json:
         print(json.dumps(rows, allow_nan=False))
         return 0
-    lines = [[row["strategy"], *(_with_ends(*row[name]) for name in ("kl_world", "kl_sampler"))] for row in rows]
-    print(table(["", "KL(p || q) [nats]", "KL(q || p) [nats]"], lines))
+    lines = [
+        [row["strategy"], *(_with_ends(*row[name]) for name in ("kl_world", "kl_sampler")), f"{row['forwards']:.2f}"]
+        for row in rows
+    ]
+    print(table(["", "KL(p || q) [nats]", "KL(q || p) [nats]", "forwards"], lines))
     print(
         f"\np: the world's law; q: the strategy's, which chooses positions by the best words, then draws their words\n"
         f"{count} prompts, {options.draw} texts each, {shape.length} tokens in {shape.steps} steps"
@@ -200,8 +206,8 @@ def _drawn(options: ScoreOptions) -> Options:
     return Options(sampling_temperature=options.sampling_temperature, drawing="commit", seed=options.seed)
 
 
-def _steps_of(options: ScoreOptions) -> dict[str, int]:
-    return {name: value for name in ("steps", "block") if (value := getattr(options, name)) is not None}
+def _steps_of(options: ScoreOptions) -> dict[str, Any]:
+    return {name: value for name in ("steps", "block", "counts") if (value := getattr(options, name)) is not None}
 
 
 def _shown(rows: Sequence[dict[str, Any]], options: ScoreOptions) -> str:

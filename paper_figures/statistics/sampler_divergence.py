@@ -24,14 +24,15 @@ _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 
 @dataclass(frozen=True)
 class SamplerDivergence:
-    """Differences of log-probabilities in nats, float64 [prompts, draws].
+    """Differences of log-probabilities in nats, and forwards, float64 [prompts, draws].
 
     world: log p - log q of texts that the world draws; sampler: log q - log p of texts that the sampler draws. inf
-    where the other one cannot write the text.
+    where the other one cannot write the text. forwards: those that the sampler took for each of its texts.
     """
 
     world: NDArray[np.float64]
     sampler: NDArray[np.float64]
+    forwards: NDArray[np.float64]
 
     def __repr__(self) -> str:
         count, draws = self.world.shape
@@ -73,9 +74,8 @@ def sampler_divergence(
     every = [prompt for prompt in prompts for _ in range(draws)]
     options = replace(options, seed=tuple(rng.integers(2**31, size=len(every)).tolist()))
     drawn = np.stack([predictor.world.sample(shape.length, rng, context=context) for context in contexts])
-    written = np.stack(
-        [trace.tokens for trace in decode(predictor, every, strategy, shape, reward=reward, options=options)]
-    )
+    traces = decode(predictor, every, strategy, shape, reward=reward, options=options)
+    written, forwards = np.stack([trace.tokens for trace in traces]), np.array([float(t.forwards) for t in traces])
 
     def log_ratio(texts: NDArray[Any]) -> NDArray[np.float64]:
         log_q = strategy_log_prob(predictor, every, texts, strategy, shape, reward=reward, options=options).log_prob
@@ -83,4 +83,4 @@ def sampler_divergence(
         log_p = np.array([predictor.world.log_prob(text, context=context) for text, context in pairs])
         return (log_p - log_q).reshape(len(prompts), draws)
 
-    return SamplerDivergence(log_ratio(drawn), -log_ratio(written))
+    return SamplerDivergence(log_ratio(drawn), -log_ratio(written), forwards.reshape(len(prompts), draws))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rws_decode.common.arguments import divisors, nearest
@@ -32,12 +33,13 @@ def commit_counts(masks: int, steps: int) -> list[int]:
     return [each + (step < rest) for step in range(steps)]
 
 
-def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
+def block_plan(length: int, steps: int, block: int, counts: Sequence[int] | None = None) -> list[PlannedStep]:
     """Plan every step of a block-wise decode: blocks left to right, `steps` shared evenly among them.
 
     Semi-autoregressive schedule of LLaDA (Nie et al. 2025). length: answer tokens; steps: forwards in all; block:
     tokens per block. Guarantee: one entry per step, counts sum to `length`, each at least 1. ValueError names the
-    argument unless length % block == 0, steps % (length // block) == 0 and steps <= length <= `LONGEST`.
+    argument unless length % block == 0, steps % (length // block) == 0 and steps <= length <= `LONGEST`. counts: of
+    each step, in place of even ones; then block must be length, and steps their number.
 
     >>> [tuple(step) for step in block_plan(length=6, steps=4, block=3)]
     [(0, 3, 2), (0, 3, 1), (3, 6, 2), (3, 6, 1)]
@@ -56,5 +58,12 @@ def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
         )
     if steps > length:
         raise ValueError(f"steps is {steps}: at most length, {length}, so that each step commits a token")
-    counts = commit_counts(block, steps // blocks)
+    if counts is not None:
+        for number, count in enumerate(counts):
+            whole(f"counts[{number}]", count)
+        if blocks > 1 or len(counts) != steps or sum(counts) != length:
+            raise ValueError(
+                f"counts are {tuple(counts)}: {steps} that sum to length, {length}, are needed, and one block"
+            )
+    counts = counts or commit_counts(block, steps // blocks)
     return [PlannedStep(start, start + block, commits) for start in range(0, length, block) for commits in counts]

@@ -29,6 +29,7 @@ SHAPE = {
     "steps": "forwards; a multiple of the number of blocks",
     "block": "tokens per block",
 }
+COUNTS = "tokens of each step, in place of --steps and --block"
 GUIDANCE = "scale of classifier-free guidance; 0 for none"
 END_OF_TEXT = (
     "end-of-text tokens: leave them, never commit them, or only when nothing else in the block is masked (defer; "
@@ -131,7 +132,8 @@ def shape_help(usual: Shape) -> dict[str, str]:
         "steps": "two tokens a step",
         "block": "at most 32, a divisor of --length; gaps are one block",
     }
-    return {name: f"{text} (default: {shape[name]})" for name, text in SHAPE.items()}
+    help = {name: f"{text} (default: {shape[name]})" for name, text in SHAPE.items()}
+    return help | {"counts": COUNTS}
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ class ShapeOptions:
     length: int | None = None
     steps: int | None = None
     block: int | None = None
+    counts: tuple[int, ...] | None = None
 
     def make(self, prompt: str | Sequence[int], mask_id: int = -1, usual: Shape = _USUAL) -> Shape:
         """Return the shape, by default `usual`, and that of a prompt's gaps where it has some; ValueError if none fits.
@@ -153,12 +156,16 @@ class ShapeOptions:
         masks = masks_in(prompt) if isinstance(prompt, str) else list(prompt).count(mask_id)
         if masks and self.length not in (None, masks):
             raise ValueError(f"--length is {self.length}: the gaps of the prompt have length {masks}, leave it out")
+        given: dict[str, Any] = {name: value for name, value in vars(self).items() if value is not None}
+        if self.counts is not None:
+            given.setdefault("length", masks or sum(self.counts))
+            return Shape(**given)
         if masks:
             usual = Shape(masks, block=masks if self.block is None else self.block)
             return usual if self.steps is None else replace(usual, steps=self.steps)
-        given = {name: value for name, value in vars(self).items() if value is not None}
         if "length" in given or "block" in given:
-            return Shape(**{"length": usual.length} | given)
+            given.setdefault("length", usual.length)
+            return Shape(**given)
         return replace(usual, **given) if given else usual
 
 

@@ -22,6 +22,7 @@ from rws_decode.replay.difference import (
 )
 from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.step.confidence import rank_values
+from rws_decode.trace.data import UNUSUAL
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
@@ -65,7 +66,10 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
 
 
 def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:
-    ours, theirs = (trace.metadata() | {"prompt": trace.prompt.tolist()} for trace in (first, second))
+    ours, theirs = (
+        trace.metadata() | {name: getattr(trace, name) for name in UNUSUAL} | {"prompt": trace.prompt.tolist()}
+        for trace in (first, second)
+    )
     names = [name for name in ours if name not in _OUTCOMES and ours[name] != theirs[name]]
     return tuple(SettingChange(name, ours[name], theirs[name]) for name in names)
 
@@ -84,7 +88,9 @@ def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
 
 
 def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPredictor | None) -> Parting | None:
-    plans = [block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run] for trace in (first, second)]
+    plans = [
+        block_plan(trace.length, trace.steps, trace.block, trace.counts)[: trace.steps_run] for trace in (first, second)
+    ]
     for step in range(max(first.steps_run, second.steps_run)):
         both = step < min(first.steps_run, second.steps_run)
         ours, theirs = _committed(first, step), _committed(second, step)

@@ -56,7 +56,8 @@ def replay(trace: Trace) -> Replay:
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).diverged_at
     (True, None)
     """
-    for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):
+    plan = block_plan(trace.length, trace.steps, trace.block, trace.counts)
+    for step, planned in enumerate(plan[: trace.steps_run]):
         own = trace.strategy.get("counts") or trace.strategy.get("revises")
         k = int(trace.chosen[step].sum()) if own else planned.commits
         chosen, same = _select(trace, step, k)
@@ -114,7 +115,7 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         predictor,
         [trace.prompt.tolist()],
         strategy,
-        Shape(length=trace.length, steps=trace.steps, block=trace.block),
+        Shape(length=trace.length, steps=trace.steps, block=trace.block, counts=trace.counts),
         savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
         callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
         options=Options(

@@ -34,6 +34,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "dict[str, Any] | None": (dict, type(None)),
     "float | None": (float, int, type(None)),
     "list[int]": (list,),
+    "list[int] | None": (list, type(None)),
     "list[str] | None": (list, type(None)),
 }
 
@@ -48,7 +49,7 @@ def check_settings(trace: TraceData) -> None:
             raise ValueError(f"{name} is {value}: at least 0 and below 2**36 is needed")
         if name in _CHOICES:
             one_of(name, value, _CHOICES[name])
-    block_plan(trace.length, trace.steps, trace.block)
+    block_plan(trace.length, trace.steps, trace.block, trace.counts)
     if not 1 <= trace.steps_run <= trace.steps:
         raise ValueError(f"steps_run is {trace.steps_run}: 1 to steps, {trace.steps}, is needed")
 

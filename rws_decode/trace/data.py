@@ -36,6 +36,9 @@ LAYOUT: dict[str, tuple[str, str]] = {
     "commit_step": ("int64", "n"),
 }
 
+# Settings that came later, which the metadata has only where they differ from these.
+UNUSUAL = {"counts": None, "drawing": "completion"}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TraceData:
@@ -45,6 +48,7 @@ class TraceData:
     steps: int
     steps_run: int
     block: int
+    counts: list[int] | None = None
     ranking: str
     precision: str
     logits_dtype: str
@@ -170,8 +174,8 @@ class TraceData:
         return {name: getattr(self, name) for name in LAYOUT}
 
     def metadata(self) -> dict[str, Any]:
-        """Return everything but the arrays, ready for JSON; `drawing` only where it is not the usual one."""
-        left_out = LAYOUT.keys() | ({"drawing"} if self.drawing == "completion" else set())
+        """Return everything but the arrays, ready for JSON; `UNUSUAL` only where they are not the usual ones."""
+        left_out = LAYOUT.keys() | {name for name, usual in UNUSUAL.items() if getattr(self, name) == usual}
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left_out}
 
     def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:

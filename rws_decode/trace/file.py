@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
-from rws_decode.trace.data import TraceData, last_commits
+from rws_decode.trace.data import UNUSUAL, TraceData, last_commits
 from rws_decode.trace.thinning import changed_candidates
 
 SCHEMA = "rws_decode.trace"
@@ -124,7 +124,7 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
     unknown = _NEW if version == 3 else {}
     if not isinstance(fields, dict) or not isinstance(prompt, list):
         raise ValueError("lacks parts of a trace, or holds others")
-    if set(fields) | {"drawing"} != settings - unknown.keys():
+    if fields.keys() | UNUSUAL.keys() != settings - unknown.keys():
         raise ValueError("lacks parts of a trace, or holds others")
     columns_of_file = {field.name: field.type for field in file.schema_arrow}
     expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if name not in _LACKING[version]}

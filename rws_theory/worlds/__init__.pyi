@@ -11,6 +11,12 @@ from .ensembles import (
     random_tables as random_tables,
 )
 from .frontier import Frontier as Frontier, FrontierPoint as FrontierPoint, frontier as frontier, frontiers as frontiers
+from .information_curve import (
+    InformationCurve as InformationCurve,
+    StepSchedule as StepSchedule,
+    best_schedule as best_schedule,
+    information_curve as information_curve,
+)
 from .joint_table import (
     MASK as MASK,
     JointTable as JointTable,

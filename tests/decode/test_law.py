@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from tiny_models import llada_predictor
@@ -64,6 +65,14 @@ def test_the_probabilities_of_all_texts_sum_to_one(name: str, seed: int, size: t
     result = law(table_predictor(seed), name, Shape(LENGTH, steps, block))
     assert np.exp(result.log_prob).sum() == pytest.approx(1, abs=1e-9)
     assert np.allclose(result.step_log_prob.sum(axis=1), result.log_prob)
+
+
+@given(st.sampled_from(ONE_BY_ONE), st.sampled_from([(1, 3), (3, 1), (1, 2, 1), (1, 1, 2)]))
+@settings(max_examples=examples(50))
+def test_so_they_do_where_the_tokens_of_each_step_are_given(name: str, counts: tuple[int, ...]) -> None:
+    result = law(table_predictor(4), name, Shape(LENGTH, counts=counts))
+    assert np.exp(result.log_prob).sum() == pytest.approx(1, abs=1e-9)
+    assert [(result.commit_step == step).sum(axis=1).max() for step in range(len(counts))] == list(counts)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rws_decode import Shape, decode, diff, load_trace, replay, replay_with, scale_path
 from rws_decode.canvas.schedule import block_plan, commit_counts
+from rws_decode.commands.options import ShapeOptions
+from rws_decode.gpu.decode import decode_compact
+from rws_decode.testing import exact_predictor
+from rws_decode.testing.strategies import mask_predictors
+from rws_theory.testing import random_table
 
 
 @given(st.integers(1, 200), st.data())
@@ -52,3 +62,67 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
 def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
     with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
         block_plan(length, steps, block)
+
+
+@given(
+    mask_predictors(), st.sampled_from(["default", "temperature:3", "margin", "random-order", "lookum:2"]), st.data()
+)
+@settings(max_examples=examples(100))
+def test_every_step_commits_what_is_given(drawn: Any, strategy: str, data: st.DataObject) -> None:
+    predictor, length = drawn
+    cuts = data.draw(st.sets(st.integers(1, length - 1)))
+    counts = np.diff([0, *sorted(cuts), length]).tolist()
+    shape = Shape(length, counts=counts)
+    (trace,) = decode(predictor, [[]], strategy, shape)
+    assert trace.chosen.sum(axis=1).tolist() == counts and shape.counts == tuple(counts)
+    assert replay(trace).diverged_at is None
+    assert (replay_with(trace, predictor).commit_step == trace.commit_step).all()
+    if strategy in ("default", "temperature:3"):
+        (compact,) = decode_compact(predictor, [[]], strategy, shape)
+        assert (compact.commit_step == trace.commit_step).all()
+        piece = scale_path(predictor, [], 1.0, 3.0, shape).pieces[0 if strategy == "default" else -1]
+        assert list(piece.commit_step) == trace.commit_step.tolist()
+
+
+def test_even_counts_are_the_usual_steps_and_a_trace_keeps_the_others(tmp_path: Path) -> None:
+    predictor = exact_predictor(random_table(0, 4, 2))
+    (usual,), (even,), (other,) = (
+        decode(predictor, [[]], "default", shape)
+        for shape in (Shape(4, 2, 4), Shape(4, counts=[2, 2]), Shape(4, counts=[1, 3]))
+    )
+    assert "counts" not in usual.metadata() and even.metadata() == usual.metadata() | {"counts": [2, 2]}
+    assert (even.commit_step == usual.commit_step).all()
+    again = load_trace(other.save(tmp_path / "trace.parquet"))
+    assert again == other and again.counts == [1, 3]
+    found = diff(usual, other)
+    assert [(one.name, one.first, one.second) for one in found.settings] == [("counts", None, [1, 3])]
+    assert found.parting is not None and found.parting.why == "plan"
+
+
+def test_options_of_a_command_make_the_shape() -> None:
+    assert ShapeOptions(counts=(1, 2, 5)).make("a law") == Shape(8, counts=(1, 2, 5))
+    assert ShapeOptions(counts=(1, 2)).make("a [MASK:3] law") == Shape(3, counts=(1, 2))
+    with pytest.raises(ValueError, match="length, 9, are needed"):
+        ShapeOptions(length=9, counts=(1, 2)).make("a law")
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: Shape(8, counts=(1, 2)), "counts are (1, 2): 2 that sum to length, 8, are needed"),
+        (lambda: Shape(8, 4, counts=(3, 5)), "counts are (3, 5): 4 that sum"),
+        (lambda: Shape(8, block=4, counts=(4, 4)), "counts are (4, 4): 2 that sum to length, 8, are needed, and one"),
+        (lambda: Shape(8, counts=(8, 0)), "counts[1] is 0:"),
+        (lambda: Shape(8, counts=(True, 7)), "counts[0] is True:"),
+        (lambda: Shape(8, counts=()), "steps is 0:"),
+        (lambda: Shape(4, counts=(1, 3)).one_by_one(), "counts are (1, 3): a strategy that counts itself"),
+    ],
+)
+def test_counts_that_do_not_fit_are_named(made: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
+        made()
+
+
+def test_a_strategy_that_counts_is_given_none() -> None:
+    with pytest.raises(ValueError, match="leave them out"):
+        decode(exact_predictor(random_table(0, 3, 2)), [[]], "threshold:0.9", Shape(3, counts=(1, 2)))

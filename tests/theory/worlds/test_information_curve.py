@@ -1,0 +1,186 @@
+"""Information curves against enumeration, schedules against the law of the sampler, the best against all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_worlds import Case, tilted
+from torch import Tensor, from_numpy
+
+from rws_decode import Shape, strategy_log_prob
+from rws_decode.strategies.orders import RandomOrder
+from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.testing import exact_predictor
+from rws_theory.testing import random_chain, random_table
+from rws_theory.worlds import InformationCurve, JointTable, NGram, best_schedule, information_curve
+
+WORLD = NGram.fit([[0, 1, 2, 0, 2, 1, 0, 0]], order=3, vocabulary=3)
+
+
+@dataclass(frozen=True)
+class GivenOrders:
+    """Positions of each row in an order that is given: place[row][p] says when position p goes."""
+
+    place: NDArray[np.int64]
+    name = "given"
+    needs_reward = False
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        return -from_numpy(self.place).double()[view.row, view.position]
+
+
+def laws_of_orders(table: JointTable, counts: Sequence[int]) -> NDArray[np.float64]:
+    """Return log q of every text under the decoder's law, [orders, texts], for each order of the positions."""
+    n = table.length
+    texts, orders = list(product(range(table.vocabulary), repeat=n)), list(permutations(range(n)))
+    strategy = GivenOrders(np.repeat(orders, len(texts), axis=0))
+    law = strategy_log_prob(exact_predictor(table), [[]], texts * len(orders), strategy, Shape(n, counts=counts))
+    return law.log_prob.reshape(len(orders), len(texts))
+
+
+def compositions(n: int, steps: int) -> Iterator[tuple[int, ...]]:
+    for cuts in combinations(range(1, n), steps - 1):
+        yield tuple(np.diff([0, *cuts, n]).tolist())
+
+
+def slow_curve(table: JointTable) -> np.ndarray:
+    """Return the mean of H(X_j | X_S) from its definition: each set, each position outside, each revealed text."""
+    n, v = table.length, table.vocabulary
+    curve = np.zeros(n)
+    for size in range(n):
+        found = []
+        for shown in combinations(range(n), size):
+            mean = np.zeros(n)
+            for words in product(range(v), repeat=size):
+                canvas = np.full(n, -1)
+                canvas[list(shown)] = words
+                share = np.exp(table.log_p[tuple(slice(None) if word < 0 else word for word in canvas)]).sum()
+                if share > 0:
+                    p = np.exp(table.conditionals(canvas))
+                    mean -= share * (p * np.log(np.where(p > 0, p, 1.0))).sum(axis=1)
+            found += [mean[j] for j in range(n) if j not in shown]
+        curve[size] = np.mean(found)
+    return curve
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 3), st.sampled_from([0.0, 0.4]))
+@settings(max_examples=examples(100))
+def test_a_tables_curve_is_its_definition(seed: int, length: int, words: int, holes: float) -> None:
+    table = random_table(seed, length, words, holes=holes)
+    curve = information_curve(table, length)
+    assert np.allclose(curve.entropy, slow_curve(table), atol=1e-12)
+    assert (np.diff(curve.entropy) <= 1e-12).all()  # what is known of more words leaves less
+    p = np.exp(table.log_p)
+    assert curve.profile[-1] == pytest.approx(-(p * np.where(p > 0, table.log_p, 0.0)).sum(), abs=1e-12)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 7), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
+def test_a_chains_curve_is_its_tables(seed: int, length: int, words: int, holes: float) -> None:
+    chain = random_chain(seed, words, holes=holes)
+    expected = information_curve(chain.table(length), length).entropy
+    assert np.allclose(information_curve(chain, length).entropy, expected, atol=1e-12)
+
+
+@given(tilted(), st.booleans())
+def test_an_ngrams_curve_is_its_tables(drawn: tuple[Case, NGram, Any], plain: bool) -> None:
+    case, world, weights = drawn
+    log_p = case.log_p if plain else weights
+    table = JointTable(np.reshape(log_p, (case.vocabulary,) * case.length))
+    found = information_curve(case.world if plain else world, case.length, contexts=[case.context, case.context])
+    assert np.allclose(found.entropy, information_curve(table, case.length).entropy, atol=1e-9)
+
+
+@pytest.mark.parametrize("beta", [0.0, 2.0])
+def test_drawn_curves_are_right_on_average(beta: float) -> None:
+    world, contexts = WORLD.tilt([0.0, 1.0, -1.0], beta) if beta else WORLD, [[0], [2, 1]]
+    exact = information_curve(world, 4, contexts=contexts)
+    drawn = information_curve(world, 4, contexts=contexts, draws=300, rng=np.random.default_rng(0))
+    assert (abs(drawn.entropy - exact.entropy) <= 5 * drawn.error + 1e-12).all() and drawn.error.max() < 0.05
+    cost = drawn.schedule((1, 3))
+    assert abs(cost.divergence - exact.schedule((1, 3)).divergence) <= 5 * cost.error < 0.1
+
+
+@given(st.integers(0, 10**6), st.sampled_from([(3, 2), (4, 2), (3, 3)]), st.data())
+@settings(max_examples=examples(50))
+def test_the_divergence_is_the_samplers_mean_over_all_orders(seed: int, size: Any, data: st.DataObject) -> None:
+    """Equation (T86), by the law of the decoder itself. The mixture of the orders is nearer."""
+    length, words = size
+    steps = data.draw(st.integers(1, length))
+    counts = data.draw(st.sampled_from(list(compositions(length, steps))))
+    table = random_table(seed, length, words)
+    log_p, laws = table.log_p.reshape(-1), laws_of_orders(table, counts)
+    mean = (np.exp(log_p) @ (log_p - laws).T).mean()
+    assert mean == pytest.approx(information_curve(table, length).schedule(counts).divergence, abs=1e-9)
+    mixture = np.exp(log_p) @ (log_p - np.log(np.exp(laws).mean(axis=0)))
+    assert mixture <= mean + 1e-9
+    texts, shape = list(product(range(words), repeat=length)), Shape(length, counts=counts)
+    drawn = strategy_log_prob(exact_predictor(table), [[]], texts, RandomOrder(seed), shape).log_prob
+    assert abs(laws - drawn).max(axis=1).min() < 1e-12  # the strategy's own order is one of them
+
+
+def test_the_mixture_can_be_strictly_nearer() -> None:
+    table = random_table(0, 3, 2)
+    log_p, laws = table.log_p.reshape(-1), laws_of_orders(table, (2, 1))
+    mixture = np.exp(log_p) @ (log_p - np.log(np.exp(laws).mean(axis=0)))
+    assert 0 < mixture < information_curve(table, 3).schedule((2, 1)).divergence - 0.01
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=9), st.data())
+def test_the_best_schedule_is_the_best_of_all_compositions(entropy: list[float], data: st.DataObject) -> None:
+    """On any curve, also one that noise makes rise."""
+    curve = InformationCurve(np.array(entropy))
+    steps = data.draw(st.integers(1, len(entropy)))
+    best = curve.best_schedule(steps)
+    every = [curve.schedule(counts).divergence for counts in compositions(len(entropy), steps)]
+    assert best.divergence == pytest.approx(min(every), abs=1e-9) and len(best.counts) == steps
+    assert sum(best.counts) == len(entropy) and best == curve.schedule(best.counts)
+
+
+def test_more_steps_are_never_worse_and_one_word_a_step_costs_nothing() -> None:
+    found = [best_schedule(random_chain(3, 3), 9, steps) for steps in range(1, 10)]
+    assert (np.diff([one.divergence for one in found]) < 0).all()
+    assert found[-1].divergence == found[-1].error == 0 and found[-1].counts == (1,) * 9
+    assert "KL(p || q) 0.000 nats" in repr(found[-1])
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: information_curve(WORLD, 20), r"draws is 0: 3\^20 texts are too many"),
+        (lambda: information_curve(WORLD, 20, draws=5), "rng is None"),
+        (lambda: information_curve(WORLD, 20, draws=1, rng=np.random.default_rng(0)), "draws is 1"),
+        (lambda: information_curve(WORLD, 3, contexts=[]), r"contexts are \[\]"),
+        (lambda: information_curve(WORLD, 3, contexts=[[7]]), "context holds 7"),
+        (lambda: information_curve(WORLD, 0), "length is 0"),
+        (lambda: information_curve(random_chain(0, 2), 2000), "length is 2000"),
+        (lambda: information_curve(random_chain(0, 2), 4, draws=9), "draws is 9"),
+        (lambda: information_curve(random_table(0, 3, 2), 4), "length is 4: the table has 3"),
+        (lambda: information_curve(random_table(0, 3, 2), 3, contexts=[[0]]), "contexts are"),
+        (lambda: information_curve("english", 3), "world is 'english'"),  # type: ignore[arg-type]
+        (lambda: best_schedule(WORLD, 4, 5), "steps is 5"),
+        (lambda: information_curve(WORLD, 3).schedule((2, 2)), "they sum to 4, 3 is needed"),
+        (lambda: information_curve(WORLD, 3).schedule((3, 0)), r"counts\[1\] is 0"),
+    ],
+)
+def test_bad_input_gets_one_line(call: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_a_drawn_curve_is_that_of_its_seed() -> None:
+    one, again = (
+        information_curve(WORLD, 12, contexts=[[0], [1]], draws=3, rng=np.random.default_rng(1)) for _ in range(2)
+    )
+    assert one.draws is not None and again.draws is not None and one.draws.shape == (2, 3, 12)
+    assert np.array_equal(one.draws, again.draws) and "2 contexts, 3 texts each" in repr(one)
+    assert one.best_schedule(4).error > 0 and "standard error" in repr(one.best_schedule(4))
