@@ -92,6 +92,8 @@ PARTS: dict[str, dict[str, Check]] = {
     },
     "ours": {
         "N-order-invariance": own_results.order_invariance,
+        "N-sampler-law": own_results.sampler_law,
+        "N-random-schedule": own_results.random_schedule,
         "N-quarter-law": own_results.quarter_law,
         "N-freezing": own_results.freezing,
         "N-majorisation": scales.majorisation,

@@ -68,6 +68,7 @@ THEOREMS: dict[str, tuple[str, ...]] = {
     "T1-step4": ("Counterexamples.otherwise_is_false",),
     "T1-dimension": ("Theorem1.theorem_1_mended_to_three", "Counterexamples.theorem_1_mended_fails_from_four"),
     "N-order-invariance": ("OrderInvariance.order_invariance",),
+    "N-sampler-law": ("SamplerLaw.law_sums_to_one",),
     "D-crossing": ("GoldenRatio.golden_crossing",),
 }
 

@@ -28,7 +28,7 @@ _LONGEST = 1024  # words; more have numbers of subsets beyond float64
 class StepSchedule:
     """How many words each step writes, and what that costs in random order.
 
-    divergence: nats, the KL of eq. (T86); error: its standard error, 0 where the curve is exact.
+    divergence: nats, the KL of eq. (T92); error: its standard error, 0 where the curve is exact.
     """
 
     counts: tuple[int, ...]
@@ -69,7 +69,7 @@ class InformationCurve:
         r"""Return what a schedule costs: KL(p || q) in nats, the mean over orders and contexts.
 
         Step t writes k_t words, each drawn by itself, at positions of a random order. With m_t words before it, the
-        divergence is sum_t k_t h_(m_t) - sum_i h_i (docs/theory.md, eq. (T86); Chen, Cong and Li, arXiv 2511.04647). It
+        divergence is sum_t k_t h_(m_t) - sum_i h_i (docs/theory.md, eq. (T92); Chen, Cong and Li, arXiv 2511.04647). It
         is that of the law given the order; the mixture over orders is no further from p. ValueError unless the counts
         are positive and sum to the length.
         """
@@ -207,7 +207,7 @@ def _of_table(p: Floats) -> Floats:
 def _of_chain(initial: Floats, words: Floats, n: int) -> Floats:
     """Return the mean entropy of i of n positions, float64 [n + 1], of a Markov chain.
 
-    The entropy of a set is that of its first word, and of each next one given the one before it (eq. (T87)).
+    The entropy of a set is that of its first word, and of each next one given the one before it (eq. (T94)).
     """
     marginals = [initial]
     for _ in range(n - 1):

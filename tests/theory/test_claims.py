@@ -39,6 +39,7 @@ from rws_theory.orders.invariance import output_law
 from rws_theory.printed import printed_in
 from rws_theory.reversal_law import end_reversals, freezing_scale, reversal_limit
 from rws_theory.worlds.ensembles import corollary_study
+from rws_theory.worlds.information_curve import InformationCurve
 from rws_theory.worlds.less_reward import rws_less_reward_example
 
 LEDGER = {
@@ -711,6 +712,9 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
         "not confirmed",
     ),
     ("N-order-invariance", {"INDEPENDENT": [[1, 1], [1, 1]]}, "not confirmed"),
+    ("N-sampler-law", {"output_law": partial(output_law, commit="argmax")}, "not confirmed"),
+    ("N-random-schedule", {"WEIGHTS": (1,), "EQUAL": [[[1, 1], [1, 1]], [[1, 1], [1, 1]]]}, "not confirmed"),
+    ("N-random-schedule", {"information_curve": lambda table, n: InformationCurve(np.ones(n))}, "not confirmed"),
     ("N-quarter-law", {"end_reversals": lambda a, b: end_reversals(a**-1, b**-1)}, "not confirmed"),  # heavy tails
     (
         "N-quarter-law",
