@@ -112,7 +112,7 @@ def test_drawn_curves_are_right_on_average(beta: float) -> None:
 @given(st.integers(0, 10**6), st.sampled_from([(3, 2), (4, 2), (3, 3)]), st.data())
 @settings(max_examples=examples(50))
 def test_the_divergence_is_the_samplers_mean_over_all_orders(seed: int, size: Any, data: st.DataObject) -> None:
-    """Equation (T87), by the law of the decoder itself. The mixture of the orders is nearer."""
+    """Equation (T92), by the law of the decoder itself. The mixture of the orders is nearer."""
     length, words = size
     steps = data.draw(st.integers(1, length))
     counts = data.draw(st.sampled_from(list(compositions(length, steps))))
