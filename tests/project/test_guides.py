@@ -23,7 +23,7 @@ from rws_decode.predictors.convert import FAMILIES
 from rws_decode.predictors.families import class_of
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
-EXECUTED = {"decode": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 1, "claims": 1}
+EXECUTED = {"decode": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
 EXECUTED |= {"reproducibility": 1, "presets": 2}  # by tests of `check` and of the presets
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -130,6 +130,10 @@ def test_an_exact_world_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert frontier == sorted(frontier) and len(frontier) > 2
     assert slopes.startswith("RewardSlopes(") and names["own"].vocabulary == 3
     assert own == ["[[1.    0.    0.   ]", " [0.104 0.697 0.199]", " [1.    0.    0.   ]]"]
+    exec(snippets(guide("exact-worlds"))[1], names)  # which goes on with the names of the first
+    chain, drawn, text = capsys.readouterr().out.splitlines()
+    assert names["best"].divergence <= names["curve"].schedule((4, 4, 4, 4)).divergence
+    assert chain.count("nats") == 2 and "standard error" in drawn and len(text.split()) > 8
 
 
 def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
