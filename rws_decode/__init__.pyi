@@ -41,7 +41,7 @@ from .scales.path import (
 )
 from .scales.reach import Output as Output, Reach as Reach, compare_reach as compare_reach
 from .settings import Options as Options, Savings as Savings, Shape as Shape
-from .steering.best_of import SVDD as SVDD, BestOf as BestOf, SoftBestOf as SoftBestOf
+from .steering.best_of import SVDD as SVDD, BestOf as BestOf, BestOrder as BestOrder, SoftBestOf as SoftBestOf
 from .steering.particles import ParticleGibbs as ParticleGibbs, Particles as Particles
 from .steering.reward_lookahead import RewardLookahead as RewardLookahead
 from .steering.steer import Steering as Steering, steer as steer

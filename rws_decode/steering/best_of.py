@@ -1,4 +1,4 @@
-"""Draws of which one is taken by its reward: whole answers (best of N, soft best of N), or each step (SVDD)."""
+"""Answers of which one is taken by its reward: draws (best of N, soft best of N, SVDD), or random orders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rws_decode.steering.weights import draw, log_mean, tilting
 from rws_decode.strategies.numbers import number
 from rws_theory.checks import finite
 
-__all__ = ["SVDD", "BestOf", "SoftBestOf"]
+__all__ = ["SVDD", "BestOf", "BestOrder", "SoftBestOf"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,20 @@ class BestOf(Copies):
         while ensemble.unfinished:
             ensemble.step()
         return Choice(ensemble.values().argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class BestOrder(BestOf):
+    """Write N answers with the best words, each in a random order of its own, and keep the one of most reward.
+
+    All that a factor of the logits can do within a greedy step is to move the order; this is what orders alone are
+    worth, at the forwards and reward calls of `BestOf`. Copy 0 is random-order with the prompt's seed. strategy: another
+    whose order is drawn, such as "random-order+apart:3". n: N, at least 1. ValueError for another.
+    """
+
+    name = "best-order"
+    draws = False
+    orders = True
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class GradientGuidance:
     update: Update = number("adam or plain", metavar="NAME", default="adam")
     name = "gradient-guidance"
     draws = True
+    orders = False
     copies = 1
 
     def __post_init__(self) -> None:

@@ -45,6 +45,11 @@ class SteeringMethod(Protocol):
         """Whether copies must differ by sampling: the temperature is above 0 then, else 0."""
         ...
 
+    @property
+    def orders(self) -> bool:
+        """Whether copies differ by their order: what their strategy draws is then drawn for each by itself."""
+        ...
+
     def forwards(self, steps: int) -> int:
         """Return the most forwards that a prompt takes over so many steps."""
         ...
@@ -60,6 +65,7 @@ class Copies:
 
     n: int = number("copies, or draws", metavar="N", usual=8)
     draws = True
+    orders = False
 
     def __post_init__(self) -> None:
         whole("n", self.n, example=f"{type(self).__name__}(8)")

@@ -36,6 +36,7 @@ class RewardLookahead:
     beta: float = number("weight of the raw reward", metavar="B", default=math.inf)
     name = "reward-lookahead"
     draws = False
+    orders = False
 
     def __post_init__(self) -> None:
         whole("width", self.width, example="RewardLookahead(8)")

@@ -88,9 +88,10 @@ def steer(
     canvas: texts or ids with gaps, in place of prompts, as in `decode`.
 
     strategy: which positions each copy commits, "random-order" if not given; methods that draw nothing choose
-    themselves. options: as for `decode`; if not given, methods that draw sample tokens at temperature 1. In an exact
-    world, one token a step in an order that does not look at the tokens is a draw of the world itself; an order by
-    confidence is not. memory: bytes that the logits of a batch may take; prompts, not copies, are parted by it.
+    themselves, and "best-order" takes one that draws its order. options: as for `decode`; if not given, methods that
+    draw sample tokens at temperature 1. In an exact world, one token a step in an order that does not look at the
+    tokens is a draw of the world itself; an order by confidence is not. memory: bytes that the logits of a batch may
+    take; prompts, not copies, are parted by it.
 
     Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 draws what a plain
     decode with that seed draws. Canvases that copies share cost one forward.
@@ -114,7 +115,7 @@ def steer(
     temperature = 1.0 if method.draws else 0.0
     options = Options(sampling_temperature=temperature) if options is None else options
     _check(method, strategy, options)
-    base = ("random-order" if method.draws else "default") if strategy is None else strategy
+    base = ("random-order" if method.draws or method.orders else "default") if strategy is None else strategy
     job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas, copies=method.copies)
     check_base(job.strategy)
     assert job.reward is not None
@@ -124,7 +125,7 @@ def steer(
     partitions, forwards, gradients = np.full(len(job.prompts), np.nan), 0, 0
     size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
     for rows in batches(job.widths, None if size is None else size * method.copies, memory):
-        ensemble = _ensemble(job, options, scorer, rows, method.copies, base)
+        ensemble = _ensemble(job, options, scorer, rows, method, base)
         with torch_threads(), torch.inference_mode():
             choice = method.run(ensemble)
         forwards, gradients = forwards + int(ensemble.forwards.sum()), gradients + ensemble.gradients
@@ -158,7 +159,12 @@ def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Opt
         )
     if not method.draws and temperature > 0:
         raise ValueError(f"sampling_temperature is {temperature!r}: {method.name} draws nothing, leave it out")
-    if not method.draws and strategy is not None:
+    if method.orders and strategy is not None and as_strategy(strategy, seed=0) == as_strategy(strategy, seed=1):
+        raise ValueError(
+            f"strategy is {strategy!r}: the copies of {method.name} would all be alike, give one that draws its order, "
+            "such as 'random-order'"
+        )
+    if not (method.draws or method.orders) and strategy is not None:
         raise ValueError(f"strategy is {strategy!r}: {method.name} chooses positions itself, leave it out")
 
 
@@ -168,13 +174,14 @@ def _seed_of(seed: int, copy: int) -> int:
 
 
 def _ensemble(
-    job: Job, options: Options, scorer: Scorer, rows: Sequence[int], copies: int, base: Strategy | str
+    job: Job, options: Options, scorer: Scorer, rows: Sequence[int], method: SteeringMethod, base: Strategy | str
 ) -> Ensemble:
     """Return the copies of some prompts. Whatever is drawn for a prompt follows from its own seed."""
-    seeds = _seeds(job, options)
+    seeds, copies = _seeds(job, options), method.copies
     own = tuple(_seed_of(seeds[row], copy) for row in rows for copy in range(copies))
-    # Copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
-    strategy = as_strategy(base, seed=tuple(seeds[row] for row in rows for _ in range(copies)))
+    # Else copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
+    shared = tuple(seeds[row] for row in rows for _ in range(copies))
+    strategy = as_strategy(base, seed=own if method.orders else shared)
     decoder = Decoder(
         predictor=job.predictor,
         strategy=strategy,

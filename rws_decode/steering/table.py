@@ -48,6 +48,7 @@ class Entry(NamedTuple):
 
 METHODS: dict[str, Entry] = {
     "best-of": Entry("best_of.BestOf", "the answer of most reward among N draws"),
+    "best-order": Entry("best_of.BestOrder", "the answer of most reward among N random orders, with the best words"),
     "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),
     "particles": Entry("particles.Particles", "N copies, weighed and resampled on the way (FK steering)"),
     "particle-gibbs": Entry("particles.ParticleGibbs", "particles again and again; one copy repeats the last answer"),

@@ -91,6 +91,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "HFMaskPredictor, tiny": bert_predictor,
     "LeftToRight": rws_decode.LeftToRight,
     "BestOf": lambda: rws_decode.BestOf(8),
+    "BestOrder": lambda: rws_decode.BestOrder(8),
     "ParticleGibbs": lambda: rws_decode.ParticleGibbs(8),
     "Particles": lambda: rws_decode.Particles(8, beta=2.0),
     "RewardLookahead": lambda: rws_decode.RewardLookahead(8),

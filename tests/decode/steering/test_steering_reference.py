@@ -208,6 +208,20 @@ def test_one_copy_is_a_plain_decode() -> None:
     assert alone[0].commit_step.tolist() == greedy[0].commit_step.tolist()
 
 
+@given(st.integers(1, 6), st.integers(0, 2**31), st.sampled_from(["", "+random-order+apart:2"]))
+def test_best_order_is_the_best_of_decodes_in_those_orders(n: int, seed: int, more: str) -> None:
+    seeds = [seed] + [int(np.random.SeedSequence([seed, j]).generate_state(1)[0]) for j in range(1, n)]
+    shape, strategy = Shape(6, 3, 6), more.removeprefix("+") or "random-order"
+    slow = [decode(PREDICTOR, [PROMPT], strategy, shape, reward=REWARD, options=Options(seed=s))[0] for s in seeds]
+    run = steer(PREDICTOR, [PROMPT], f"best-order:{n}{more}", shape, reward=REWARD, options=Options(seed=seed))
+    best = max(slow, key=lambda trace: trace.final_reward["raw"])  # type: ignore[index] - a reward was given
+    assert run.tokens.tolist() == [best.tokens.tolist()] and run[0].final_reward == best.final_reward
+    assert run[0].commit_step.tolist() == best.commit_step.tolist()
+    assert run.cost.forwards <= BestOf(n).forwards(3) and run.cost.reward_calls <= n
+    with pytest.raises(ValueError, match="the copies of best-order would all be alike, give one that draws its order"):
+        steer(PREDICTOR, [PROMPT], f"best-order:{n}+rws:8", shape, reward=REWARD)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any) -> None:
     run = steer(PREDICTOR, ["we ask for", "peace"], f"{name}:4", Shape(8, 4, 8), reward=REWARD)
