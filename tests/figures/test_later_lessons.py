@@ -12,17 +12,18 @@ from evidence_records import evidence_record
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import orders, own_traces, printed_tables, proved, reward_matters
+from paper_figures.lessons import order_worth, orders, own_traces, printed_tables, proved, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
 from paper_figures.statistics.frontier_points import FrontierText
 from paper_figures.studies.design.evidence_arms import Arm
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from rws_decode import Shape, decode, diff, load_predictor
+from rws_decode import Options, Shape, decode, diff, load_predictor, strategy_log_prob
 from rws_decode.predictors import WorldPredictor
 from rws_theory import selection_path
 from rws_theory.printed import printed_in
 from rws_theory.worlds import Frontier, FrontierPoint
+from rws_theory.worlds.information_curve import information_curve
 
 # --- lesson 6 ---------------------------------------------------------------------------------------------------------
 
@@ -164,3 +165,61 @@ def test_methods_of_one_text_share_a_row_and_the_likeliest_is_first() -> None:
         ["| a, b", "-4.5", "0.5", "1.5"],
     ]
     assert rows[1].endswith(f"| {english.words.text([7, 8])} |")
+
+
+# --- lesson 11 --------------------------------------------------------------------------------------------------------
+
+
+def slow_divergence(memory: float, strategy: str, words: int, seed: int = 0) -> tuple[float, list[int]]:
+    log_p = order_worth.chain(memory).table(8).log_p.ravel()
+    drawn = Options(sampling_temperature=1.0, drawing="commit", seed=seed)
+    predictor, shape = order_worth.predictor_of(memory), order_worth.shape_of(words)
+    law = strategy_log_prob(predictor, [[]], order_worth.TEXTS, strategy, shape, options=drawn)
+    return float(np.exp(log_p) @ (log_p - law.log_prob)), law.commit_step[order_worth.SHOWN].tolist()
+
+
+@pytest.mark.parametrize(("words", "distance"), [(1, 1), (2, 1), (2, 3), (3, 2), (4, 3)])
+def test_the_fast_divergences_of_the_chain_are_those_of_every_text(words: int, distance: int) -> None:
+    far = f"+apart:{distance}" if distance > 1 else ""
+    for memory in (0.0, 0.6):
+        value, steps = order_worth.of_confidence(memory, words, distance)
+        expected = slow_divergence(memory, f"default{far}", words)
+        assert value == pytest.approx(expected[0], abs=1e-9) and steps.tolist() == expected[1]
+        entropies = order_worth.set_entropies(memory)
+        seeds = [np.random.default_rng(seed).random(8) for seed in range(3)]
+        weights, steps = order_worth.of_orders(np.array(seeds), words, distance)
+        slow = [slow_divergence(memory, f"random-order{far}", words, seed) for seed in range(3)]
+        assert weights @ entropies == pytest.approx(np.mean([each[0] for each in slow]), abs=1e-9)
+        assert steps.tolist() == slow[0][1]
+
+
+def test_the_grid_has_all_random_orders_and_the_page_shows_it() -> None:
+    kl, steps = order_worth.divergences()
+    data = data_of(order_worth.drag())
+    assert data["text"] == "aabbaaab" and len(data["kl"]) == len(data["steps"]) == len(data["said"]) == 120
+    np.testing.assert_allclose(np.array(data["kl"]).reshape(kl.shape), kl, rtol=1e-4)
+    assert not kl[0].any() and not kl[:, :, 0].any() and kl[1:, :, 1:].min() > 1e-9
+    for number, memory in enumerate(order_worth.MEMORIES):
+        curve = information_curve(order_worth.chain(memory), 8)
+        for at, words in enumerate(order_worth.WORDS):
+            counts = [count for _, _, count in order_worth.shape_of(words).plan]
+            assert kl[at, 0, number, 1] == pytest.approx(curve.schedule(counts).divergence, abs=1e-9)
+    assert steps[1, 0, 8, 2].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    for far in (1, 2):  # two words a step have room for it until the last ones
+        assert all(np.ptp(np.flatnonzero(row == 0)) >= far + 1 for row in steps[1, far].reshape(-1, 8))
+
+
+def test_what_a_canvas_of_the_chain_says_is_exact() -> None:
+    canvas = np.array([2, 0, 2, 2, 1, 2, 0, 2])
+    exact = np.exp(order_worth.chain(0.6).conditionals(np.where(canvas == 2, -1, canvas)))
+    np.testing.assert_allclose(order_worth.beliefs(0.6, canvas[None])[0], exact, atol=1e-11)
+
+
+def test_recorded_laws_are_ranked_and_compared_over_the_same_prompts() -> None:
+    found = order_worth.recorded_kl()
+    assert next(iter(found)) == "random-order+apart:3" and all(set(each) == {2, 4} for each in found.values())
+    change, least = order_worth.difference("default", "random-order", 2)
+    assert change.mean == pytest.approx(found["default"][2].mean - found["random-order"][2].mean) and least is not None
+    assert order_worth.draw_recorded(found)._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    sums = order_worth.laws(0.5, 3, ["default", "left-to-right"])
+    assert [total for total, _ in sums.values()] == pytest.approx([1.0, 1.0])

@@ -25,6 +25,7 @@ TITLES = {
     "05_what_rounding_does": ["The first step, ranked exactly and rounded"],
     "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
     "07_the_papers_tables_and_ours": ["What N prompts can see"],
+    "11_what_is_an_order_worth": ["What an order is worth, in a chain of eight words"],
 }
 PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]
 FRAMES = "[...document.querySelectorAll('iframe')]"

@@ -6,15 +6,21 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from chromium import CONTRASTS, Chromium, Tab
 from interactive_pages import data_of, hostile_predictor
 from table_models import REWARD, table_predictor
 
 from rws_decode import Page, Shape, Trace, decode, scale_path, step_logits
+from rws_decode.view.orders_page import OrdersCase, orders_page
 
 SHAPE = Shape(length=8, steps=4, block=8)
-NAMES = ["decode", "two", "path", "budget", "curves", "hostile"]
+NAMES = ["decode", "two", "path", "budget", "curves", "hostile", "orders"]
+ORDERS = OrdersCase(  # at each setting its number in thousandths, and the steps of a text that move with it
+    ("confidence", "random order"), (1, 2, 4), (1, 2, 3), (0.0, 0.5), np.arange(36).reshape(3, 3, 2, 2) / 1000,
+    np.arange(108).reshape(3, 3, 2, 2, 3) % 4, "aba",
+)  # fmt: skip
 SLIDER, SAID = "document.querySelector('#step')", "document.querySelector('.said').textContent"
 WORDS = "[...document.querySelectorAll('.word')].map(word => word.textContent.trim())"
 SPILT = """[...document.body.querySelectorAll("main *")]
@@ -40,6 +46,7 @@ def pages() -> dict[str, Page]:
         "budget": part.view(),
         "curves": step_logits(trace, predictor, 0).view(),
         "hostile": hostile.view(),
+        "orders": orders_page("Orders", "Drag.", ORDERS),
     }
 
 
@@ -97,7 +104,7 @@ def test_a_page_works_in_a_frame_of_a_notebook_that_fits_it(
     tab.until(f"Math.abs({inside}.body.offsetHeight - document.querySelector('iframe').offsetHeight) <= 2")
     assert tab.evaluate(f"{inside}.documentElement.scrollWidth <= {inside}.documentElement.clientWidth")
     before = tab.evaluate(f"{inside}.querySelector('#where').textContent")
-    tab.point(*_in_frame(tab, f"{inside}.querySelector('#forward')"), click=True)
+    tab.point(*_in_frame(tab, f"{inside}.querySelector('#forward, #words')"), click=True)
     tab.press("ArrowRight", 2)
     assert tab.evaluate(f"{inside}.querySelector('#where').textContent") != before
     assert tab.messages == []
@@ -367,6 +374,41 @@ def test_dragging_the_factor_reverses_ranks_and_changes_the_proved_set(
     before = tab.evaluate("document.querySelector('.curve').getAttribute('d')")
     tab.evaluate("document.querySelector('input[value=rank]').click()")
     assert tab.evaluate("document.querySelector('.curve').getAttribute('d')") != before and tab.messages == []
+
+
+# --- the page of orders -----------------------------------------------------------------------------------------------
+
+
+def test_every_slider_moves_the_divergences_and_the_steps(
+    browser: Chromium, pages: dict[str, Page], files: dict[str, Path]
+) -> None:
+    data = data_of(pages["orders"])
+    tab = browser.open(files["orders"].as_uri(), width=1000)
+    assert data["kl"] == (ORDERS.kl.reshape(-1, 2)).tolist() and len(data["said"]) == 18
+    settings = [(w, d, m) for w in range(3) for d in range(3) for m in range(2)]
+    for number, setting in enumerate(settings):
+        for name, value in zip(("words", "distance", "memory"), setting, strict=True):
+            tab.evaluate(f"document.querySelector('#{name}').focus()")
+            tab.press("Home")
+            tab.press("ArrowRight", value)
+        values = [f"{value:.3f}" for value in data["kl"][number]]
+        assert tab.evaluate("[...document.querySelectorAll('.bar-value')].map(e => e.textContent)") == values
+        label = f"KL(p || q) in nats: confidence {values[0]}, random order {values[1]}"
+        assert tab.evaluate("document.querySelector('#bars svg').getAttribute('aria-label')") == label
+        assert tab.evaluate("document.querySelector('#where').textContent") == data["said"][number]
+        steps = "[...document.querySelectorAll('#cells td')].map(e => Number(e.textContent) - 1)"
+        assert tab.evaluate(steps) == ORDERS.steps.reshape(18, -1)[number].tolist()
+    spoke(tab, data["said"][-1])
+    assert data["said"][-1].startswith("4 words a step, 3 or more apart, memory 0.5: ")
+    assert "apart" not in data["said"][5]
+    _, y = tab.middle("document.querySelector('#lines svg')")
+    left = tab.evaluate("document.querySelector('#lines svg').getBoundingClientRect().left")
+    tab.point(left + 50, y, click=True)
+    assert tab.evaluate("document.querySelector('#memory').getAttribute('aria-valuetext')") == "0"
+    tab.evaluate("document.activeElement.blur()")
+    tab.press("ArrowLeft")
+    tab.press("ArrowDown")
+    assert tab.evaluate("document.querySelector('#where').textContent") == data["said"][8] and tab.messages == []
 
 
 # --- hostile words, and pages of full size ----------------------------------------------------------------------------
