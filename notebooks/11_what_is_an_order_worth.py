@@ -100,18 +100,22 @@ rws = {words: lesson.difference("rws:8", "temperature:5.6", words) for words in 
 said = [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]" for (mean, low, high), _ in rws.values()]
 
 # %%
-Markdown(f"""
+findings = f"""
 1. One word a step: **{"0" if most < 1e-9 else "not 0"}** in every order, over all 256 texts. No order can gain there.
 2. Two words a step: confidence order is **{ratio:.1f} times** as far from p as random order in `english`
    ({by_two["default"]:.2f} against {by_two["random-order"]:.2f} nats).
 3. Three or more apart, **{left[2]:.0%}** of its divergence is left with two words a step, and {left[4]:.0%} with four.
    It is then {"nearer" if by_two["default+apart:3"] < by_two["random-order"] else "no nearer"} than random order.
    Random order apart is nearest, {by_two["random-order+apart:3"]:.2f} nats.
+"""
+
+# %%
+Markdown(f"""{findings}
 4. RWS less its constant factor: {said[0]} nats with two words a step, {said[1]} with four. The intervals
    **{"hold" if all(each.low < 0 < each.high for each, _ in rws.values()) else "leave out"}** 0. True differences of
    {rws[2][1]:.1f} and {rws[4][1]:.1f} nats would have been found with probability 0.8.
 
 So an order is worth nothing with one drawn word a step, and much with several: what counts is which words are drawn
-together. All of this is about laws. Greedy decoders write one text, and lessons 8 to 10 are about these. Both worlds
-are n-gram models, where dependence decays with distance. In a learned model distance may matter less.
+together. These are laws of samplers that draw. Greedy decoders write one text, as in lessons 3 and 10. Both worlds are
+n-gram models, where dependence decays with distance. In a learned model distance may matter less.
 """)
