@@ -75,4 +75,4 @@ def _sentence(case: OrdersCase, words: int, distance: int, memory: int) -> str:
     listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
     k, far = case.words[words], case.distances[distance]
     kept = f", {far} or more apart" if far > 1 and k > 1 else ""
-    return f"{count(k, 'word')} a step{kept}, memory {case.memories[memory]:g}: KL(p\u00a0||\u00a0q) is {listed}."
+    return f"{count(k, 'word')} a step{kept}, memory {case.memories[memory]:g}: KL(p\u00a0\u2016\u00a0q) is {listed}."

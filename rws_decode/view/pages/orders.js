@@ -25,11 +25,12 @@ function barChart(host) {
       ]),
       ...data.names.flatMap((name, order) => {
         const top = 22 + tall * order, end = x(now[order]), mark = x(without[order]);
+        const beside = mark - end > 52 ? end : Math.max(end, mark);  // between the bar and the mark, if there is room
         return [
           draw("text", { class: "bar-name", x: 1, y: top + 18 }, name),
           draw("rect", { class: `value series-${order}`, x: 1, y: top + 24, width: Math.max(1, end - 1), height: 22 }),
           draw("line", { class: "without", x1: mark, x2: mark, y1: top + 21, y2: top + 49 }),
-          draw("text", { class: "bar-value", x: Math.max(end, mark) + 7, y: top + 40 }, nats(now[order])),
+          draw("text", { class: "bar-value", x: beside + 7, y: top + 40 }, nats(now[order])),
         ];
       }));
   }
