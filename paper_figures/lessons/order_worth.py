@@ -191,10 +191,10 @@ def drag() -> Page:
     kl, steps = divergences()
     return orders_page(
         "What an order is worth, in a chain of eight words",
-        "Drag the three sliders. The bars are KL(p\u00a0\u2016\u00a0q), in nats: how far the law of what a sampler writes "
-        "is from the model's own law. Each word of the chain repeats the last one as often as its memory says. Else it "
-        "is drawn anew: a with probability 0.7, b with 0.3. An a stands before the text. The numbers are exact: they "
-        "hold all 256 texts and all 40,320 random orders.",
+        "Drag the three sliders. The bars are KL(p\u00a0\u2016\u00a0q), in nats: how far the law of what a sampler "
+        "writes is from the model's own law. Each word of the chain repeats the last one as often as its memory says. "
+        "Else it is drawn anew: a with probability 0.7, b with 0.3. An a stands before the text. The numbers are "
+        "exact: they hold all 256 texts and all 40,320 random orders.",
         OrdersCase(
             names=("confidence", "random order", "left to right"),
             words=WORDS,
