@@ -19,8 +19,8 @@
 #
 # **Prediction.** Write down your answers before you go on.
 #
-# 1. In a world that is known exactly, the best possible trade between likelihood and reward can be computed. Who comes
-#    nearer to it: RWS, or a temperature?
+# 1. In a world that is known exactly, the most probable text of each reward can be computed. Who comes nearer to these
+#    texts: RWS, or a temperature?
 # 2. Give RWS the rewards of *another prompt's* texts. Is its text worse: always, sometimes, hardly ever?
 # 3. Take one prompt. Is there a text with more reward than that of RWS, and likelier too?
 # 4. How many prompts does it take to see a difference that matters: 16, 160, 400?
@@ -42,12 +42,12 @@ from rws_decode import Shape, load_predictor, load_reward, plots
 from rws_theory.worlds import frontier
 
 # %% [markdown]
-# ## How far from the best?
+# ## How far from the most probable texts?
 #
 # Each mark is the mean of a method over 400 prompts of `english`. To the right, its texts are more probable; further
 # up, they have more reward, in standard deviations of the reward model `era`. No method can lie above the grey curve:
-# it joins the best texts for each weight of the reward. The blue path is temperature, which multiplies all logits by a
-# constant c. The orange one is RWS, by its scale s_R. The default has c = 1.
+# it joins the most probable texts for each weight of the reward. The blue path is temperature, which multiplies all
+# logits by a constant c. The orange one is RWS, by its scale s_R. The default has c = 1.
 
 # %%
 record = recorded()
@@ -96,8 +96,8 @@ texts = list(texts_of(english, prompt, era, Shape(12, 6, 12), curve, METHODS))
 plots.frontier(curve, {text.strategy: (text.log_prob, text.reward) for text in texts}, "era")
 
 # %% [markdown]
-# The texts themselves. `sample` is drawn from the world's own law, and it is far less likely than the others. The best
-# texts are neither typical nor good: the frontier says what is possible, not what one would like to read.
+# The texts themselves. `sample` is drawn from the world's own law, and it is far less likely than the others. The most
+# probable texts are neither typical nor good: the frontier bounds single texts, not what one would like to read.
 
 # %%
 Markdown(f"**{prompt}** ...\n\n{lesson.texts_to_read(curve, texts, english)}")

@@ -21,6 +21,7 @@ _FIGURES, _TABLES = "Figures of the paper", "Tables of the paper"
 _FURTHER, _LEDGER = "What the paper does not show", "What of the paper holds"
 
 CONTENTS: dict[str, Entry] = {
+    "law_frontier": Entry(_QUESTION, "paper_figures.figures.law_frontier"),
     "at_a_glance": Entry(_QUESTION, "paper_figures.figures.at_a_glance"),
     "reward_frontier": Entry(_QUESTION, "paper_figures.figures.reward_frontier"),
     "quality_per_forward": Entry(_QUESTION, "paper_figures.figures.quality_per_forward"),

@@ -87,10 +87,10 @@ def source_line(evidence: Recorded) -> str:
     return f"Drawn from the {which}, made on {about['date']} by `{about['command']}`."
 
 
-def inputs_of(runs: Path) -> tuple[str, ...]:
+def inputs_of(runs: Path, study: str = NAME) -> tuple[str, ...]:
     """Return the files below `runs` that are read, none where the record is."""
-    path = runs / NAME / "last_run.json"
-    return (f"{NAME}/{path.name}",) if path.is_file() else ()
+    path = runs / study / "last_run.json"
+    return (f"{study}/{path.name}",) if path.is_file() else ()
 
 
 def worlds_in(evidence: Recorded) -> list[str]:

@@ -1,14 +1,14 @@
-"""Three small figures that the page begins with: the frontier, RWS minus its controls, and the paper's Table 8.
+"""Three small figures that the page begins with: the frontier of laws, RWS minus its controls, and the paper's Table 8.
 
-Shows: where methods lie below the best log p and reward in exact English; RWS minus each control without its reward, in
-margins of equivalence, with 95 % intervals; GOD against perplexity as the paper prints them.
-Inputs: the evidence study below RUNS, else the record that ships; the printed Table 8.
+Shows: what samplers gain for their distance from exact English; RWS minus each control without its reward, in margins
+of equivalence, with 95 % intervals; GOD against perplexity as the paper prints them.
+Inputs: the studies evidence and laws below RUNS, else the records that ship; the printed Table 8.
 Run time: half a minute, shared with the exhibits of the same study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,18 +17,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from paper_figures.exhibits.evidence import chosen_scale, evidence_of, inputs_of, path_of, title_of
-from paper_figures.exhibits.evidence_looks import draw_places, label_of
+from paper_figures.exhibits.evidence import chosen_scale, evidence_of, inputs_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
-from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
 from paper_figures.exhibits.sentences import sentences
 from paper_figures.exhibits.style import GREY, figure
-from paper_figures.figures import reward_frontier
-from paper_figures.figures.reward_frontier import WORLD, Frontiers
+from paper_figures.figures import law_frontier
+from paper_figures.figures.law_frontier import WORLD, Laws
 from paper_figures.figures.table8_pattern import draw_printed
 from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_answers import MADE, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
@@ -36,20 +35,17 @@ from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
-LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _SIZE = 4.5, 4.0  # inches of each figure
-_SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
-_PATHS = "temperature", "rws"
 _MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
 _MARKS |= {"shuffled": ("o", AMBER), "flipped": ("v", BLUE), "random": ("s", GREY)}
 
 
 @dataclass(frozen=True)
 class Glance:
-    """What is drawn: the study's results, its frontier in exact English, and RWS minus its controls."""
+    """What is drawn: the evidence study's results, the frontier of laws, and RWS minus its controls."""
 
     evidence: Recorded
-    frontier: Frontiers
+    laws: Laws
     comparisons: tuple[Comparison, ...]
 
 
@@ -57,7 +53,7 @@ def compute(runs: Path) -> Glance:
     """Read the study; MissingRun if there is neither a run nor a record."""
     evidence = evidence_of(runs)
     rows = with_controls(comparisons_of(evidence), CONTROLS)
-    return Glance(evidence, reward_frontier.compute(runs), rows)
+    return Glance(evidence, law_frontier.compute(runs), rows)
 
 
 def with_controls(rows: Sequence[Comparison], controls: Sequence[str] = MADE) -> tuple[Comparison, ...]:
@@ -74,37 +70,9 @@ def with_controls(rows: Sequence[Comparison], controls: Sequence[str] = MADE) ->
     )
 
 
-def shown_arms(arms: Iterable[Arm]) -> list[Arm]:
-    """Return the arms that `draw_frontier` shows: a few methods, and the paths of temperature and of RWS."""
-    known = dict.fromkeys(arms)
-    paths = [arm for method in _PATHS for arm in path_of(known, method) if (arm.number or 1.0) >= LEAST_SCALE]
-    return list(dict.fromkeys([*(arm for arm in _SHOWN if arm in known), *paths]))
-
-
 def draw(data: Glance) -> tuple[Figure, Figure, Figure]:
-    """Draw the frontier, the forest of controls, and the printed Table 8."""
-    return draw_frontier(data.frontier), draw_controls(data.comparisons), _table8()
-
-
-def draw_frontier(data: Frontiers, size: tuple[float, float] = _SIZE) -> Figure:
-    """Draw the frontier, the paths of temperature and RWS, and a few other methods below it; size in inches."""
-    picture = figure(*size)
-    axes = picture.subplots()
-    if len(data.curve):
-        axes.plot(*data.curve.T, color=GREY, linewidth=2.4)
-    shown = {arm: data.places[arm] for arm in shown_arms(data.places)}
-    draw_places(axes, shown, _PATHS)
-    labels = [Label(x, y, "", GREY) for x, y in data.curve.tolist()[::6]]
-    names = {"lookahead": "reward lookahead", "tilt-decode": "decoding the exact tilt"}
-    labels += [label_of(arm, x.mean, y.mean, names.get(arm.method)) for arm, (x, y) in shown.items()]
-    axes.margins(x=0.08)
-    axes.set_xlabel("log p of the text  [nats per word]")
-    axes.set_ylabel("reward  [deviations]")
-    place_labels(picture, {axes: labels}, size=8.0)
-    if len(data.curve):
-        axes.annotate("the most probable texts", data.curve[len(data.curve) // 2], (-6, 4), textcoords="offset points",
-                      fontsize=8.5, color="#4a4a4a", ha="right")  # fmt: skip
-    return picture
+    """Draw the frontier of laws, the forest of controls, and the printed Table 8."""
+    return law_frontier.draw(data.laws, _SIZE), draw_controls(data.comparisons), _table8()
 
 
 def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE) -> Figure:
@@ -169,25 +137,24 @@ def _table8() -> Figure:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the three figures, and the finding in a sentence."""
-    data, title = compute(runs), "At a glance"
+    data, title, inputs = compute(runs), "At a glance", (*inputs_of(runs), *inputs_of(runs, "laws"))
     claim = reward_answer(data.comparisons)
-    if not claim or not data.frontier.places:
-        return Exhibit(
-            title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs_of(runs)
-        )
+    if not claim:
+        return Exhibit(title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs)
     say = _say(data)
-    drawn = zip(("frontier", "controls", "table8"), draw(data), strict=True)
-    pictures = tuple(
-        Picture(f"glance_{name}", each, say(f"{name}_caption"), say(f"{name}_alt")) for name, each in drawn
-    )
-    said = Story(claim, tuple(filter(None, (say("gain"),))), "", pictures[0].stem)
-    return Exhibit(title, pictures, conclusions=(claim,), inputs=inputs_of(runs), story=said)
+    laws, *drawn = draw(data)
+    pictures = [Picture("glance_frontier", laws, law_frontier.caption_of(data.laws), law_frontier.ALT)]
+    for name, each in zip(("controls", "table8"), drawn, strict=True):
+        pictures.append(Picture(f"glance_{name}", each, say(f"{name}_caption"), say(f"{name}_alt")))
+    text = filter(None, (law_frontier.headline(data.laws), say("gain")))
+    said = Story(claim, tuple(text), "", pictures[0].stem)
+    return Exhibit(title, tuple(pictures), conclusions=(claim,), inputs=inputs, story=said)
 
 
 def _say(data: Glance) -> Callable[[str], str]:
     """Return what fills in the blocks of at_a_glance.j2."""
-    evidence, rows, places = data.evidence, data.comparisons, data.frontier.places
-    rws, length = chosen_scale(evidence, WORLD), WORLDS[WORLD].length
+    evidence, rows = data.evidence, data.comparisons
+    rws = chosen_scale(evidence, WORLD)
     against = {
         row.arm.method: row
         for row in comparisons_of(evidence)
@@ -195,9 +162,6 @@ def _say(data: Glance) -> Callable[[str], str]:
         and rws is not None
         and row.scale == rws.number
     }
-    regret = data.frontier.regrets.get(rws) if rws else None
-    path = [arm for arm in path_of(places, "temperature") if (arm.number or 1.0) >= LEAST_SCALE] if regret else []
-    best = max(path, key=lambda arm: places[arm][1].mean, default=None)
     scales: dict[str, set[float]] = {}
     for row in rows:
         scales.setdefault(row.arm.method, set()).add(row.scale)
@@ -208,11 +172,6 @@ def _say(data: Glance) -> Callable[[str], str]:
         "at_a_glance",
         model=WORLDS[WORLD].model,
         against=against if {"default", "constant"} <= against.keys() else None,
-        rws=rws and title_of(rws),
-        below=regret and regret.mean / length,
-        best=best and (best.number or 1.0),
-        ahead=[places[best][side].mean - places[rws][side].mean for side in (0, 1)] if best and rws else None,
-        methods=len(places),
         controls=[METHODS[name].title for name in scales],
         single=[min(of) for of in scales.values() if len(of) == 1],
         margins=[row.difference / row.margin for row in rows],

@@ -1,7 +1,7 @@
-"""The frontier: log-probability against reward in exact English, the path of each method, and its mean regret.
+"""The most probable texts at each reward in exact English, the path of each method below them, and its mean regret.
 
-Shows: the mean frontier over prompts with every method's mean log p and reward; the mean regret of each arm, that is
-how many nats its answers lie below their prompts' frontier.
+Shows: the mean frontier of single texts over prompts with every method's mean log p and reward; the mean regret of each
+arm, that is how many nats its answers lie below their prompts' frontier.
 Inputs: the evidence study below RUNS, else the record that ships.
 Run time: ten seconds.
 """
@@ -110,7 +110,7 @@ def draw(data: Frontiers) -> Figure:
     draw_places(whole, data.places, _PATHS)
     whole.set_xlabel("log p  [nats per word]")
     whole.set_ylabel("reward  [the guide's deviations]")
-    panel_title(whole, "All methods and the frontier")
+    panel_title(whole, "All methods, and the most probable texts")
     _dots(regrets, data.regrets)
     regrets.set_yticks(range(len(data.regrets)), [title_of(arm) for arm in data.regrets], fontsize=8)
     for label, arm in zip(regrets.get_yticklabels(), data.regrets, strict=True):
@@ -128,7 +128,7 @@ def draw(data: Frontiers) -> Figure:
     rewards.set_xlabel("deviations")
     panel_title(rewards, "Mean reward")
     legend = legend_of_families(list({family_of(arm) for arm in data.places}))
-    handles, labels = [*frontier, *legend["handles"]], [*["frontier"] * len(frontier), *legend["labels"]]
+    handles, labels = [*frontier, *legend["handles"]], [*["most probable texts"] * len(frontier), *legend["labels"]]
     picture.legend(handles, labels, loc="outside lower center", ncols=4)
     place_labels(picture, {whole: [label_of(arm, x.mean, y.mean, _short(arm)) for arm, (x, y) in data.places.items()]})
     return picture
@@ -165,7 +165,7 @@ def _table(data: Frontiers) -> Table:
         rows.append(row)
     columns = [Column(name, form=".2f", ends=(f"{name}, low", f"{name}, high")) for name in names]
     caption = f"Every arm of {WORLD}: means over {data.prompts} prompts, 95 % intervals."
-    return make_table("frontier", rows, [Column("arm"), *columns], caption)
+    return make_table("reward_frontier", rows, [Column("arm"), *columns], caption)
 
 
 def _headline(data: Frontiers) -> tuple[str, ...]:
@@ -177,22 +177,22 @@ def _headline(data: Frontiers) -> tuple[str, ...]:
     below = f", and at least {text_of(distance.least)} deviations of reward below it at equal log p" if distance else ""
     return (
         f"In {WORLDS[WORLD].model}, {title_of(rws)} (its scale chosen on validation prompts) lies "
-        f"{text_of(data.regrets[rws], 1)} nats below the frontier of log p and reward{below}.",
+        f"{text_of(data.regrets[rws], 1)} nats below the most probable texts of at least its reward{below}.",
     )
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the headline figure of the evidence study."""
-    data, title = compute(runs), "The frontier: what a method could reach, and what it reaches"
+    data, title = compute(runs), "The most probable texts at each reward, and how far below them methods write"
     if not data.places:
         return Exhibit(title, conclusions=(f"The results have no answers of {WORLD}.",), inputs=inputs_of(runs))
     caption = (
         f"World {WORLD}, {data.prompts} prompts, answers of 32 words, two a step unless said otherwise. Left: mean "
         "exact log p of an arm's answers, and their mean reward. The grey curve is the mean frontier: at each weight "
         "beta, the mean over prompts of the text of largest log p + beta reward. Its lower end is the most probable "
-        "text. Lines join a method's scales; `at_a_glance` shows them near. Right: mean regret, that is how many nats "
-        "more log p a text of at least the same reward may have, and the mean reward. Where the most probable text has "
-        "more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
+        "text. They are single texts; `law_frontier` compares laws. Lines join a method's scales. Right: mean regret, "
+        "that is how many nats more log p a text of at least the same reward may have, and the mean reward. Where the "
+        "most probable text has more reward too, regret is of log p alone. Bars: 95 % BCa intervals over prompts. "
         f"{MARKS_LINE} {source_line(data.evidence)}"
     )
     alt = (

@@ -5,14 +5,16 @@ Each function takes the record that ships (`paper_figures.recorded.recorded`), o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import arms_of, difference_of
-from paper_figures.exhibits.style import figure, styled
+from paper_figures.exhibits.evidence import arms_of, difference_of, path_of
+from paper_figures.exhibits.evidence_looks import draw_places, label_of
+from paper_figures.exhibits.labels import Label, place_labels
+from paper_figures.exhibits.style import GREY, figure, styled
 from paper_figures.figures import at_a_glance, reward_frontier
 from paper_figures.figures.reward_frontier import WORLD, Frontiers
 from paper_figures.recorded import Recorded
@@ -44,16 +46,42 @@ __all__ = [
     "texts_to_read",
 ]
 
+_LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
+_SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
+_PATHS = "temperature", "rws"
+
 
 def places_of(record: Recorded) -> Frontiers:
-    """Return the frontier of exact English, and where the paths of temperature and RWS and a few others lie."""
-    return reward_frontier.frontiers_of(record, at_a_glance.shown_arms(arms_of(record, WORLD)))
+    """Return the most probable texts of exact English by reward, and where temperature, RWS and a few others lie."""
+    return reward_frontier.frontiers_of(record, _shown(arms_of(record, WORLD)))
+
+
+def _shown(arms: Iterable[Arm]) -> list[Arm]:
+    known = dict.fromkeys(arms)
+    paths = [arm for method in _PATHS for arm in path_of(known, method) if (arm.number or 1.0) >= _LEAST_SCALE]
+    return list(dict.fromkeys([*(arm for arm in _SHOWN if arm in known), *paths]))
 
 
 def draw_frontier(places: Frontiers) -> Figure:
     """Draw them: mean log p against mean reward, with 95 % intervals."""
     with styled():
-        return at_a_glance.draw_frontier(places, (8.5, 5.0))
+        picture = figure(8.5, 5.0)
+        axes = picture.subplots()
+        if len(places.curve):
+            axes.plot(*places.curve.T, color=GREY, linewidth=2.4)
+        shown = {arm: places.places[arm] for arm in _shown(places.places)}
+        draw_places(axes, shown, _PATHS)
+        labels = [Label(x, y, "", GREY) for x, y in places.curve.tolist()[::6]]
+        names = {"lookahead": "reward lookahead", "tilt-decode": "decoding the exact tilt"}
+        labels += [label_of(arm, x.mean, y.mean, names.get(arm.method)) for arm, (x, y) in shown.items()]
+        axes.margins(x=0.08)
+        axes.set_xlabel("log p of the text  [nats per word]")
+        axes.set_ylabel("reward  [deviations]")
+        place_labels(picture, {axes: labels}, size=8.0)
+        if len(places.curve):
+            style: Any = {"textcoords": "offset points", "fontsize": 8.5, "color": "#4a4a4a", "ha": "right"}
+            axes.annotate("the most probable texts", places.curve[len(places.curve) // 2], (-6, 4), **style)
+    return picture
 
 
 def difference(record: Recorded, first: Arm, second: Arm, measure: str = "regret") -> Interval:
@@ -88,7 +116,7 @@ def draw_controls(rows: Sequence[Comparison]) -> Figure:
 
 def texts_to_read(curve: Frontier, texts: Sequence[FrontierText], predictor: WorldPredictor) -> str:
     """Return a table of texts in Markdown, likeliest first; methods that write one text share a row."""
-    rows = [("**the best**", p.log_prob, p.reward, 0.0, tuple(p.tokens.tolist())) for p in curve.points]
+    rows = [("**most probable**", p.log_prob, p.reward, 0.0, tuple(p.tokens.tolist())) for p in curve.points]
     methods: dict[tuple[int, ...], list[FrontierText]] = {}
     for text in texts:
         methods.setdefault(tuple(text.tokens), []).append(text)

@@ -161,7 +161,7 @@ def test_methods_of_one_text_share_a_row_and_the_likeliest_is_first() -> None:
     texts = [FrontierText(name, -4.5, 0.5, 1.5, [7, 8]) for name in ("a", "b")]
     _, _, *rows = reward_matters.texts_to_read(curve, texts, english).strip().splitlines()
     assert [row.split(" | ")[:4] for row in rows] == [
-        ["| **the best**", "-3.0", "1.0", "0.0"],
+        ["| **most probable**", "-3.0", "1.0", "0.0"],
         ["| a, b", "-4.5", "0.5", "1.5"],
     ]
     assert rows[1].endswith(f"| {english.words.text([7, 8])} |")

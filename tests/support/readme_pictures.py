@@ -1,8 +1,8 @@
-"""Make the two pictures of README.md: two decodes in lock-step, and how far methods lie below the frontier.
+"""Make the two pictures of README.md: two decodes in lock-step, and the frontier of laws.
 
     make pictures
 
-The decodes are made anew, the frontier is drawn from the record of the evidence study that ships.
+The decodes are made anew, the frontier is drawn from the record of the study of laws that ships.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict
 
 
 class Distance(NamedTuple):
-    """How far texts lie from the best, as means with 95 % intervals over prompts.
+    """How far texts lie from the most probable of their reward, as means with 95 % intervals over prompts.
 
     - `log_prob`: nats that a text of at least the same reward can have more, at most: the regret.
     - `least` and `most`, in the guide's deviations: a text with at least the same log p has `least` more reward, and
@@ -131,7 +131,7 @@ def missing_reward(
 
 
 def distance_of(answers: pd.DataFrame, frontiers: pd.DataFrame, world: str) -> Distance | None:
-    """Return how far an arm's texts are from the best; None where a prompt has no frontier."""
+    """Return how far an arm's texts are from the most probable; None where a prompt has no frontier."""
     curves = {row["prompt"]: row for row in frontiers[frontiers["world"] == world].to_dict("records")}
     regret = answers["regret"].to_numpy(dtype=float)
     if not set(answers["prompt"]) <= curves.keys() or not np.isfinite(regret).all():
@@ -146,10 +146,10 @@ def distance_of(answers: pd.DataFrame, frontiers: pd.DataFrame, world: str) -> D
 
 
 def best_table(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world: str) -> Table:
-    """Return how far RWS and the methods that use the reward lie from the best, as a table."""
+    """Return how far RWS and the methods that use the reward lie from the most probable texts, as a table."""
     kept = [arm for arm in arms if arm.method in _SHOWN and not arm.one_by_one and WORLDS[world].exact]
     kept.sort(key=lambda arm: (arm.sampling_temperature, _SHOWN.index(arm.method), arm.number or 0))
-    names = ("log p below the best at equal reward, nats", "more reward at equal log p, at least, deviations")
+    names = ("log p below the most probable at equal reward, nats", "more reward at equal log p, at least, deviations")
     names = (*names, "at most, deviations")
     rows: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
@@ -163,7 +163,7 @@ def best_table(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world:
                 rows[-1] |= {f"{name}{end}": value for end, value in zip(_ENDS, interval, strict=True)}
                 shown[-1] |= {name: _span(interval, 1 if name == names[0] else 2)}
     caption = (
-        f"{world}: how far texts are from the best that the reward allows, means with 95 % BCa intervals over prompts. "
+        f"{world}: how far texts are from the most probable of their reward, means with 95 % intervals over prompts. "
         "At equal reward: the log p that no text of at least that reward exceeds, less the text's own. At equal log p: "
         "a text that is no less likely has this much more reward, and none has more than the last column."
     )

@@ -140,7 +140,7 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     found = " ".join(readme.partition("## What was found")[2].partition("## ")[0].split())
     records = {
         name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("at_a_glance", "order_quality")
+        for name in ("at_a_glance", "order_quality", "law_frontier")
     }
     (headline,) = records["at_a_glance"]["conclusions"]
     for pattern in (r"all three .*?in (\d+) of (\d+) settings", r"equivalent to all three in (\d+)"):
@@ -152,9 +152,9 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
         r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
     )
     assert "of {} pairs of orders equally far from left to right, {} differ in log p".format(*orders) in found
-    caption = records["at_a_glance"]["pictures"][0]["caption"]
-    numbers = re.findall(r"\d\.\d\d", found)
-    assert len(numbers) == 3 and set(numbers) <= set(re.findall(r"\d\.\d\d", caption))
+    (laws,) = records["law_frontier"]["conclusions"]
+    assert records["at_a_glance"]["story"]["text"][0] == laws
+    assert re.findall(r"\d\.\d\d", found) == re.findall(r"\d\.\d\d", laws)  # in the same order
 
 
 def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) -> None:
