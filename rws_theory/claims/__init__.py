@@ -94,6 +94,7 @@ PARTS: dict[str, dict[str, Check]] = {
         "N-order-invariance": own_results.order_invariance,
         "N-sampler-law": own_results.sampler_law,
         "N-random-schedule": own_results.random_schedule,
+        "N-apart": own_results.apart,
         "N-quarter-law": own_results.quarter_law,
         "N-freezing": own_results.freezing,
         "N-majorisation": scales.majorisation,

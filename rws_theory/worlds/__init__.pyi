@@ -29,7 +29,7 @@ from .less_reward import (
     check_less_reward as check_less_reward,
     rws_less_reward_example as rws_less_reward_example,
 )
-from .markov import MarkovChain as MarkovChain
+from .markov import MarkovChain as MarkovChain, contraction as contraction
 from .ngram import NGram as NGram
 from .reference_decoder import (
     FactorRule as FactorRule,

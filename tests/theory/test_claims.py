@@ -41,6 +41,7 @@ from rws_theory.reversal_law import end_reversals, freezing_scale, reversal_limi
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.information_curve import InformationCurve
 from rws_theory.worlds.less_reward import rws_less_reward_example
+from rws_theory.worlds.markov import contraction
 
 LEDGER = {
     record["id"]: Claim(**record)
@@ -715,6 +716,8 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("N-sampler-law", {"output_law": partial(output_law, commit="argmax")}, "not confirmed"),
     ("N-random-schedule", {"WEIGHTS": (1,), "EQUAL": [[[1, 1], [1, 1]], [[1, 1], [1, 1]]]}, "not confirmed"),
     ("N-random-schedule", {"information_curve": lambda table, n: InformationCurve(np.ones(n))}, "not confirmed"),
+    ("N-apart", {"contraction": lambda chain: 0.3 * contraction(chain)}, "not confirmed"),
+    ("N-apart", {"COPIED_FAR": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}, "not confirmed"),
     ("N-quarter-law", {"end_reversals": lambda a, b: end_reversals(a**-1, b**-1)}, "not confirmed"),  # heavy tails
     (
         "N-quarter-law",

@@ -21,7 +21,7 @@ from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.testing import exact_predictor
 from rws_theory.testing import random_chain, random_table
-from rws_theory.worlds import InformationCurve, JointTable, NGram, best_schedule, information_curve
+from rws_theory.worlds import InformationCurve, JointTable, NGram, best_schedule, contraction, information_curve
 
 WORLD = NGram.fit([[0, 1, 2, 0, 2, 1, 0, 0]], order=3, vocabulary=3)
 
@@ -125,6 +125,26 @@ def test_the_divergence_is_the_samplers_mean_over_all_orders(seed: int, size: An
     texts, shape = list(product(range(words), repeat=length)), Shape(length, counts=counts)
     drawn = strategy_log_prob(exact_predictor(table), [[]], texts, RandomOrder(seed), shape).log_prob
     assert abs(laws - drawn).max(axis=1).min() < 1e-12  # the strategy's own order is one of them
+
+
+@given(st.integers(0, 10**6), st.sampled_from([(4, 3), (6, 2)]), st.integers(1, 3), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=examples(50))
+def test_what_is_lost_is_bounded_by_the_distances(seed: int, size: Any, n_apart: int, holes: float) -> None:
+    """Equation (T95), by the law of the decoder: confidence order, any distance, each text along its own path."""
+    length, words = size
+    chain = random_chain(seed, words, holes=holes)
+    log_p = chain.table(length).log_p.reshape(-1)
+    texts = [text for text, log in zip(product(range(words), repeat=length), log_p, strict=True) if log > -np.inf]
+    log_p = log_p[log_p > -np.inf]
+    predictor, strategy = exact_predictor(chain.table(length)), "default" + f"+apart:{n_apart}" * (n_apart > 1)
+    law = strategy_log_prob(predictor, [[]], texts, strategy, Shape(length, counts=(2,) * (length // 2)))
+    gaps = np.array([[abs(np.diff(np.flatnonzero(row == step))) for step in set(row)] for row in law.commit_step])
+    bound = np.log(words) * (contraction(chain) ** gaps.astype(float)).sum(axis=(1, 2))
+    assert np.exp(log_p) @ (log_p - law.log_prob) <= np.exp(log_p) @ bound + 1e-9
+
+
+def test_independent_words_let_nothing_through_and_a_cycle_all() -> None:
+    assert contraction(random_chain(0, 1)) == 0 and contraction(random_chain(0, 3, holes=0.9)) == 1
 
 
 def test_the_mixture_can_be_strictly_nearer() -> None:
