@@ -18,7 +18,7 @@ from rws_decode.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePri
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
 from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, forbidden_ids, prompt_ids
-from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.settings import Shape
 from rws_decode.text.dialogue import Dialogue

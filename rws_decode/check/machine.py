@@ -14,7 +14,7 @@ from rws_decode.check.digest import Fact
 from rws_decode.check.fingerprints import stored_dtypes, weights_hash
 from rws_decode.check.settings import Attention
 from rws_decode.predictors.base import LogitsDtype, MaskPredictor
-from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.network import NetworkReward
 from rws_theory import __version__

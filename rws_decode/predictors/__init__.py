@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.predictors.callable import CallablePredictor
-from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.loading import load_predictor
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 
 __all__ = [

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.llama import Body
-from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 
 ATTENTION = "bidirectional_sdpa"
 

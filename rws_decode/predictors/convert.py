@@ -19,7 +19,7 @@ from rws_decode.checkpoints.files import Checkpoint, fetch, locate
 from rws_decode.checkpoints.weights import Stored, refuse_nonfinite
 from rws_decode.common.files import write_json
 from rws_decode.predictors.families import DECODERS, Family, Layout, SpecialIds, decoder_config, described, renamed
-from rws_decode.predictors.published import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
+from rws_decode.predictors.llada_dream_a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
 
 __all__ = ["convert"]
 

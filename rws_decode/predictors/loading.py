@@ -32,7 +32,7 @@ from rws_decode.networks.standalone import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
-from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_theory.extras import required
 

@@ -26,7 +26,7 @@ SHAPE = Shape(6, 6, 6)
 
 
 def tiny_pair() -> tuple[MaskPredictor, RewardModel]:
-    from rws_decode.predictors.huggingface import HFMaskPredictor
+    from rws_decode.predictors.masked_language_model import HFMaskPredictor
 
     tokenizer = word_tokenizer()
     predictor = HFMaskPredictor(bert(), tokenizer, name="tiny")
