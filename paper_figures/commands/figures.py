@@ -55,8 +55,8 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     """Write the named figures and tables below `out`, then the page of all that exist; return every path written.
 
     workers: processes that run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if `full`,
-    in their own sizes; with 0 nothing is run. ValueError for an unknown name, and for missing results that are not to
-    be made, with the command that makes them; both before anything is drawn. Results that cannot be drawn raise
+    in their own sizes; with 0 nothing is run. ValueError for an unknown name or study, and for missing results that are
+    not to be made, with the command that makes them; all before anything is drawn. Results that cannot be drawn raise
     ValueError too, after all others are written.
     """
     if unknown := [name for name in names if name not in NAMES]:
@@ -71,6 +71,12 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     from paper_figures.report.provenance import run_facts
 
     modules = {name: import_module(CONTENTS[name].module) for name in NAMES if name in names}
+    for name, module in modules.items():
+        for need in module.NEEDS:
+            if need not in PLAN:
+                meant = closest(need, PLAN)
+                advice = f" (is {meant} meant?)" if meant else ""
+                raise ValueError(f"NEEDS of {name} has {need!r}{advice}: one of {', '.join(PLAN)} is needed")
     needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
     if workers:
         make_missing(runs, needs, workers, FULL if full else PLAN)
