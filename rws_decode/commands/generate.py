@@ -57,7 +57,11 @@ def _number_options() -> list[tuple[str, Any, Any]]:
     options = []
     for number, names in readers.items():
         declared = STRATEGIES[names[0]].numbers[number]
-        words = f"{', '.join(names)}: {declared.help}"
+        limits = {name: STRATEGIES[name].numbers[number].limits for name in names}
+        told = [f", {name}{limit}" for name, limit in limits.items()]  # each where they are not the same
+        words = (
+            f"{', '.join(names)}: {declared.help}{''.join(told) if len(set(limits.values())) > 1 else declared.limits}"
+        )
         options.append((number, type(declared.usual) | None, option(None, words, metavar=declared.metavar)))
     return options
 

@@ -43,9 +43,10 @@ def run(args: argparse.Namespace) -> int:
     print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
     width = max(map(len, METHODS))
     for name, method in METHODS.items():
-        _, *others = method.numbers
-        more = " ".join(f"+{option}:X" for option in others)
-        print(f"{name:{width}}  {method.about}{f' [{more}]' if more else ''}")
+        (_, first), *others = method.numbers.items()
+        parts = [f":{first.metavar}{first.limits}"]
+        parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]
+        print(f"{name:{width}}  {method.about} [{' '.join(parts)}]")
     print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
     return 0
 

@@ -58,8 +58,8 @@ class GradientGuidance:
     ValueError for others.
     """
 
-    gradients: int = number("gradients of a step", metavar="N", usual=3)
-    step_size: float = number("how far a gradient moves the logits", metavar="ETA", default=0.5)
+    gradients: int = number("gradients of a step", metavar="N", usual=3, range="at least 1")
+    step_size: float = number("how far a gradient moves the logits", metavar="ETA", default=0.5, range="at least 0")
     mix: Mix = number("what the reward model reads: entropy, soft or hard", metavar="NAME", default="entropy")
     update: Update = number("adam or plain", metavar="NAME", default="adam")
     name = "gradient-guidance"

@@ -37,7 +37,9 @@ class Particles(Copies):
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
-    ess_threshold: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
+    ess_threshold: float = number(
+        "share of effective copies below which a step resamples", metavar="U", default=0.5, range="0 to 1"
+    )
     name = "particles"
 
     def __post_init__(self) -> None:
@@ -101,9 +103,12 @@ class ParticleGibbs(Copies):
     share of effective copies below which a step resamples. ValueError for others.
     """
 
-    sweeps: int = number("times that all copies are decoded", metavar="N", default=4)
+    n: int = number("copies", metavar="N", usual=8, range="at least 2")
+    sweeps: int = number("times that all copies are decoded", metavar="N", default=4, range="at least 1")
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
-    ess_threshold: float = number("share of effective copies below which a step resamples", metavar="U", default=0.5)
+    ess_threshold: float = number(
+        "share of effective copies below which a step resamples", metavar="U", default=0.5, range="0 to 1"
+    )
     name = "particle-gibbs"
 
     def __post_init__(self) -> None:

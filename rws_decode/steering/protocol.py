@@ -63,7 +63,7 @@ class SteeringMethod(Protocol):
 class Copies:
     """N copies of each prompt that differ by sampling. ValueError unless n is a whole number, at least 1."""
 
-    n: int = number("copies, or draws", metavar="N", usual=8)
+    n: int = number("copies, or draws", metavar="N", usual=8, range="at least 1")
     draws = True
     orders = False
 

@@ -32,7 +32,7 @@ class RewardLookahead:
     width: at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
-    width: int = number("commits tried in a step", metavar="N", usual=8)
+    width: int = number("commits tried in a step", metavar="N", usual=8, range="at least 1")
     beta: float = number("weight of the raw reward", metavar="B", default=math.inf)
     name = "reward-lookahead"
     draws = False

@@ -41,7 +41,9 @@ class Temperature:
     [2.0, 2.0]
     """
 
-    scale: float | tuple[float, ...] = number("constant factor, also of what counts", metavar="C", usual=4.0)
+    scale: float | tuple[float, ...] = number(
+        "constant factor, also of what counts", metavar="C", usual=4.0, range="above 0"
+    )
     name = "temperature"
     needs_reward = False
 
@@ -67,7 +69,7 @@ class RWS:
     [5.657, 7.808]
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, range="above 0")
     eps: float = 1e-5
     name = "rws"
     needs_reward = True

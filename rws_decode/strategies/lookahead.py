@@ -43,7 +43,7 @@ class Lookahead(Counted, ABC):
     """
 
     name: ClassVar[str]
-    hypotheses: int = number("commits looked at in a step", metavar="N", usual=8)
+    hypotheses: int = number("commits looked at in a step", metavar="N", usual=8, range="at least 1")
     seed: int | tuple[int, ...] = 0
     # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
     sensitivity = 21.0

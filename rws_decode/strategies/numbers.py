@@ -19,31 +19,45 @@ class Number:
     """What a field declares of its number.
 
     help: what the number is; metavar: what the help shows in its place; usual: one for examples, of the number's type;
-    needed: whether it has no default.
+    needed: whether it has no default; range: the values that its class accepts, in words for the help.
     """
 
     help: str
     metavar: str
     usual: Value
     needed: bool
+    range: str = ""
+
+    @property
+    def limits(self) -> str:
+        """The range, and the default if there is one, as the help shows them.
+
+        >>> Number("", "B", 1.0, False, "at least 0").limits
+        ' (at least 0; default: 1)'
+        """
+        default = "" if self.needed else f"default: {shown(self.usual)}"
+        words = "; ".join(word for word in (self.range, default) if word)
+        return f" ({words})" if words else ""
 
 
-def number(help: str, *, metavar: str = "X", usual: Value | None = None, default: Any = MISSING) -> Any:
+def number(
+    help: str, *, metavar: str = "X", usual: Value | None = None, default: Any = MISSING, range: str = ""
+) -> Any:
     """Declare a number of a strategy: its option, its help, its place in texts and its messages follow from this.
 
     usual: a value for examples, `default` if not given; its type is that of the number. Without a default the number
-    must be given. The range is what the class accepts.
+    must be given. range: what the class accepts, for the help.
 
     >>> @dataclass(frozen=True)
     ... class Biased:
     ...     bias: float = number("added to every logit", metavar="NATS", default=0.5)
     >>> numbers_of(Biased)
-    {'bias': Number(help='added to every logit', metavar='NATS', usual=0.5, needed=False)}
+    {'bias': Number(help='added to every logit', metavar='NATS', usual=0.5, needed=False, range='')}
     """
     example = default if usual is None else usual
     if example is MISSING:
         raise ValueError("usual is None: a number without a default needs one for examples, such as usual=4.0")
-    declared = Number(help, metavar, example, default is MISSING)
+    declared = Number(help, metavar, example, default is MISSING, range)
     return field(default=default, metadata={"number": declared})
 
 

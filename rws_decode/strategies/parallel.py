@@ -30,7 +30,9 @@ class Threshold(Counted):
     [2]
     """
 
-    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
+    threshold: float = number(
+        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+    )
     name = "threshold"
 
     def __post_init__(self) -> None:
@@ -57,7 +59,7 @@ class ParallelFactor(Counted):
     [2]
     """
 
-    parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0)
+    parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0, range="above 0")
     name = "parallel-factor"
 
     def __post_init__(self) -> None:
@@ -91,7 +93,7 @@ class EntropyBound(Counted):
     [[1], [3], [3]]
     """
 
-    gamma: float = number("nats of entropy that a step may leave open", metavar="NATS", usual=0.1)
+    gamma: float = number("nats of entropy that a step may leave open", metavar="NATS", usual=0.1, range="at least 0")
     name = "entropy-bound"
 
     def __post_init__(self) -> None:
@@ -127,7 +129,9 @@ class Klass(Counted):
     (tensor([True, True]), tensor([ True, False]))
     """
 
-    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
+    threshold: float = number(
+        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+    )
     divergence: float = 0.01
     rest: int = 2
     name = "klass"

@@ -56,7 +56,7 @@ class ReMDM(Counted):
     (0, True, 8)
     """
 
-    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5)
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, range="0 to 1")
     form: Form = "cap"
     seed: int | tuple[int, ...] = 0
     name = "remdm"
@@ -114,7 +114,7 @@ class P2(Counted):
     (0, True, 16)
     """
 
-    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5)
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, range="at least 0")
     evidence: Evidence = "visible"
     name = "p2"
 
@@ -160,7 +160,9 @@ class Wino(Counted):
     (True, True)
     """
 
-    threshold: float = number("the least probability of what is committed", metavar="P", usual=0.9)
+    threshold: float = number(
+        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+    )
     verify: float = 0.9
     name = "wino"
     evidence: ClassVar[Evidence] = "left-out"

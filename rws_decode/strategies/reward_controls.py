@@ -27,8 +27,8 @@ class RWSEvery:
     ([True, False, True], [1.0])
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
-    every: int = number("ask the reward every N steps", metavar="N", usual=2)
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, range="above 0")
+    every: int = number("ask the reward every N steps", metavar="N", usual=2, range="at least 1")
     eps: float = 1e-5
     name = "rws-every"
     needs_reward = True
@@ -93,7 +93,7 @@ class RandomReward:
     [5.841, 5.841]
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0)
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, range="above 0")
     seed: int | tuple[int, ...] = 0
     eps: float = 1e-5
     name = "rws-random"

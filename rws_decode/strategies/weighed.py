@@ -32,7 +32,7 @@ class CertaintyPrior(Counted):
     True
     """
 
-    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0)
+    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0, range="above 0")
     name = "certainty-prior"
     sensitivity = 0.5  # a probability moves by at most 1 / 4 of its log-odds, which move by 2
 
