@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         (_, first), *others = method.numbers.items()
         parts = [f":{first.metavar}{first.limits}"]
         parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]
-        print(f"{name:{width}}  {method.about} [{' '.join(parts)}]")
+        print(f"{name:{width}}  {method.about}\n{'':{width}}  [{' '.join(parts)}]")
     print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
     return 0
 

@@ -138,9 +138,11 @@ def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
 
 def test_help_and_lists_name_what_was_added(overlaid: Path) -> None:
     help = run(overlaid, "-m", "rws_decode", "generate", "--help")
-    assert "--decay LOGITS" in help and "above-mean: logits lost per position" in " ".join(help.split())
+    assert "--decay LOGITS" in help and "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(
+        help.split()
+    )
     listed = run(overlaid, "-m", "rws_decode", "strategies")
-    assert "above-mean" in listed and "[--decay LOGITS]" in listed and "patience [+rounds:X]" in listed
+    assert "above-mean" in listed and "[--decay LOGITS]" in listed and "+rounds:N (default: 1)]" in listed
 
 
 def test_a_figure_is_one_file_one_line_and_one_row(overlaid: Path) -> None:

@@ -97,7 +97,7 @@ def test_broken_rules_are_told_with_the_text(capsys: pytest.CaptureFixture[str])
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, distance = printed(capsys, "strategies").split("\n\n")
     assert "default+apart:3" in distance
-    lines, methods = first.splitlines(), second.splitlines()[1:]
+    lines, methods = first.splitlines(), second.replace("\n   ", "").splitlines()[1:]  # numbers on a line of their own
     assert [line.split()[0] for line in lines] == list(OFFERED)
     assert [line.split()[0] for line in methods] == list(METHODS)
     for line, (name, method) in zip(methods, METHODS.items(), strict=True):
