@@ -65,14 +65,17 @@ def modules_behind(root: str) -> dict[str, Path]:
     (True, False)
     """
     files: dict[str, Path] = {}
-    waiting = [root]
+    waiting, asked = [root], set()
     while waiting:
         name = waiting.pop()
-        path = _file(name)
-        if name in files or (path is None and name != root):
+        if name in asked:
             continue
+        asked.add(name)
+        path = _file(name)
         if path is None:
-            raise ValueError(f"root is {name!r}: a module with a source file is needed")
+            if name == root:
+                raise ValueError(f"root is {name!r}: a module with a source file is needed")
+            continue
         files[name] = path
         imported = (module for module in _imported(name, path) if module.split(".")[0] in _PACKAGES)
         waiting += [module for module in imported if module.split(".")[:2] != _DRAWN]
