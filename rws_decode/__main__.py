@@ -13,6 +13,7 @@ COMMANDS: dict[str, Command] = {
     "generate": Command("rws_decode.commands.generate", "decode the answer to one prompt"),
     "compare": Command("rws_decode.commands.compare", "decode one prompt by several strategies, side by side"),
     "strategies": Command("rws_decode.commands.strategies", "say what each strategy does, in a line"),
+    "models": Command("rws_decode.commands.models", "list the models that can be named, and how to have each"),
     "presets": Command("rws_decode.commands.presets", "say what published loops set, and where it is printed"),
     "scale-path": Command(
         "rws_decode.commands.scale_path",

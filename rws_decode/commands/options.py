@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.files import locate_model, shipped
+from rws_decode.checkpoints.packages import PACKAGED
 from rws_decode.common.files import parse_json
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.registry import SHIPPED, check_reward_name
@@ -77,7 +78,9 @@ class LoadingOptions:
 class PredictorOptions:
     """The mask predictor."""
 
-    model: str = option("mini", "mask predictor: shipped name, directory or hub id", metavar="NAME")
+    model: str = option(
+        "mini", "mask predictor: a name that the command models lists, directory or hub id", metavar="NAME"
+    )
     mask_id: int | None = option(None, "mask token, for a model that does not name its own")
     loading: LoadingOptions = group(LoadingOptions)
 
@@ -96,7 +99,10 @@ class RewardOptions:
     """The reward model."""
 
     reward: str | None = option(
-        None, "reward model: shipped name (exact, era and keywords:WORD,... too), directory or hub id", metavar="NAME"
+        None,
+        "reward model: a name that the command models lists (keywords:WORD,... and species:NAME too), directory or "
+        "hub id",
+        metavar="NAME",
     )
     reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
     reward_dtype: str = option("float32", "of the weights of the reward model", metavar="NAME")
@@ -208,7 +214,7 @@ class PromptOptions:
 
 def _is_large(name: str) -> bool:
     """Return whether a model may take long to load; the shipped ones do not."""
-    return name not in {*shipped("ForMaskedLM"), *SHIPPED}
+    return name not in {*shipped("ForMaskedLM"), *SHIPPED, *PACKAGED}
 
 
 def parse_token_ids(text: str, option: str = "--input-ids") -> list[int]:
@@ -228,7 +234,11 @@ def parse_token_ids(text: str, option: str = "--input-ids") -> list[int]:
 
 def _note_unnamed_tokens(predictor: LoadedPredictor) -> None:
     """Say on standard error if more tokens are without a word than those that fill up an embedding."""
+    from rws_decode.predictors.sequences import SequencePredictor
+
     unnamed, tokens = len(predictor.forbidden_ids), predictor.vocab_size
+    if isinstance(predictor, SequencePredictor):
+        return  # these have names, and stand in no sequence
     if unnamed > _UNNAMED * tokens:
         tell(
             f"note: {unnamed} of the {tokens} tokens of {predictor.name} have no word in its tokenizer and are never "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,15 +34,20 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
+from rws_decode.predictors.sequences import SequencePredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
+from rws_decode.text.alphabets import alphabet_of
 from rws_theory.extras import required
 
 __all__ = ["LoadedPredictor", "load_predictor"]
 
 LoadedPredictor = HFMaskPredictor | WorldPredictor
 
-# Parts of published masked language models that predict no token and are left out by transformers' classes.
-_OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship)\.|position_ids$")
+# Parts of published masked language models that predict no token and are left out by transformers' classes: heads of
+# BERT's and ALBERT's next sentence, and AntiBERTy's of species, chain and grafts.
+_OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship|sop_classifier|cls\.(species|chain|graft))\.|position_ids$")
+# What older config.json do not say, the names of the tensors do.
+_OLD_KINDS = ("albert", "bert")
 
 
 def load_predictor(
@@ -56,11 +62,13 @@ def load_predictor(
     chat: bool | None = None,
     progress: bool = True,
 ) -> LoadedPredictor:
-    """Load a mask predictor by shipped name, directory, or hub id.
+    """Load a mask predictor by shipped name, that of an installed package, directory, or hub id.
 
     config.json tells what it is: LLaDA, LLaDA-MoE, Dream or A2D, as published or converted (`predictors.convert`), an
-    n-gram world (`predictors.world`), which takes none of the options below, or else any `AutoModelForMaskedLM`.
-    Safetensors only, no remote code. Without tokenizer files, the predictor works on token ids.
+    n-gram world (`predictors.world`), which takes none of the options below, or else any `AutoModelForMaskedLM`, BERT's
+    and ALBERT's with an old config.json too. One of residues or of SMILES, which its vocab.txt tells, fills gaps
+    (`predictors.sequences`). Safetensors only, no remote code. Without tokenizer files, the predictor works on token
+    ids.
 
     mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for those four families
     on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of
@@ -150,7 +158,11 @@ def _load_masked(
     chat: bool | None,
     progress: bool,
 ) -> HFMaskPredictor:
-    name, kind = checkpoint.name, raw.get("model_type")
+    name = checkpoint.name
+    stored = read_headers("model", checkpoint)
+    old = "model_type" not in raw
+    prefixes = {tensor.partition(".")[0] for tensor in stored}
+    kind = next((each for each in _OLD_KINDS if each in prefixes), None) if old else raw["model_type"]
     if kind != "modernbert":  # which is known without waiting for transformers
         from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
@@ -159,19 +171,26 @@ def _load_masked(
                 f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
                 f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
             )
-    stored = read_headers("model", checkpoint)
     refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, device, options)
     ours = standalone(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
+    alphabet = alphabet_of(Path(checkpoint.source))
     if ours is None:
-        from transformers import AutoModelForMaskedLM
+        from transformers import CONFIG_MAPPING, AutoModelForMaskedLM
 
+        if old:
+            options = options | {"config": CONFIG_MAPPING[kind].from_dict(raw)}
         model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
-        tokenizer = load_tokenizer(checkpoint, None)
+        tokenizer = load_tokenizer(checkpoint, None) if alphabet is None else None
     else:
         model, tokenizer = ours.network.to(device), ours.tokenizer
     if tokenizer is not None:
         refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
+    if alphabet is not None:
+        if chat:
+            raise ValueError(f"chat is True: {name} reads {alphabet.kind} and no messages, leave it out")
+        refuse_vocabulary("model", name, alphabet.tokenizer(1), model.config.vocab_size)
+        return SequencePredictor(model, alphabet, name=name, mask_id=mask_id, examples=_examples(checkpoint))
     if chat is None:
         chat = getattr(tokenizer, "chat_template", None) is not None
     return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))

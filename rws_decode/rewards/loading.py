@@ -29,7 +29,8 @@ from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import KnownReward, Layout, is_of_world, layout_of, locate_reward
+from rws_decode.rewards.registry import KnownReward, Layout, is_of_sequences, is_of_world, layout_of, locate_reward
+from rws_decode.rewards.sequences import sequence_reward_named
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
 
@@ -55,7 +56,8 @@ def load_reward(
     """Load a reward model by shipped name (mini, mini-judge, exact, era, keywords), the paper's, directory, or hub id.
 
     "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
-    world's (`rewards.world`). The paper's names (skywork, skywork-v0.2, llamaob, intern,
+    world's (`rewards.world`); "charge", "hydropathy", "human" and "species:NAME" read proteins (`rewards.sequences`).
+    The paper's names (skywork, skywork-v0.2, llamaob, intern,
     eurus, grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and
     the paper's mean and std; skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text
     layout. Any other directory or hub id is a sequence classifier of one output, of a class that
@@ -81,6 +83,10 @@ def load_reward(
         return exact_reward()
     if is_of_world(name):
         return world.world_reward_named(name, mean, std)
+    if is_of_sequences(name):
+        numbers = {} if statistics is None else _stored(Checkpoint(name, None), statistics)
+        given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
+        return sequence_reward_named(name, *given, device=device, dtype=dtype)
     device, kind = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
+from rws_decode.rewards.sequences import check_sequence_reward
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
@@ -156,6 +157,19 @@ def is_of_world(name: str) -> bool:
     return name.partition(":")[0] in OF_WORLDS and not Path(name).is_dir()
 
 
+# Rewards of protein sequences (`rewards.sequences`), `species` as species:NAME.
+OF_SEQUENCES = ("charge", "hydropathy", "human", "species")
+
+
+def is_of_sequences(name: str) -> bool:
+    """Return whether a name is that of a reward of protein sequences; a directory of that name comes first.
+
+    >>> is_of_sequences("species:mouse"), is_of_sequences("era")
+    (True, False)
+    """
+    return name.partition(":")[0] in OF_SEQUENCES and not Path(name).is_dir()
+
+
 def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, KnownReward | None]:
     """Find a reward model with weights by shipped name, the registry's, directory, or hub id; and the registry's entry.
 
@@ -174,10 +188,10 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
         checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
     except ValueError as error:
         message = str(error).replace("shipped name (", "shipped name (exact, era, keywords, ")
-        paper = (
-            f", nor the paper's ({', '.join(PUBLISHED)}), nor Skywork-Reward-V2's ({', '.join(SKYWORK_V2)}), nor a dir"
-        )
-        raise ValueError(message.replace(", nor a dir", paper)) from error
+        named = {"one of proteins": [*OF_SEQUENCES[:-1], "species:NAME"], "the paper's": PUBLISHED}
+        named["Skywork-Reward-V2's"] = SKYWORK_V2
+        more = "".join(f", nor {whose} ({', '.join(names)})" for whose, names in named.items())
+        raise ValueError(message.replace(", nor a dir", f"{more}, nor a dir")) from error
     return checkpoint, entry
 
 
@@ -187,5 +201,7 @@ def check_reward_name(name: str) -> None:
     >>> check_reward_name("exact"), check_reward_name("mini")
     (None, None)
     """
-    if name != "exact" and not is_of_world(name):
+    if is_of_sequences(name):
+        check_sequence_reward(name)
+    elif name != "exact" and not is_of_world(name):
         locate_reward(name)

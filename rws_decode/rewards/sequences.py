@@ -1,0 +1,140 @@
+"""Rewards of protein sequences: charge and hydropathy, exact, and the species that AntiBERTy reads an antibody as.
+
+They read prompt and answer as one sequence of residues, the parts around a gap too. Means and deviations are those of
+128 antibodies that AntiBERTy wrote from 119 masks, 4 a step, at sampling temperature 1 and seed 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch, quiet
+from rws_decode.checkpoints.packages import PACKAGED, distribution_of
+from rws_decode.checkpoints.weights import refuse_incomplete
+from rws_decode.common.later import torch
+from rws_decode.common.threads import torch_threads
+from rws_decode.rewards.callable import CallableReward
+from rws_decode.text.alphabets import RESIDUES, alphabet_of
+
+__all__ = ["SPECIES", "charge", "hydropathy", "sequence_reward_named", "species_of"]
+
+# Kyte and Doolittle 1982 (doi:10.1016/0022-2836(82)90515-0), Table 2.
+_HYDROPATHY = {
+    **{"A": 1.8, "R": -4.5, "N": -3.5, "D": -3.5, "C": 2.5, "Q": -3.5, "E": -3.5, "G": -0.4, "H": -3.2, "I": 4.5},
+    **{"L": 3.8, "K": -3.9, "M": 1.9, "F": 2.8, "P": -1.6, "S": -0.8, "T": -0.7, "W": -0.9, "Y": -1.3, "V": 4.2},
+}
+# pK of the groups that gain a proton, and of those that lose one: the table Epk.dat of EMBOSS (Rice, Longden and
+# Bleasby 2000, doi:10.1016/S0168-9525(00)02024-2).
+_BASIC, _AMINO_END = {"K": 10.8, "R": 12.5, "H": 6.5}, 8.6
+_ACID, _CARBOXYL_END = {"D": 3.9, "E": 4.1, "C": 8.5, "Y": 10.1}, 3.6
+_PH = 7.0
+
+SPECIES = ("camel", "human", "mouse", "rabbit", "rat", "rhesus")  # the rows of AntiBERTy's head, in its order
+
+
+def charge(sequence: str) -> float:
+    """Return the net charge of a protein at pH 7, in elementary charges, each group by itself.
+
+    sum over groups of sign / (1 + 10^(sign (pH - pK))), both ends of the chain among them (Henderson and Hasselbalch).
+    ValueError for what is no residue.
+
+    >>> round(charge("FLPVLAGLTPSIVPKLVCLLTKKC"), 4)
+    2.9141
+    """
+    residues = _residues("charge", sequence)
+    basic = [_AMINO_END, *(_BASIC[each] for each in residues if each in _BASIC)]
+    acid = [_CARBOXYL_END, *(_ACID[each] for each in residues if each in _ACID)]
+    return sum(1 / (1 + 10 ** (_PH - pk)) for pk in basic) - sum(1 / (1 + 10 ** (pk - _PH)) for pk in acid)
+
+
+def hydropathy(sequence: str) -> float:
+    """Return the mean hydropathy of a protein's residues by Kyte and Doolittle, between -4.5 and 4.5 (GRAVY).
+
+    ValueError for what is no residue.
+
+    >>> hydropathy("IR"), round(hydropathy("MKV"), 4)
+    (0.0, 0.7333)
+    """
+    residues = _residues("hydropathy", sequence)
+    return sum(_HYDROPATHY[each] for each in residues) / len(residues)
+
+
+def species_of(name: str) -> int:
+    """Return the row of AntiBERTy's head for `human`, or `species:X` with a name or a number; ValueError for others.
+
+    >>> species_of("human"), species_of("species:mouse"), species_of("species:5")
+    (1, 2, 5)
+    """
+    asked = name.removeprefix("species:")
+    if asked in SPECIES:
+        return SPECIES.index(asked)
+    if asked not in map(str, range(len(SPECIES))):
+        known = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
+        raise ValueError(f"reward is {name!r}: species:NAME or species:NUMBER is needed, of {known}")
+    return int(asked)
+
+
+def check_sequence_reward(name: str) -> None:
+    """Raise ValueError for a species that there is none of, and where AntiBERTy is not installed."""
+    if name not in ("charge", "hydropathy"):
+        species_of(name)
+        distribution_of("reward", PACKAGED["antibody"])
+
+
+def sequence_reward_named(
+    name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
+) -> CallableReward:
+    """Return `charge`, `hydropathy`, `human`, or `species:NAME`; mean, std: in place of its own."""
+    exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy}
+    number = None if name in exact else species_of(name)
+    function = exact[name] if number is None else _log_odds(number, device, dtype)
+    usual = _STATISTICS[name if number is None else SPECIES[number]]
+    mean, std = (own if given is None else given for own, given in zip(usual, (mean, std), strict=True))
+    return CallableReward(lambda prompt, answer: function(prompt + answer), mean, std, name=name)
+
+
+def _log_odds(species: int, device: Any, dtype: Any) -> Callable[[str], float]:
+    """Return log p - log(1 - p), p the probability that AntiBERTy's head gives a sequence to be of a species."""
+    import transformers
+
+    checkpoint = fetch("reward", Checkpoint("antibody", None))
+    renamed = {"key_mapping": {r"^cls\.species\.": "classifier."}, "num_labels": len(SPECIES)}
+    with quiet(progress=False):
+        network, report = transformers.BertForSequenceClassification.from_pretrained(
+            *(checkpoint.source,), use_safetensors=True, output_loading_info=True, dtype=dtype_named(dtype),
+            **checkpoint.options, **renamed,
+        )  # fmt: skip
+    refuse_incomplete("reward", checkpoint, report)
+    network = network.to(device_named(device)).eval()
+    alphabet = alphabet_of(Path(checkpoint.source))
+    assert alphabet is not None  # its digest was checked
+    tokenizer = alphabet.tokenizer(network.config.max_position_embeddings)
+
+    @torch_threads()
+    def score(sequence: str) -> float:
+        ids = tokenizer(_residues(SPECIES[species], sequence))["input_ids"]
+        if len(ids) > tokenizer.model_max_length:
+            raise ValueError(
+                f"reward {SPECIES[species]} reads {tokenizer.model_max_length - 2} residues: {len(ids) - 2}"
+            )
+        with torch.inference_mode():
+            logits = network(input_ids=torch.tensor([ids], device=network.device)).logits[0].double()
+        others = torch.cat([logits[:species], logits[species + 1 :]])
+        return float(logits[species] - others.logsumexp(0))
+
+    return score
+
+
+def _residues(reward: str, sequence: str) -> str:
+    """Return a sequence without blanks; ValueError, naming the reward, unless it is made of residues."""
+    residues = "".join(sequence.split())
+    if not residues or set(residues) - set(RESIDUES):
+        raise ValueError(
+            f"reward {reward} reads {sequence.strip()[:60]!r}: residues {RESIDUES}, in capitals, are needed"
+        )
+    return residues
+
+
+_STATISTICS = dict.fromkeys(["charge", "hydropathy", *SPECIES], (0.0, 1.0))
