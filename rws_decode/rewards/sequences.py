@@ -1,7 +1,8 @@
 """Rewards of protein sequences: charge and hydropathy, exact, and the species that AntiBERTy reads an antibody as.
 
 They read prompt and answer as one sequence of residues, the parts around a gap too. Means and deviations are those of
-128 antibodies that AntiBERTy wrote from 119 masks, 4 a step, at sampling temperature 1 and seed 0.
+128 texts that AntiBERTy wrote from 119 masks in 30 steps, at sampling temperature 1, drawing at the commit, with seeds 0
+to 127. Many of them mix parts of heavy and of light chains.
 """
 
 from __future__ import annotations
@@ -137,4 +138,13 @@ def _residues(reward: str, sequence: str) -> str:
     return residues
 
 
-_STATISTICS = dict.fromkeys(["charge", "hydropathy", *SPECIES], (0.0, 1.0))
+_STATISTICS = {
+    "charge": (-1.12, 2.5),
+    "hydropathy": (-0.363, 0.107),
+    "camel": (-13.85, 2.79),
+    "human": (2.68, 5.45),
+    "mouse": (-5.25, 5.1),
+    "rabbit": (-22.38, 2.77),
+    "rat": (-13.38, 4.54),
+    "rhesus": (-6.7, 5.01),
+}
