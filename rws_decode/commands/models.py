@@ -10,7 +10,8 @@ from itertools import groupby
 from pathlib import Path
 
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.checkpoints.packages import PACKAGED, distribution_of, install_command
+from rws_decode.checkpoints.packages import PACKAGED, install_command, is_installed
+from rws_decode.common.files import read_json
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 from rws_decode.rewards.sequences import SPECIES
 from rws_theory.commands.options import add_options, json_option, read_options
@@ -40,48 +41,27 @@ class Known:
     about: str
 
 
-# Folder, or name of an exact reward -> kind, what it is for.
-_SHIPPED = {
-    "mini": ("model", "a masked diffusion model of a language of short stories"),
-    "english": ("model", "an exact masked model of real English words"),
-    "mini-causal": ("causal", "perplexity in that language"),
-    "mini-reward": ("reward", "a learned reward of stories, guides"),
-    "mini-judge": ("reward", "another, judges"),
-    "exact": ("reward", "minus the number of rules that a story breaks"),
-    "era": ("reward", "later against earlier words, of english"),
-    "keywords": ("reward", "words that an answer holds, of english: keywords:WORD,..."),
-    "charge": ("reward", "net charge of a protein at pH 7, exact"),
-    "hydropathy": ("reward", "mean hydropathy of a protein (Kyte and Doolittle), exact"),
-}
-_HUB = {
-    "GSAI-ML/LLaDA-8B-Instruct": "a masked diffusion model of language; Base and LLaDA-1.5 too",
-    "inclusionAI/LLaDA-MoE-7B-A1B-Instruct": "a masked diffusion model with experts; Base too",
-    "Dream-org/Dream-v0-Instruct-7B": "a masked diffusion model made of Qwen2",
-    "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1": "a masked diffusion model made of Qwen3",
-    "dllm-hub/ModernBERT-large-chat-v0.1": "a masked language model trained for chats",
-}
-
-
 def known_models() -> Iterator[Known]:
     """Yield the models that ship, those that pip installs, and the hub's that are known by name, in this order."""
     named = {folder: name for name, folder in SHIPPED.items()}
-    for folder, (kind, about) in _SHIPPED.items():
-        files = [path for path in (models_directory() / folder).glob("*") if path.is_file()]
-        size = sum(path.stat().st_size for path in files)
-        yield Known(named.get(folder, folder), kind, "Apache-2.0", size, True, None, about)
+    on_hub, here = [], []
+    for row in read_json(Path(__file__).with_suffix(".json")):
+        (on_hub if row.pop("hub", False) else here).append(row)
+    for row in here:
+        files = [path for path in (models_directory() / row["name"]).glob("*") if path.is_file()]
+        facts = {"licence": "Apache-2.0", "bytes": sum(path.stat().st_size for path in files), "installed": True}
+        yield Known(**row | {"name": named.get(row["name"], row["name"])}, **facts, install=None)
     for entry in PACKAGED.values():
-        try:
-            distribution_of("model", entry)
-            here = True
-        except ValueError:
-            here = False
-        model = Known(entry.name, "model", entry.licence, entry.size, here, install_command(), entry.about)
+        model = Known(
+            entry.name, "model", entry.licence, entry.size, is_installed(entry), install_command(), entry.about
+        )
         yield model
         if entry.name == "antibody":
             others = ", ".join(f"species:{name}" for name in SPECIES if name != "human")
             yield replace(model, name="human", kind="reward", about=f"the species that AntiBERTy reads; {others} too")
-    for hub_id, about in _HUB.items():
-        yield Known(hub_id, "model", None, None, _is_cached(hub_id), f"hf download {hub_id}", about)
+    for row in on_hub:
+        facts = {"licence": None, "bytes": None, "installed": _is_cached(row["name"])}
+        yield Known(**row, **facts, install=f"hf download {row['name']}")
     for reward in (*PUBLISHED.values(), *SKYWORK_V2.values()):
         about = f"{reward.hub_id}, the paper's {reward.paper}" if reward.paper else reward.hub_id
         fetch = f"hf download {reward.hub_id}" + (f" --revision {reward.revision}" if reward.revision else "")

@@ -228,6 +228,9 @@ THERE: dict[str, str] = {
     ),
     "python -m paper_figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
     r"python alike\.py .*": "test_determinism.py::written",
+    "python -m rws_decode generate --model (antibody|reactions-small) .*": (
+        "test_sequences.py::test_the_documented_commands_answer"
+    ),
     "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",
     r"python3 tests/support/check_proofs\.py.*": "test_proofs.py::test_the_proofs_hold",
     "python -m mkdocs build -q": "test_site.py::site",

