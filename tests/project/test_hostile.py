@@ -478,7 +478,7 @@ COMMANDS: dict[str, str] = {
     "paper_figures table1": "NAME is 'table1' (is table1_win_rate meant?): one of ",
     "rws_decode generate --promt hello": "unrecognized arguments: --promt (is --prompt meant?)",
     "rws_decode generate --example 3 --stratgy=rws": "unrecognized arguments: --stratgy (is --strategy meant?)",
-    "rws_decode generate --example 3 --zigzag red": "unrecognized arguments: --zigzag\n",
+    "rws_decode generate --example 3 --qwxyz red": "unrecognized arguments: --qwxyz\n",
     "rws_decode generate --example 3 --strategy RWS": "invalid choice: 'RWS' (is rws meant? choose from default, ",
     # An unknown command, no argument.
     "rws_decode decode": "'decode'",
