@@ -1,0 +1,81 @@
+"""The best text over all orders of greedy steps, beside a search that walks every order; and the share of the room."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_figures.statistics.order_ceiling import order_ceiling, share_of_room
+from rws_decode import Shape, decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.testing import exact_predictor
+from rws_theory.worlds.joint_table import JointTable
+
+
+def _texts(predictor, canvas: list[int], plan) -> list[tuple[int, ...]]:
+    """Return the text of every order, one after another."""
+    if not plan:
+        return [tuple(canvas)]
+    best = predictor.logits(torch.tensor([canvas]), None)[0].argmax(dim=-1).tolist()
+    start, stop, commits = plan[0]
+    masked = [i for i in range(start, stop) if canvas[i] == predictor.mask_id]
+    found = []
+    for chosen in combinations(masked, commits):
+        after = [best[i] if i in chosen else token for i, token in enumerate(canvas)]
+        found += _texts(predictor, after, plan[1:])
+    return found
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([Shape(4, 4, 4), Shape(4, 2, 4), Shape(4, 4, 2), Shape(5, 3, 5), Shape(4, 2, 2)]),
+    st.sampled_from([None, 1, 3, 10**4]),
+)
+def test_no_order_reaches_more_and_one_reaches_as_much(seed: int, shape: Shape, beam: int | None) -> None:
+    rng = np.random.default_rng(seed)
+    predictor = exact_predictor(JointTable(rng.normal(0, 2, (2,) * shape.length)))
+    worth = rng.normal(size=(2,) * shape.length)
+    best = order_ceiling(predictor, [], lambda texts: worth[tuple(texts.T)], shape, beam=beam)
+    reached = [worth[text] for text in _texts(predictor, [predictor.mask_id] * shape.length, shape.plan)]
+    assert best.value == worth[tuple(best.tokens)] and best.value in reached
+    assert not best.exact or best.value == max(reached)
+    assert best.exact or beam in (1, 3)
+    canvas = np.full(shape.length, predictor.mask_id)
+    for step, planned in enumerate(shape.plan):  # the steps that it tells are those of a greedy decode
+        now = best.commit_step == step
+        assert now.sum() == planned.commits and not now[: planned.start].any() and not now[planned.stop :].any()
+        words = predictor.logits(torch.from_numpy(canvas[None]), None)[0].argmax(dim=-1).numpy()
+        canvas[now] = words[now]
+    assert canvas.tolist() == best.tokens.tolist()
+    for strategy in ("default", "random-order", "margin"):
+        (trace,) = decode(predictor, [[]], strategy, shape)
+        assert worth[tuple(trace.tokens)] in reached
+
+
+def test_a_search_that_is_too_large_and_a_beam_of_none_are_refused() -> None:
+    predictor = exact_predictor(JointTable(np.zeros((2, 2))))
+    with pytest.raises(ValueError, match=r"beam is 0"):
+        order_ceiling(predictor, [], lambda texts: np.zeros(len(texts)), Shape(2, 2, 2), beam=0)
+    wide = CallablePredictor(lambda canvas: torch.zeros(*canvas.shape, 3), mask_id=2)
+    with pytest.raises(ValueError, match="beam is None: step 0 has over 200,000 ways to go on, give beam=16"):
+        order_ceiling(wide, [], lambda texts: np.zeros(len(texts)), Shape(24, 2, 24))
+
+
+def test_the_interval_of_a_share_covers_it() -> None:
+    """On rooms and gains as skewed as those of rewards, 60 prompts a trial."""
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(200):
+        room, noise = rng.lognormal(1.0, 0.5, 60), rng.normal(0, 1.5, 60)
+        found = share_of_room(0.2 * room + noise, np.zeros(60), room, rng)
+        covered += found.low <= 0.2 <= found.high
+    assert covered >= 180  # of 200, at a level of 0.95
+
+
+def test_a_room_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="ceiling has mean 1 and start 1"):
+        share_of_room([1.0, 1.0], [1.0, 1.0], [1.0, 1.0], np.random.default_rng(0))
