@@ -13,7 +13,6 @@ from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch, quiet
 from rws_decode.checkpoints.packages import PACKAGED, distribution_of
-from rws_decode.checkpoints.weights import refuse_incomplete
 from rws_decode.common.later import torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
@@ -99,6 +98,8 @@ def sequence_reward_named(
 def _log_odds(species: int, device: Any, dtype: Any) -> Callable[[str], float]:
     """Return log p - log(1 - p), p the probability that AntiBERTy's head gives a sequence to be of a species."""
     import transformers
+
+    from rws_decode.checkpoints.weights import refuse_incomplete
 
     checkpoint = fetch("reward", Checkpoint("antibody", None))
     renamed = {"key_mapping": {r"^cls\.species\.": "classifier."}, "num_labels": len(SPECIES)}
