@@ -104,10 +104,11 @@ def _log_odds(species: int, device: Any, dtype: Any) -> Callable[[str], float]:
     checkpoint = fetch("reward", Checkpoint("antibody", None))
     renamed = {"key_mapping": {r"^cls\.species\.": "classifier."}, "num_labels": len(SPECIES)}
     with quiet(progress=False):
-        network, report = transformers.BertForSequenceClassification.from_pretrained(
+        loaded: Any = transformers.BertForSequenceClassification.from_pretrained(
             *(checkpoint.source,), use_safetensors=True, output_loading_info=True, dtype=dtype_named(dtype),
             **checkpoint.options, **renamed,
         )  # fmt: skip
+    network, report = loaded
     refuse_incomplete("reward", checkpoint, report)
     network = network.to(device_named(device)).eval()
     alphabet = alphabet_of(Path(checkpoint.source))
@@ -142,4 +143,6 @@ _MEANS, _DEVIATIONS = (
     (-1.12, -0.363, -13.85, 2.68, -5.25, -22.38, -13.38, -6.7),
     (2.5, 0.107, 2.79, 5.45, 5.1, 2.77, 4.54, 5.01),
 )
-_STATISTICS = dict(zip(("charge", "hydropathy", *SPECIES), zip(_MEANS, _DEVIATIONS, strict=True), strict=True))
+_STATISTICS: dict[str, tuple[float, float]] = dict(
+    zip(("charge", "hydropathy", *SPECIES), zip(_MEANS, _DEVIATIONS, strict=True), strict=True)
+)
