@@ -10,9 +10,8 @@ from math import comb
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
-from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.intervals import Interval, percentile_interval
 from paper_figures.statistics.resampling import finite_arrays
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
@@ -23,6 +22,7 @@ __all__ = ["OrderCeiling", "order_ceiling", "share_of_room"]
 
 _MOST = 200_000  # canvases and subsets of one step
 _AT_ONCE = 512  # canvases of one forward
+_RESAMPLES = 9999
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class OrderCeiling:
 def order_ceiling(
     predictor: MaskPredictor,
     prompt: str | Sequence[int],
-    value: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    value: Callable[[NDArray[np.int64]], ArrayLike],
     shape: Shape,
     *,
     beam: int | None = None,
@@ -58,7 +58,7 @@ def order_ceiling(
     order is free. So the canvases of step t + 1 follow from those of step t, whatever led to them: all of them are
     kept, each once. beam: keep that many of each step, those whose greedy completion has the greatest value.
 
-    value: takes whole texts, int64 [N, n], and returns their values, float64 [N]. Equal values: the text whose ids come
+    value: takes whole texts, int64 [N, n], and returns their values, [N]. Equal values: the text whose ids come
     first. ValueError where a step has over 200,000 ways to go on: then a beam, or a smaller one, is needed.
 
     >>> from rws_decode import load_predictor
@@ -91,11 +91,11 @@ def order_ceiling(
         if beam is not None and len(canvases) > beam:
             # Canvases that promise one text would crowd out others: the first of each text comes before the rest.
             texts, first, inverse = np.unique(drafts, axis=0, return_index=True, return_inverse=True)
-            worth, again = value(texts)[inverse.reshape(-1)], np.ones(len(drafts), dtype=bool)
+            worth, again = np.asarray(value(texts), dtype=float)[inverse.reshape(-1)], np.ones(len(drafts), dtype=bool)
             again[first] = False
             best = np.lexsort((-worth, again))[:beam]
             canvases, when, drafts, exact = canvases[best], when[best], drafts[best], False
-    values = value(canvases)
+    values = np.asarray(value(canvases), dtype=float)
     best = int(values.argmax())
     return OrderCeiling(float(values[best]), canvases[best], when[best], looked, exact)
 
@@ -120,8 +120,8 @@ def share_of_room(
 ) -> Interval:
     """Return which share of the way from `start` to `ceiling` was gone: mean(reached - start) / mean(ceiling - start).
 
-    All three have shape (prompts,). The interval is the BCa bootstrap's over prompts (Efron 1987). ValueError where the
-    mean of `ceiling` is no greater than that of `start`.
+    All three have shape (prompts,). The interval is the percentile bootstrap's over prompts, infinite where a
+    resample has no room. ValueError where the mean of `ceiling` is no greater than that of `start`.
 
     >>> start, ceiling = np.zeros(4), np.array([2.0, 1.0, 3.0, 2.0])
     >>> share_of_room(ceiling / 4, start, ceiling, np.random.default_rng(0)).mean
@@ -132,11 +132,9 @@ def share_of_room(
     if not room.mean() > 0:
         raise ValueError(f"ceiling has mean {arrays[2].mean():.3g} and start {arrays[1].mean():.3g}: no room is left")
 
-    def share(gone: NDArray[np.float64], room: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        return gone.mean(axis=axis) / room.mean(axis=axis)
-
-    estimate = float(share(gone, room, 0))
-    if np.ptp(gone - estimate * room) < 1e-12 * np.abs(room).max():
-        return Interval(estimate, estimate, estimate)
-    ends = stats.bootstrap((gone, room), share, paired=True, confidence_level=level, rng=rng).confidence_interval
-    return Interval(estimate, float(ends.low), float(ends.high))
+    chosen = rng.integers(len(room), size=(_RESAMPLES, len(room)))
+    gains, rooms = gone[chosen].mean(axis=1), room[chosen].mean(axis=1)
+    estimate = float(gone.mean() / room.mean())
+    if not (rooms > 0).all():
+        return Interval(estimate, -np.inf, np.inf)
+    return percentile_interval(estimate, gains / rooms, level)

@@ -76,6 +76,8 @@ def test_the_interval_of_a_share_covers_it() -> None:
     assert covered >= 180  # of 200, at a level of 0.95
 
 
-def test_a_room_that_is_none_is_refused() -> None:
+def test_a_room_that_is_none_is_refused_and_one_of_few_prompts_has_no_end() -> None:
+    few = share_of_room([1.0, 0.2, 0.0], np.zeros(3), [2.0, 0.0, 0.0], np.random.default_rng(0))
+    assert few == (pytest.approx(0.6), -np.inf, np.inf)
     with pytest.raises(ValueError, match="ceiling has mean 1 and start 1"):
         share_of_room([1.0, 1.0], [1.0, 1.0], [1.0, 1.0], np.random.default_rng(0))
