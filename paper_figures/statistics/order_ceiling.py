@@ -13,9 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.statistics.intervals import Interval, percentile_interval
 from paper_figures.statistics.resampling import finite_arrays
+from rws_decode.canvas.layout import lay_out
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
+from rws_decode.job import encode_prompts
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Shape
+from rws_decode.step.candidate import greedy
+from rws_decode.step.forward import masked_logits
 from rws_theory.checks import whole
 
 __all__ = ["OrderCeiling", "order_ceiling", "share_of_room"]
@@ -58,8 +62,9 @@ def order_ceiling(
     order is free. So the canvases of step t + 1 follow from those of step t, whatever led to them: all of them are
     kept, each once. beam: keep that many of each step, those whose greedy completion has the greatest value.
 
-    value: takes whole texts, int64 [N, n], and returns their values, [N]. Equal values: the text whose ids come
-    first. ValueError where a step has over 200,000 ways to go on: then a beam, or a smaller one, is needed.
+    prompt: text or ids, with gaps or without. value: takes whole texts, int64 [N, n], and returns their values, [N]. Of
+    equal values the text whose ids come first is taken. ValueError for gaps of another length than the shape's, and
+    where a step has over 200,000 ways to go on: then a beam, or a smaller one, is needed.
 
     >>> from rws_decode import load_predictor
     >>> english = load_predictor("english")
@@ -70,7 +75,7 @@ def order_ceiling(
     """
     if beam is not None:
         whole("beam", beam, 1)
-    ids = predictor.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
+    ((ids, _),) = encode_prompts(predictor, [prompt], shape.length)
     canvases = np.full((1, shape.length), predictor.mask_id)
     when = np.full(canvases.shape, -1)
     drafts, looked, exact = _completions(predictor, ids, canvases), 1, True
@@ -103,15 +108,14 @@ def order_ceiling(
 def _completions(predictor: MaskPredictor, ids: list[int], canvases: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return canvases with the best word at each mask, as a greedy step sees them."""
     texts = canvases.copy()
-    forbidden = forbidden_ids(predictor)
     with torch_threads(), torch.inference_mode():
         for begin in range(0, len(canvases), _AT_ONCE):
-            part = torch.from_numpy(canvases[begin : begin + _AT_ONCE])
-            row, column = (part == predictor.mask_id).nonzero(as_tuple=True)
-            whole_rows = torch.cat([torch.tensor(ids, dtype=torch.int64).expand(len(part), -1), part], dim=1)
-            logits = logits_at(predictor, whole_rows.to(predictor.device), None, row, column + len(ids)).cpu()
-            logits[:, [token for token in forbidden if token < logits.shape[1]]] = -torch.inf
-            texts[begin + row.numpy(), column.numpy()] = logits.max(dim=-1).indices.numpy()
+            part = torch.from_numpy(canvases[begin : begin + _AT_ONCE]).to(predictor.device)
+            canvas = lay_out(predictor, [ids] * len(part), part.shape[1])
+            canvas.ids.scatter_(1, canvas.answer, part)
+            step = masked_logits(predictor, canvas, part == predictor.mask_id)
+            row, position = begin + step.row.cpu().numpy(), step.position.cpu().numpy()
+            texts[row, position] = greedy(step.logits).token.cpu().numpy()
     return texts
 
 
@@ -131,7 +135,6 @@ def share_of_room(
     gone, room = arrays[0] - arrays[1], arrays[2] - arrays[1]
     if not room.mean() > 0:
         raise ValueError(f"ceiling has mean {arrays[2].mean():.3g} and start {arrays[1].mean():.3g}: no room is left")
-
     chosen = rng.integers(len(room), size=(_RESAMPLES, len(room)))
     gains, rooms = gone[chosen].mean(axis=1), room[chosen].mean(axis=1)
     estimate = float(gone.mean() / room.mean())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.statistics.order_ceiling import order_ceiling, share_of_room
-from rws_decode import Shape, decode
+from rws_decode import Options, Shape, decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.testing import exact_predictor
 from rws_theory.worlds.joint_table import JointTable
@@ -55,6 +55,18 @@ def test_no_order_reaches_more_and_one_reaches_as_much(seed: int, shape: Shape, 
     for strategy in ("default", "random-order", "margin"):
         (trace,) = decode(predictor, [[]], strategy, shape)
         assert worth[tuple(trace.tokens)] in reached
+
+
+def test_a_gap_is_filled_as_a_decode_fills_it() -> None:
+    rng = np.random.default_rng(0)
+    predictor = exact_predictor(JointTable(rng.normal(0, 2, (2,) * 4)))
+    gap = [predictor.mask_id, 1, predictor.mask_id, predictor.mask_id]
+    worth, shape = rng.normal(size=(2,) * 3), Shape(3, 3, 3)
+    best = order_ceiling(predictor, gap, lambda texts: worth[tuple(texts.T)], shape)
+    runs = [decode(predictor, [gap], "random-order", shape, options=Options(seed=seed))[0] for seed in range(40)]
+    assert best.value == max(worth[tuple(run.tokens)] for run in runs)
+    with pytest.raises(ValueError, match=r"the gaps of prompts\[0\] have length 3, give Shape\(3\)"):
+        order_ceiling(predictor, gap, lambda texts: worth[tuple(texts.T)], Shape(4, 4, 4))
 
 
 def test_a_search_that_is_too_large_and_a_beam_of_none_are_refused() -> None:
