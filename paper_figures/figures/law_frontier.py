@@ -134,8 +134,8 @@ def caption_of(data: Laws) -> str:
     """Return what the picture shows, and how its numbers are to be read."""
     return (
         f"What does a sampler gain for the distance it goes? {data.record.about['prompts']} prompts of an n-gram model "
-        "of English, 16 words, two a step unless said otherwise. Grey: the tilts p exp(beta R) / Z; no law has more "
-        "reward at their distance. Hollow: KL is an upper bound; drawn words are ranked, or the best of 8 texts is "
+        "of English, 16 words, two a step unless said otherwise. Grey: the bound by the recorded tilts p exp(beta R) / "
+        "Z; no law lies left of it. Hollow: KL is an upper bound; drawn words are ranked, or the best of 8 texts is "
         f"kept, at the cost of eight. The model's own texts vary by {data.spread:.2f} of reward (standard deviation); "
         f"a gain of RWS of {data.least:.2f} would have been found with probability 0.8. Bars: 95 % intervals."
     )

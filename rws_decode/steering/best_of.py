@@ -37,8 +37,8 @@ class BestOf(Copies):
 class BestOrder(BestOf):
     """Write N answers with the best words, each in a random order of its own, and keep the one of most reward.
 
-    All that a factor of the logits can do within a greedy step is to move the order; this is what orders alone are
-    worth, at the forwards and reward calls of `BestOf`. Copy 0 is random-order with the prompt's seed. strategy:
+    All that a factor of the logits can do within a greedy step is to move the order; this is what N orders are worth,
+    at the forwards and reward calls of `BestOf`. Copy 0 is random-order with the prompt's seed. strategy:
     another whose order is drawn, such as "random-order+apart:3". n: N, at least 1. ValueError for another.
     """
 
