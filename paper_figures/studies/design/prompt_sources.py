@@ -16,7 +16,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from paper_figures.data import loaders
+from paper_figures.data.antibodies import load_chains, with_gaps
 from paper_figures.data.examples import further_prompts, shipped_examples
 from paper_figures.data.keywords import load_keyword_set
 from paper_figures.data.loaders import load_humaneval
@@ -74,6 +77,26 @@ def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
         Prompt(row.id, (row.prompt,), {"kind": "puzzle", "puzzle": row.kind, "right_answer": row.answer})
         for row in rows
     ]
+
+
+def _antibodies(masks: str, count: int, seed: int, split: str) -> list[Prompt]:
+    """Return chains with gaps: test takes a drawn order of all chains from its front, validation from its back.
+
+    A chain has the same gaps in both. Label answer: the residues of the gaps, in order.
+    """
+    chains = load_chains()
+    number, most = int(masks or 32) if (masks or "32").isdecimal() else 0, min(len(chain.sequence) for chain in chains)
+    if not 1 <= number <= most:
+        raise ValueError(f"data is 'antibodies:{masks}': antibodies:N is needed, N residues of each, 1 to {most}")
+    if count > len(chains):
+        raise ValueError(f"data is 'antibodies': it has {len(chains)} chains, {count} are wanted for test and validation")
+    order = np.random.default_rng(seed).permutation(len(chains))
+    prompts = []
+    for at in (order if split == "test" else order[::-1])[:count].tolist():
+        positions = np.random.default_rng([seed, at]).choice(len(chains[at].sequence), number, replace=False)
+        text, answer = with_gaps(chains[at].sequence, positions.tolist())
+        prompts.append(Prompt(chains[at].id, (text,), {"kind": "antibody", "answer": answer}))
+    return prompts
 
 
 def _examples(kind: str | None, model: str) -> list[Prompt]:
@@ -179,6 +202,7 @@ DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
     "stories": _stories,
     "dialogues": _dialogues,
     "puzzles": _puzzles,
+    "antibodies": _antibodies,
 }
 # What loads prompts: file or detail, and mask predictor -> prompts.
 LOADED: dict[str, Callable[[str | None, str], list[Prompt]]] = {

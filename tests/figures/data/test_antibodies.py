@@ -1,0 +1,100 @@
+"""The antibody chains that ship, and the prompts that are made of them: chains with gaps, and what stood in the gaps."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_figures.data.antibodies import load_chains, with_gaps
+from paper_figures.studies.design.prompts import prompts_of
+from rws_decode import Shape, decode, load_predictor, strategy_log_prob
+from rws_decode.checkpoints.packages import PACKAGED, is_installed
+from rws_decode.text.alphabets import RESIDUES
+from rws_decode.text.gaps import check_gaps, masks_in, parts_of
+
+CHAINS = {chain.id: chain for chain in load_chains()}
+
+
+def refilled(text: str, answer: str) -> str:
+    """Return a text with gaps with the answer's residues in place of its masks, in order."""
+    residues = iter(answer)
+    return "".join(
+        part if isinstance(part, str) else "".join(next(residues) for _ in range(part)) for part in parts_of(text)
+    )
+
+
+def test_the_chains_are_whole_different_and_nearer_to_a_mouse_than_to_a_human() -> None:
+    assert len(CHAINS) == len(load_chains()) == 472 and list(CHAINS) == sorted(CHAINS)
+    for chain in CHAINS.values():
+        assert set(chain.sequence) <= set(RESIDUES) and 105 <= len(chain.sequence) <= 130
+        assert chain.mouse >= 0.75 and chain.mouse - chain.human >= 0.099
+    for one, other in combinations(CHAINS.values(), 2):
+        if len(one.sequence) == len(other.sequence):
+            equal = np.array(list(one.sequence)) == np.array(list(other.sequence))
+            assert equal.mean() <= 0.96, (one.id, other.id)  # 0.95 where IMGT's numbers align them
+
+
+@given(st.text(RESIDUES, min_size=1), st.data())
+def test_a_sequence_with_gaps_and_what_stood_in_them_are_the_sequence(sequence: str, data: st.DataObject) -> None:
+    positions = data.draw(st.sets(st.integers(0, len(sequence) - 1), min_size=1))
+    text, answer = with_gaps(sequence, positions)
+    check_gaps(text)
+    assert masks_in(text) == len(answer) == len(positions)
+    assert refilled(text, answer) == sequence
+    runs = sum(at - 1 not in positions for at in positions)
+    assert text.count("[MASK:") == runs
+
+
+def test_prompts_are_chains_with_32_gaps_and_no_chain_is_in_both_parts() -> None:
+    prompts = prompts_of("antibodies", 400, 64, model="antibody")
+    parts = [prompts.test, prompts.validation]
+    assert [len(part) for part in parts] == [400, 64]
+    assert not {prompt.name for prompt in parts[0]} & {prompt.name for prompt in parts[1]}
+    asked = [*parts[0], *parts[1]]
+    assert len({prompt.name for prompt in asked}) == 464
+    assert len({"".join(str(part if isinstance(part, int) else len(part)) for part in parts_of(prompt.text))
+                for prompt in asked}) == 464  # fmt: skip
+    for prompt in asked:
+        assert masks_in(prompt.text) == len(prompt.labels["answer"]) == 32
+        assert refilled(prompt.text, prompt.labels["answer"]) == CHAINS[prompt.name].sequence
+
+
+def test_prompts_follow_the_seed_and_fewer_are_the_first_of_more() -> None:
+    assert prompts_of("antibodies", 8, 4) == prompts_of("antibodies", 8, 4)
+    assert prompts_of("antibodies", 8).test == prompts_of("antibodies", 20, 4).test[:8]
+    assert prompts_of("antibodies", 8, seed=1).test != prompts_of("antibodies", 8).test
+    assert {masks_in(prompt.text) for prompt in prompts_of("antibodies:60", 5).test} == {60}
+
+
+@pytest.mark.skipif(not is_installed(PACKAGED["antibody"]), reason="antiberty, a published network (make real)")
+def test_the_published_network_fills_the_gaps_and_knows_most_of_what_stood_in_them() -> None:
+    model = load_predictor("antibody", progress=False)
+    asked = prompts_of("antibodies", 4).test
+    texts, answers = [prompt.text for prompt in asked], [prompt.labels["answer"] for prompt in asked]
+    traces = decode(model, texts, "default", Shape(32, 8, 32))
+    written = [model.decode_answer(trace.tokens.tolist()) or "" for trace in traces]
+    assert [model.encode_prompt(text).count(model.mask_id) for text in texts] == [32] * 4
+    assert all(set(text) <= set(RESIDUES) and len(text) == 32 for text in written)
+    recovered = np.array([list(text) for text in written]) == np.array([list(answer) for answer in answers])
+    assert recovered.mean() > 0.6
+    law = strategy_log_prob(model, texts, answers, "default", Shape(32, 8, 32))
+    assert np.isfinite(law.log_prob).all() and (law.log_prob < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("source", "count", "validation", "message"),
+    [
+        ("antibodies:0", 1, 0, "data is 'antibodies:0': antibodies:N is needed, N residues of each, 1 to 109"),
+        ("antibodies:110", 1, 0, "1 to 109"),
+        ("antibodies:x", 1, 0, "data is 'antibodies:x'"),
+        ("antibodies", 473, 0, "it has 472 chains, 473 are wanted"),
+        ("antibodies", 400, 73, "it has 472 chains, 473 are wanted"),
+    ],
+)
+def test_misuse_names_what_is_wrong(source: str, count: int, validation: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        prompts_of(source, count, validation)
