@@ -89,7 +89,7 @@ def _antibodies(masks: str, count: int, seed: int, split: str) -> list[Prompt]:
     if not 1 <= number <= most:
         raise ValueError(f"data is 'antibodies:{masks}': antibodies:N is needed, N residues of each, 1 to {most}")
     if count > len(chains):
-        raise ValueError(f"data is 'antibodies': it has {len(chains)} chains, {count} are wanted for test and validation")
+        raise ValueError(f"data is 'antibodies': it has {len(chains)} chains, {count} are wanted in all")
     order = np.random.default_rng(seed).permutation(len(chains))
     prompts = []
     for at in (order if split == "test" else order[::-1])[:count].tolist():

@@ -1,4 +1,4 @@
-"""The antibody chains that ship, and the prompts that are made of them: chains with gaps, and what stood in the gaps."""
+"""The antibody chains that ship, and the prompts that are made of them: chains with gaps, and what stood there."""
 
 from __future__ import annotations
 
