@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.presets import AppliedPreset, with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
-from rws_decode.steering.table import check_method
+from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.apart import apart
-from rws_decode.strategies.table import APART, OFFERED, STRATEGIES, strategy_named
+from rws_decode.strategies.table import APART, OFFERED, STRATEGIES, parted, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 from rws_theory.commands.progress import tell
 
@@ -28,12 +28,26 @@ class _Strategy:
     """The strategy and what it reads."""
 
     strategy: str = option(
-        "default", "how logits are scaled, or positions ordered; the command strategies explains each", choices=OFFERED
+        "default",
+        "how logits are scaled or positions ordered, such as rws:8 or threshold:0.9+rws:8, or a steering method; the "
+        "command strategies lists all, and options may give the numbers",
+        metavar="NAME[:NUMBER]",
     )
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
     )
     apart: int | None = option(None, "commit positions at least N apart in a step, by any order", least=1, metavar="N")
+
+    def __post_init__(self) -> None:
+        """Put the numbers of a text in place of options; ValueError for an option beside them."""
+        if is_method(self.strategy):
+            return
+        name, numbers = parted(self.strategy, "--strategy")
+        for number, value in numbers.items():
+            if (given := getattr(self, number)) is not None:
+                raise ValueError(f"{_flag(number)} is {given}: --strategy {self.strategy} has its number, leave it out")
+            object.__setattr__(self, number, value)
+        object.__setattr__(self, "strategy", name)
 
     def make(self, steps: int, seed: int) -> Strategy:
         """Return the strategy; ValueError for a run of another number of steps."""
@@ -76,8 +90,7 @@ class GenerateOptions(DecodeOptions):
     strategy: _Strategy = group(StrategyOptions, "the strategy")
     steer: str | None = option(
         None,
-        "use the reward in another way than --strategy rws, such as best-of:8 or particles:8+beta:2; the command "
-        "strategies lists the ways",
+        "a steering method such as particles:8+beta:2, which --strategy takes too",
         metavar="NAME:N",
     )
     compare: str | None = option(
@@ -87,7 +100,13 @@ class GenerateOptions(DecodeOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = self.strategy.strategy
+        name, argument = self.strategy.strategy, "--steer"
+        if is_method(name):
+            if self.steer is not None:
+                raise ValueError(f"--strategy is {name} beside --steer {self.steer}: leave one out")
+            object.__setattr__(self, "steer", name)
+            object.__setattr__(self, "strategy", replace(self.strategy, strategy="default"))
+            name, argument = "default", "--strategy"
         entry, given = STRATEGIES[name], self._given
         asks = "reward" in entry.reads or (entry.scalable and given["reward_scale"] is not None)
         needs = [*entry.needs, *(["reward"] if asks else [])]
@@ -102,8 +121,8 @@ class GenerateOptions(DecodeOptions):
         if self.compare is not None:
             self.check_named(self.compare, "--compare")
         if self.steer is not None:
-            check_method(self.steer, "--steer")
-            self.check_named(self.steer, "--steer")
+            check_method(self.steer, argument)
+            self.check_named(self.steer, argument)
             if name != "default":
                 raise ValueError(f"--strategy is {name}: name it in --steer, as in --steer best-of:8+rws:8")
 
@@ -135,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
     if applied is not None:
         applied.tell()
     for name in options.unused:
-        tell(f"note: --strategy {options.strategy.strategy} does not use {name}")
+        tell(f"note: {options.steer or f'--strategy {options.strategy.strategy}'} does not use {name}")
     decodes = Decodes("generate", options)
     trace = decodes.run(options.steer or options.strategy.make(decodes.shape.steps, options.seed))
     beside = None if options.compare is None else decodes.run(options.compare)

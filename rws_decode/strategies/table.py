@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["OFFERED", "STRATEGIES", "Entry", "as_strategy", "check_text", "strategy_from", "strategy_named"]
+__all__ = ["OFFERED", "STRATEGIES", "Entry", "as_strategy", "check_text", "parted", "strategy_from", "strategy_named"]
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
         return strategy
-    name, told = _parted(strategy, "strategy")
+    name, told = parted(strategy, "strategy")
     entry = _entry(name)
     for option, value in told.items():
         if numbers.get(option) is not None:
@@ -206,7 +206,7 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     ...
     ValueError: --compare is 'rws': a number is missing, as in rws:4
     """
-    name, numbers = _parted(text, argument)
+    name, numbers = parted(text, argument)
     entry = STRATEGIES[name]
     if "run" in entry.reads:
         raise ValueError(f"{argument} is {text!r}: {name} needs more than a number, use --strategy {name}")
@@ -219,11 +219,17 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     return (*entry.reads, *more, *(["reward"] if "reward_scale" in more else []))
 
 
-def _parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
-    """Return the name of a text such as "rws:8", and its numbers by name, those of what scales it too."""
+def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a text such as "rws:8", and its numbers by name, those of what scales it too.
+
+    ValueError, naming the argument, for a text that names no strategy, and for numbers that it does not read.
+
+    >>> parted("threshold:0.9+rws:8", "--strategy")
+    ('threshold', {'threshold': 0.9, 'reward_scale': 8.0})
+    """
     name, first, parts = parts_of(text)
     if name not in OFFERED:
-        meant = get_close_matches(name, OFFERED, 1)
+        meant = get_close_matches(name.lower(), OFFERED, 1)
         advice = f" (is {meant[0]} meant?)" if meant else ""
         raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{advice}")
     declared, numbers = STRATEGIES[name].numbers, {}

@@ -97,9 +97,9 @@ HERE: dict[str, Here] = {
     "python -m rws_decode generate --preset llada-gsm8k .*": Here(says=("--steps 32 and --block 32 follow",)),
     "python -m rws_decode compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
-    "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
+    "python -m rws_decode generate --model mini --strategy temperature.*": Here(says=("crater", "reward calls: 0")),
     "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),
-    "python -m rws_decode generate --model english --strategy default .*": Here(more=SHORT, says=("order deviation",)),
+    "python -m rws_decode generate --model english --strategy default.*": Here(more=SHORT, says=("order deviation",)),
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
@@ -108,7 +108,7 @@ HERE: dict[str, Here] = {
     "python -m rws_decode compare --model english .* best-of.*": Here(
         says=("particles:8+beta:2", "log p", "reward calls")
     ),
-    "python -m rws_decode generate --steer .*": Here(says=("generation order deviation", "reward calls")),
+    "python -m rws_decode generate --strategy svdd.*": Here(says=("generation order deviation", "reward calls")),
     "python -m paper_figures steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
     "python -m rws_decode score .* --answer .*": Here(says=("default", "rws:8")),
     "python -m rws_decode score .* --draw 15 --prompts 40 .*": Here(more="--draw 1 --prompts 20", says=("KL(p || q)",)),

@@ -471,7 +471,7 @@ COMMANDS: dict[str, str] = {
     # A command or an option misspelt: the near one is named.
     "rws_decode genrate --example 3": "invalid choice: 'genrate' (is generate meant? choose from generate, compare",
     "rws_theory crossing [1] [1]": "(is crossings meant?",
-    "rws_decode generate --model mini --example 3 --strategy rws:8": "(give rws alone here, and its number by",
+    "paper_figures experiment precision --strategies rws:8 --out here": "(give rws alone here, and its number by",
     "paper_figures experimnt controls": "(is experiment meant?",
     "paper_figures experiment rewardbench --out here": "(is reward-bench meant? choose from reward-bench",
     "paper_figures experiment controls --ouut here": "unrecognized arguments: --ouut (is --out meant?)",
@@ -479,7 +479,7 @@ COMMANDS: dict[str, str] = {
     "rws_decode generate --promt hello": "unrecognized arguments: --promt (is --prompt meant?)",
     "rws_decode generate --example 3 --stratgy=rws": "unrecognized arguments: --stratgy (is --strategy meant?)",
     "rws_decode generate --example 3 --qwxyz red": "unrecognized arguments: --qwxyz\n",
-    "rws_decode generate --example 3 --strategy RWS": "invalid choice: 'RWS' (is rws meant? choose from default, ",
+    "rws_decode generate --example 3 --strategy RWS": "(is rws meant?)",
     # An unknown command, no argument.
     "rws_decode decode": "'decode'",
     "rws_theory proofs": "'proofs'",

@@ -33,6 +33,22 @@ def test_compare_gives_a_list_of_what_generate_gives(capsys: pytest.CaptureFixtu
     assert compared == [{"strategy": name} | run for name, run in zip(("default", "rws:8"), alone, strict=True)]
 
 
+def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    options = {
+        "rws:8": "rws --reward-scale 8",
+        "rws-every:8+every:2": "rws-every:8 --every 2",
+        "threshold:0.9+rws:8": "threshold --threshold 0.9 --reward-scale 8",
+        "margin+apart:2": "margin --apart 2",
+        "best-of:2+rws:8": "default --steer best-of:2+rws:8",
+    }
+    for text, words in options.items():
+        told, given = (
+            printed(capsys, "generate", *MINI, "--strategy", *each.split(), "--json") for each in (text, words)
+        )
+        (compared,) = json.loads(printed(capsys, "compare", *MINI, "--strategies", text, "--json"))
+        assert told == given and {"strategy": text} | json.loads(told) == compared
+
+
 def test_compare_prints_texts_and_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     strategies = ["default", "temperature:4", "rws:8", "temperature:1"]
     results = json.loads(printed(capsys, "compare", *MINI, "--strategies", *strategies, "--json"))
@@ -120,6 +136,20 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
         (["compare", *MINI, "--strategies", "schedule"], "schedule needs more than a number, use --strategy schedule"),
         (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
         (["compare", *MINI, "--strategies", "rws:-1"], "reward_scale is -1.0"),
+        (
+            ["generate", *MINI, "--strategy", "rws:4", "--reward-scale", "8"],
+            "--reward-scale is 8.0: --strategy rws:4 has its number, leave it out",
+        ),
+        (
+            ["generate", *MINI, "--strategy", "margin+apart:2", "--apart", "3"],
+            "--apart is 3: --strategy margin+apart:2",
+        ),
+        (["generate", *MINI, "--strategy", "margin:2"], "--strategy is 'margin:2': margin reads no number"),
+        (["generate", *MINI, "--strategy", "best-of"], "--strategy is 'best-of': a whole number is missing"),
+        (
+            ["generate", *MINI, "--strategy", "best-of:2", "--steer", "svdd:2"],
+            "--strategy is best-of:2 beside --steer svdd:2: leave one out",
+        ),
         (["generate", *MINI, "--compare", "temperature"], "--compare is 'temperature': a number is missing"),
         (["generate", "--example", "3", "--compare", "rws:8"], "--reward is missing: --compare rws:8 needs it"),
     ],
