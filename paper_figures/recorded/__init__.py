@@ -24,7 +24,13 @@ from rws_decode.common.files import write_bytes, write_json
 __all__ = ["FOLDER", "FOLDERS", "Recorded", "pack", "read_recorded", "recorded"]
 
 FOLDER = Path(__file__).parent
-FOLDERS = {"evidence": FOLDER, "laws": FOLDER / "laws"}  # of each study
+# Of each study; of those of a network that `make real` installs, by the network's name.
+FOLDERS = {
+    "evidence": FOLDER,
+    "laws": FOLDER / "laws",
+    "antibody": FOLDER / "antibody",
+    "antibody-laws": FOLDER / "antibody" / "laws",
+}
 _STUDIES = {"evidence": evidence, "laws": laws}
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
 _LEFT_OUT = ["seconds"]

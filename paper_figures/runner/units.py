@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
+from rws_decode.checkpoints.packages import PACKAGED
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
-from rws_decode.rewards.registry import known_reward
+from rws_decode.rewards.registry import is_of_sequences, known_reward
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 
@@ -177,6 +178,10 @@ def _files_of(model: Model) -> Any:
         if name.partition(":")[0] in WORLD_REWARDS:
             folder = models_directory() / "english"
             return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
+        if is_of_sequences(name):
+            return name if name in ("charge", "hydropathy") else dict(PACKAGED["antibody"].files)
+    if name in PACKAGED:
+        return dict(PACKAGED[name].files)
     short, revision = split_revision(name)
     if role in ("reward", "judge") and (entry := known_reward(short)) is not None:
         commit = revision or entry.revision

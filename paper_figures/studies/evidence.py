@@ -29,6 +29,7 @@ from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.evidence_arms import (
     WORLDS,
+    Arm,
     World,
     base_unit,
     from_run,
@@ -38,9 +39,9 @@ from paper_figures.studies.design.evidence_arms import (
     unit_of,
     validation_arms,
 )
-from paper_figures.studies.design.prompts import Prompts, prompts_of
+from paper_figures.studies.design.prompts import Prompt, Prompts, prompts_of
 from paper_figures.studies.design.results_json import about_run, finish
-from paper_figures.studies.design.stages import Stages, open_stages
+from paper_figures.studies.design.stages import Stages, on_device, open_stages
 from paper_figures.studies.options import EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
@@ -73,7 +74,7 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
 
 def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:
     """Return what the record of a run says of it: command, date, versions, processor, seconds, choices."""
-    numbers = ("prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
+    numbers = ("worlds", "prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
     answers = answers_of(frame)
     return {
         **about_run(NAME, options, numbers),
@@ -117,23 +118,23 @@ def read_rows(runs: Path, study: str = NAME) -> pd.DataFrame:
 
 
 def _run_world(world: World, prompts: Prompts, options: EvidenceOptions, stages: Stages) -> None:
-    validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options.seed))
+    validation = stages.run(f"{world.name} validation", validation_units(world, prompts, options))
     scales = chosen_scales(answers_of(validation), world.name)
     first = stages.run(f"{world.name} arms", units_before(world, prompts, options, scales))
     stages.run(f"{world.name} controls", units_after(world, prompts, options, first))
 
 
-def validation_units(world: World, prompts: Prompts, seed: int) -> list[Unit]:
+def validation_units(world: World, prompts: Prompts, options: EvidenceOptions) -> list[Unit]:
     """Return the units of the first stage."""
-    arms = validation_arms()
-    return [unit_of(world, arm, prompt, "validation", seed) for arm in arms for prompt in prompts.validation]
+    asked = ((arm, prompt) for arm in validation_arms() for prompt in prompts.validation)
+    return [_unit(world, arm, prompt, "validation", options) for arm, prompt in asked]
 
 
 def units_before(world: World, prompts: Prompts, options: EvidenceOptions, scales: dict[str, float]) -> list[Unit]:
     """Return the units of the second stage; `scales` are those chosen."""
     rws = sorted({*options.reward_scale, scales["rws"], options.drawn_scale})
     arms = independent(world, rws, scales["temperature"], options.drawn_scale)
-    return [unit_of(world, arm, prompt, "test", options.seed) for arm in arms for prompt in prompts.test]
+    return [_unit(world, arm, prompt, "test", options) for arm in arms for prompt in prompts.test]
 
 
 def units_after(world: World, prompts: Prompts, options: EvidenceOptions, rows: pd.DataFrame) -> list[Unit]:
@@ -146,8 +147,14 @@ def units_after(world: World, prompts: Prompts, options: EvidenceOptions, rows: 
         rewards = {row["example"]: list(row["rewards"]) for row in same.to_dict("records")}
         numbers = numbers_of_runs(arm.method, float(arm.number or 0), rewards, options.seed)
         answered = (prompt for prompt in prompts.test if prompt.name in numbers)
-        units += [unit_of(world, arm, prompt, "test", options.seed, numbers[prompt.name]) for prompt in answered]
+        units += [_unit(world, arm, prompt, "test", options, numbers[prompt.name]) for prompt in answered]
     return units
+
+
+def _unit(
+    world: World, arm: Arm, prompt: Prompt, split: str, options: EvidenceOptions, run: dict[str, Any] | None = None
+) -> Unit:
+    return on_device(unit_of(world, arm, prompt, split, options.seed, run), options.device)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:

@@ -1,9 +1,10 @@
 """Ask how far the law of each sampler is from the model's, and what moves it there.
 
-Texts have 16 words; a step commits 1, 2 or 4 of them. In an exact world every text has log p, and so each sampler that
-has a law has KL(q || p) and E_q[R]; the tilts p exp(beta R) / Z bound both. Four leaks, each the difference of two
-samplers that differ in one thing, split what a strategy changes (`summaries.laws`, docs/theory.md, section 21). In a
-network the model's own law is not known: texts of the data are forced along different orders instead.
+Texts have 16 words; a step commits 1, 2 or 4 of them. Of an antibody 32 residues are masked; a step commits 1, 4 or 8.
+In an exact world every text has log p, and so each sampler that has a law has KL(q || p) and E_q[R]; the tilts
+p exp(beta R) / Z bound both. Four leaks, each the difference of two samplers that differ in one thing, split what a
+strategy changes (`summaries.laws`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
+the data are forced along different orders instead.
 
 The files below OUT/laws are the units' parts, `leaks.csv|md`, `frontier.csv|md`, `orders.csv|md`, and `about.json`.
 """
@@ -23,7 +24,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.studies.design.methods import seed_of
 from paper_figures.studies.design.prompts import Prompt, prompts_of
 from paper_figures.studies.design.results_json import about_run, finish
-from paper_figures.studies.design.stages import open_stages
+from paper_figures.studies.design.stages import on_device, open_stages
 from paper_figures.studies.options import LawsOptions
 from paper_figures.studies.summaries.laws import (
     BLIND,
@@ -44,14 +45,15 @@ from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 
 NAME = "laws"
-LENGTH = 16
-WORDS = (1, 2, 4)
 BETAS = (0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
 
 
 @dataclass(frozen=True)
 class LawWorld:
-    """A model with its reward, and the methods that are asked: of laws, of the leaks, and of given texts."""
+    """A model with its reward, and the methods that are asked: of laws, of the leaks, and of given texts.
+
+    length: masks of a text; words: those that a step commits, in turn.
+    """
 
     model: str
     reward: str
@@ -59,6 +61,8 @@ class LawWorld:
     laws: tuple[str, ...]
     split: tuple[str, ...]
     given: tuple[str, ...] = ()
+    length: int = 16
+    words: tuple[int, ...] = (1, 2, 4)
 
 
 _LAWS = (
@@ -76,6 +80,19 @@ WORLDS: dict[str, LawWorld] = {
         split=_SPLIT,
         given=("left-to-right", "default", "random-order", "default+apart:3"),
     ),
+    "antibody:human": LawWorld(
+        "antibody",
+        "human",
+        "antibodies",
+        laws=_SPLIT,
+        split=_SPLIT,
+        given=(
+            *("left-to-right", "default", "random-order", "default+apart:3", "default+apart:8"),
+            *("random-order+apart:3", "rws:8"),
+        ),
+        length=32,
+        words=(1, 4, 8),
+    ),
 }
 
 
@@ -84,6 +101,7 @@ def run(options: LawsOptions) -> dict[str, Any]:
     check_writable("--out", Path(options.out), "directory")
     loading(NAME, *(name for world in options.worlds for name in (WORLDS[world].model, WORLDS[world].reward)))
     units = [unit for world in options.worlds for unit in units_of(world, options.prompts, options.seed)]
+    units = [on_device(unit, options.device) for unit in units]
     with open_stages(options, units, work) as stages:
         frame = stages.run(NAME, units)
     outcome = stages.outcome()
@@ -96,7 +114,10 @@ def run(options: LawsOptions) -> dict[str, Any]:
 
 
 def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Prompt, str]]:
-    """Return prompts and, of the story language, each one's own text, else an empty one."""
+    """Return prompts and, of stories and antibodies, each one's own text, else an empty one."""
+    if world.data == "antibodies":
+        test = prompts_of(world.data, count, seed=seed, model=world.model).test
+        return [(prompt, prompt.labels["answer"]) for prompt in test]
     if world.data != "stories":
         return [(prompt, "") for prompt in prompts_of(world.data, count, seed=seed, model=world.model).test]
     rng, found = Random(f"{NAME} {seed}"), {}
@@ -110,13 +131,13 @@ def units_of(name: str, count: int, seed: int) -> list[Unit]:
     """Return the units of a world: its curve first, then laws, leaks and given texts."""
     world = WORLDS[name]
     kinds = [] if world.given else [("world", 1, "commit")]
-    kinds += [(method, words, "given") for method in world.given for words in WORDS]
+    kinds += [(method, words, "given") for method in world.given for words in world.words]
     for method in dict.fromkeys((*world.split[:1], *world.laws, *world.split)):
         if method in world.laws:
-            kinds += [(method, words, "commit") for words in WORDS if words > 1 or world.given]
+            kinds += [(method, words, "commit") for words in world.words if words > 1 or world.given]
         if method in world.split:
             drawings = ("greedy",) if method in BLIND else ("completion", "greedy")
-            kinds += [(method, words, drawing) for drawing in drawings for words in WORDS]
+            kinds += [(method, words, drawing) for drawing in drawings for words in world.words]
     asked = prompts_of_world(world, count, seed)
     return [unit_of(name, *kind, prompt, answer, seed) for kind in kinds for prompt, answer in asked]
 
@@ -132,9 +153,9 @@ def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, an
         predictor=world.model,
         reward=world.reward,
         seed=seed,
-        length=LENGTH,
-        steps=LENGTH // words,
-        block=LENGTH,
+        length=world.length,
+        steps=world.length // words,
+        block=world.length,
         sampling_temperature=0.0 if drawing == "greedy" else 1.0,
         settings={"drawing": drawing},
         labels={"world": name, "method": method, "words": words, "answer": answer},

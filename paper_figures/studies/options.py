@@ -30,6 +30,7 @@ TEMPERATURE_METHODS = (*TEMPERATURES, *COMPARED)
 SCALED = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
 EVIDENCE_WORLDS = ("english:era", "mini:mini")
 LAW_WORLDS = ("english:era", "mini:exact")
+INSTALLED = ("antibody:human",)  # a network that `make real` installs
 RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
@@ -218,8 +219,12 @@ class EvidenceOptions(RunOptions):
     """The options of `experiment evidence`."""
 
     worlds: tuple[str, ...] = option(
-        EVIDENCE_WORLDS, f"of {' '.join(EVIDENCE_WORLDS)}", metavar="MODEL:REWARD", choices=EVIDENCE_WORLDS
+        EVIDENCE_WORLDS,
+        f"of {' '.join((*EVIDENCE_WORLDS, *INSTALLED))}",
+        metavar="MODEL:REWARD",
+        choices=(*EVIDENCE_WORLDS, *INSTALLED),
     )
+    device: str = option("cpu", "cpu, cuda, ...")
     prompts: int = option(400, "test prompts of each world", least=2)
     validation: int = option(64, "further prompts that scales are chosen on", least=1)
     reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
@@ -233,8 +238,12 @@ class LawsOptions(RunOptions):
     """The options of `experiment laws`."""
 
     worlds: tuple[str, ...] = option(
-        LAW_WORLDS, f"of {' '.join(LAW_WORLDS)}", metavar="MODEL:REWARD", choices=LAW_WORLDS
+        LAW_WORLDS,
+        f"of {' '.join((*LAW_WORLDS, *INSTALLED))}",
+        metavar="MODEL:REWARD",
+        choices=(*LAW_WORLDS, *INSTALLED),
     )
+    device: str = option("cpu", "cpu, cuda, ...")
     prompts: int = option(400, "prompts of each world", least=2)
     seed: int = option(0, "of prompts and draws", least=0)
     batch: int = 100

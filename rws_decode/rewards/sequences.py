@@ -7,7 +7,7 @@ to 127. Many of them mix parts of heavy and of light chains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from rws_decode.common.later import torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
 from rws_decode.text.alphabets import RESIDUES, alphabet_of
+from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = ["SPECIES", "charge", "hydropathy", "sequence_reward_named", "species_of"]
 
@@ -89,14 +90,50 @@ def sequence_reward_named(
     """Return `charge`, `hydropathy`, `human`, or `species:NAME`; mean, std: in place of its own."""
     exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy}
     number = None if name in exact else species_of(name)
-    function = exact[name] if number is None else _log_odds(number, device, dtype)
     usual = _STATISTICS[name if number is None else SPECIES[number]]
     mean, std = (own if given is None else given for own, given in zip(usual, (mean, std), strict=True))
+    if number is not None:
+        return _SpeciesReward(number, device, dtype, mean, std, name)
+    function = exact[name]
     return CallableReward(lambda prompt, answer: function(prompt + answer), mean, std, name=name)
 
 
-def _log_odds(species: int, device: Any, dtype: Any) -> Callable[[str], float]:
-    """Return log p - log(1 - p), p the probability that AntiBERTy's head gives a sequence to be of a species."""
+class _SpeciesReward(CallableReward):
+    """log p - log(1 - p), p the probability that AntiBERTy's head gives a sequence to be of a species.
+
+    Sequences of one length share a forward, so none is padded.
+    """
+
+    def __init__(self, species: int, device: Any, dtype: Any, mean: float, std: float, name: str) -> None:
+        super().__init__(lambda prompt, answer: self._of([prompt + answer])[0], mean, std, name=name)
+        self._species = species
+        self._network, self._tokenizer = _species_network(device, dtype)
+
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
+        """Return the log-odds of each sequence, prompt and answer."""
+        return self._of([as_dialogue(prompt).text + answer for prompt, answer in zip(prompts, answers, strict=True)])
+
+    @torch_threads()
+    def _of(self, sequences: Sequence[str]) -> list[float]:
+        name, most = SPECIES[self._species], self._tokenizer.model_max_length - 2
+        lengths: dict[int, dict[str, list[int]]] = {}
+        for sequence in sequences:
+            ids = self._tokenizer(_residues(name, sequence))["input_ids"]
+            if len(ids) - 2 > most:
+                raise ValueError(f"reward {name} reads {most} residues: the sequence has {len(ids) - 2}")
+            lengths.setdefault(len(ids), {})[sequence] = ids
+        scores: dict[str, float] = {}
+        for rows in lengths.values():
+            with torch.inference_mode():
+                ids = torch.tensor(list(rows.values()), device=self._network.device)
+                logits = self._network(input_ids=ids).logits.double()
+            others = torch.cat([logits[:, : self._species], logits[:, self._species + 1 :]], dim=1)
+            scores |= zip(rows, (logits[:, self._species] - others.logsumexp(1)).tolist(), strict=True)
+        return [scores[sequence] for sequence in sequences]
+
+
+def _species_network(device: Any, dtype: Any) -> tuple[Any, Any]:
+    """Return AntiBERTy with its head of species, and its tokenizer."""
     import transformers
 
     from rws_decode.checkpoints.weights import refuse_incomplete
@@ -110,23 +147,9 @@ def _log_odds(species: int, device: Any, dtype: Any) -> Callable[[str], float]:
         )  # fmt: skip
     network, report = loaded
     refuse_incomplete("reward", checkpoint, report)
-    network = network.to(device_named(device)).eval()
     alphabet = alphabet_of(Path(checkpoint.source))
     assert alphabet is not None  # its digest was checked
-    tokenizer = alphabet.tokenizer(network.config.max_position_embeddings)
-
-    @torch_threads()
-    def score(sequence: str) -> float:
-        ids = tokenizer(_residues(SPECIES[species], sequence))["input_ids"]
-        most = tokenizer.model_max_length - 2
-        if len(ids) - 2 > most:
-            raise ValueError(f"reward {SPECIES[species]} reads {most} residues: the sequence has {len(ids) - 2}")
-        with torch.inference_mode():
-            logits = network(input_ids=torch.tensor([ids], device=network.device)).logits[0].double()
-        others = torch.cat([logits[:species], logits[species + 1 :]])
-        return float(logits[species] - others.logsumexp(0))
-
-    return score
+    return network.to(device_named(device)).eval(), alphabet.tokenizer(network.config.max_position_embeddings)
 
 
 def _residues(reward: str, sequence: str) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.options import EVIDENCE_WORLDS
 from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, completed
 
 PROMPTS, VALIDATION = 24, 3
@@ -30,7 +31,7 @@ _OTHERS = (
 )
 
 
-def evidence_record(worlds: tuple[str, ...] = tuple(WORLDS), seed: int = 0) -> Recorded:
+def evidence_record(worlds: tuple[str, ...] = EVIDENCE_WORLDS, seed: int = 0) -> Recorded:
     """Return a record of these worlds: the texts of RWS and of another prompt's rewards are the same."""
     rng = np.random.default_rng(seed)
     rows = [row for world in worlds for row in _rows(world, rng)]

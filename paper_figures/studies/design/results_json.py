@@ -54,13 +54,15 @@ def about_run(name: str, options: RunOptions, numbers: Sequence[str]) -> dict[st
         values = value if isinstance(value, tuple) else (value,)
         return " ".join(each if isinstance(each, str) else f"{each:g}" for each in values)
 
+    device = getattr(options, "device", "cpu")
+    numbers = (*numbers, *(["device"] if device != "cpu" else []))
     given = [f"--{number.replace('_', '-')} {words(getattr(options, number))}" for number in numbers]
     return {
         "study": name,
         "command": shlex.join(f"python -m paper_figures experiment {name} --out runs {' '.join(given)}".split()),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "versions": provenance(),
-        "processor": machine_name("cpu"),
+        "processor": machine_name(device),
         **{number: getattr(options, number) for number in numbers},
     }
 

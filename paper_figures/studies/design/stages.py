@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,13 @@ def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure
         run_options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": options.batch}
         run_options["retry_failed"] = options.retry_failed
         yield Stages(lambda asked: run_units(asked, work, Path(options.out), **run_options), origin=origin)
+
+
+def on_device(unit: Unit, device: str) -> Unit:
+    """Return a unit that runs on a device, in float32 there too."""
+    if device == "cpu":
+        return unit
+    return replace(unit, device=device, settings={**unit.settings, "dtype": "float32"})
 
 
 def base_unit(options: ComparisonOptions | StageOptions, experiment: str) -> Unit:

@@ -199,4 +199,6 @@ def main_measures(world: str) -> tuple[str, str]:
     >>> main_measures("english:era"), main_measures("mini:mini")
     (('reward', 'log_prob'), ('net mini-judge', 'coherent'))
     """
-    return ("reward", "log_prob") if WORLDS[world].exact else ("net mini-judge", "coherent")
+    if not WORLDS[world].exact and WORLDS[world].causal:
+        return ("net mini-judge", "coherent")
+    return ("reward", "log_prob" if WORLDS[world].exact else measures_of(world)[0])

@@ -83,7 +83,8 @@ def measures_of(world: str) -> tuple[str, ...]:
     if WORLDS[world].exact:
         return ("log_prob", "reward", "net", "god")
     judges = tuple(f"net {judge}" for judge in WORLDS[world].judges)
-    return (*judges, "coherent", "nll", "reward", "net", "god")
+    language = ("coherent", "nll") if WORLDS[world].causal else ()
+    return (*judges, *language, "reward", "net", "god")
 
 
 def arms_of(answers: pd.DataFrame, world: str) -> dict[Arm, pd.DataFrame]:

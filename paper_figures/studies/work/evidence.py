@@ -42,6 +42,8 @@ from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.strategies.table import strategy_from
+from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.gaps import masks_in
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds import frontiers
 
@@ -55,7 +57,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
     started = time.perf_counter()
     traces = _decoded(units)
     seconds = (time.perf_counter() - started) / len(units)
-    measures = _measures(units, [trace.text or "" for trace in traces])
+    measures = _measures(units, [_asked(unit, trace) for unit, trace in zip(units, traces, strict=True)])
     return [
         [answer_row(unit, trace) | more | {"seconds": seconds}]
         for unit, trace, more in zip(units, traces, measures, strict=True)
@@ -82,6 +84,13 @@ def _decoded(units: Sequence[Unit]) -> list[Trace]:
         strategy = None if method.startswith("reward-lookahead") else strategy_from(first.strategy)
         return list(steer(predictor, prompts, method, shape, reward=reward, strategy=strategy, options=options))
     return list(decode(predictor, prompts, strategy_of(units), shape, reward=reward, options=options))
+
+
+def _asked(unit: Unit, trace: Trace) -> tuple[str | Dialogue, str]:
+    """Return prompt and answer as judges read them; where a prompt has gaps, its whole text is the answer."""
+    if masks_in(unit.prompt):
+        return "", predictor_for(unit).decode_answer(trace.completed.tolist()) or ""
+    return prompt_of(unit), trace.text or ""
 
 
 def exact_world(unit: Unit) -> tuple[WorldPredictor, WorldReward]:
@@ -152,9 +161,9 @@ def answer_row(unit: Unit, trace: Trace) -> dict[str, Any]:
     }
 
 
-def _measures(units: Sequence[Unit], texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what judges and the causal model say of the texts; equal texts of equal prompts are scored once."""
-    first, asked = units[0], [(prompt_of(unit), text) for unit, text in zip(units, texts, strict=True)]
+def _measures(units: Sequence[Unit], asked: Sequence[tuple[str | Dialogue, str]]) -> list[dict[str, Any]]:
+    """Return what judges and the causal model say of prompts and answers; equal pairs are scored once."""
+    first = units[0]
     distinct = list(dict.fromkeys(asked))
     prompts, answers = [prompt for prompt, _ in distinct], [text for _, text in distinct]
     scores: dict[Any, dict[str, Any]] = {pair: {"judge_scores": []} for pair in distinct}

@@ -20,11 +20,13 @@ from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.studies.work.decoding import predictor_for, reward_for
 from paper_figures.studies.work.evidence import digest_of, exact_world
 from rws_decode.decode import decode
+from rws_decode.job import encode_prompts
 from rws_decode.law import answer_ids, strategy_log_prob
 from rws_decode.predictors import MaskPredictor, WorldPredictor
-from rws_decode.rewards.base import RewardModel, score_checked
+from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import as_strategy
@@ -61,7 +63,8 @@ def work(units: Sequence[Unit]) -> list[Rows]:
         log_q = law.log_prob.tolist()
     elif drawing == "completion":
         log_q = [_bound(predictor, trace, strategy) for trace in traces]
-    measured = zip(log_q, *_measures(predictor, reward, prompts, texts), near, texts, strict=True)
+    log_p, rewards = _measures(predictor, reward, prompts, texts)
+    measured = zip(log_q, log_p, rewards, near, texts, strict=True)
     return [
         [{"tokens": digest_of(text), "log_q": q, "log_prob": p, "final_reward": value} | ties]
         for q, p, value, ties, text in measured
@@ -76,8 +79,9 @@ def _measures(
         pairs = zip(prompts, texts, strict=True)
         log_p = [predictor.world.log_prob(text, predictor.encode_prompt(prompt)) for prompt, text in pairs]
         return list(log_p), [reward.world_reward.score(text) for text in texts]
-    answers = [predictor.decode_answer(text.tolist()) or "" for text in texts]
-    return [None] * len(texts), list(score_checked(reward, prompts, answers))
+    encoded = encode_prompts(predictor, prompts, texts.shape[1])
+    raw, _ = Scorer(predictor, reward, encoded).score(range(len(prompts)), texts.tolist())
+    return [None] * len(texts), raw.tolist()
 
 
 def _bound(predictor: MaskPredictor, trace: Any, strategy: Strategy) -> float | None:

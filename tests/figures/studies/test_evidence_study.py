@@ -19,7 +19,7 @@ from paper_figures.recorded.again import verify
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.evidence import read_rows, run
-from paper_figures.studies.options import EvidenceOptions
+from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
 from paper_figures.studies.summaries.evidence_measures import arms_of, differences_of, scores_of
 from rws_theory.gain import reward_factor
@@ -186,7 +186,7 @@ def test_the_shipped_record_is_whole_and_small() -> None:
     record = recorded()
     test = record.answers[record.answers["split"] == "test"]
     counts = test.groupby(["world", "method", "number", "drawn", "steps"], dropna=False).size()
-    assert set(test["world"]) == set(WORLDS) - {WORLD.name} and set(counts) == {record.about["prompts"]}
+    assert set(test["world"]) == set(EVIDENCE_WORLDS) and set(counts) == {record.about["prompts"]}
     assert record.about["prompts"] >= 400 and record.about["validation"] >= 64
     validation = record.answers[record.answers["split"] == "validation"]
     for world, scales in record.about["chosen"].items():
@@ -194,7 +194,7 @@ def test_the_shipped_record_is_whole_and_small() -> None:
         assert {method: means[method].idxmax() for method in ("rws", "temperature")} == scales
 
 
-@pytest.mark.parametrize("world", list(WORLDS))
+@pytest.mark.parametrize("world", EVIDENCE_WORLDS)
 def test_one_recorded_answer_of_every_eighth_arm_is_computed_again(world: str) -> None:
     """A change of the decoder that changes an answer fails here, until the record is made anew.
 

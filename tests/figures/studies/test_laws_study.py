@@ -39,12 +39,10 @@ TINY = st.integers(0, 2**20)
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the study on two prompts of each world, with texts of four words and fewer methods."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(laws, "LENGTH", 4)
-        patch.setattr(laws, "WORDS", (1, 2))
         for name, world in laws.WORLDS.items():
             given = ("left-to-right", "default") if world.given else ()
             both = ("default", "rws:8")
-            patch.setitem(laws.WORLDS, name, replace(world, laws=both, split=both, given=given))
+            patch.setitem(laws.WORLDS, name, replace(world, laws=both, split=both, given=given, length=4, words=(1, 2)))
         out = tmp_path_factory.mktemp("laws")
         report = laws.run(LawsOptions(out=str(out), prompts=2))
         assert report["units"]["failed"] == 0 and report["units"]["computed"] == report["units"]["asked"]
