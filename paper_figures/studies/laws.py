@@ -1,6 +1,6 @@
 """Ask how far the law of each sampler is from the model's, and what moves it there.
 
-Texts have 16 words; a step commits 1, 2 or 4 of them. Of an antibody 32 residues are masked; a step commits 1, 4 or 8.
+Texts have 16 words; a step commits 1, 2 or 4 of them. Of an antibody 64 residues are masked; a step commits 1, 4 or 8.
 In an exact world every text has log p, and so each sampler that has a law has KL(q || p) and E_q[R]; the tilts
 p exp(beta R) / Z bound both. Four leaks, each the difference of two samplers that differ in one thing, split what a
 strategy changes (`summaries.laws`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
@@ -83,14 +83,14 @@ WORLDS: dict[str, LawWorld] = {
     "antibody:human": LawWorld(
         "antibody",
         "human",
-        "antibodies",
+        "antibodies:64",
         laws=_SPLIT,
         split=_SPLIT,
         given=(
             *("left-to-right", "default", "random-order", "default+apart:3", "default+apart:8"),
             *("random-order+apart:3", "rws:8"),
         ),
-        length=32,
+        length=64,
         words=(1, 4, 8),
     ),
 }
@@ -115,11 +115,9 @@ def run(options: LawsOptions) -> dict[str, Any]:
 
 def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Prompt, str]]:
     """Return prompts and, of stories and antibodies, each one's own text, else an empty one."""
-    if world.data == "antibodies":
-        test = prompts_of(world.data, count, seed=seed, model=world.model).test
-        return [(prompt, prompt.labels["answer"]) for prompt in test]
     if world.data != "stories":
-        return [(prompt, "") for prompt in prompts_of(world.data, count, seed=seed, model=world.model).test]
+        test = prompts_of(world.data, count, seed=seed, model=world.model).test
+        return [(prompt, prompt.labels["answer"] if world.given else "") for prompt in test]
     rng, found = Random(f"{NAME} {seed}"), {}
     while len(found) < count:
         task = sample_split(rng, "test")

@@ -339,3 +339,10 @@ def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.Monk
         assert "forwards: " in capsys.readouterr().out
     human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
     assert mouse < -1 and human > 1
+
+
+def test_the_species_of_many_chains_are_those_of_each() -> None:
+    by_hand("antibody")
+    reward, chains = load_reward("human"), [HUMANISED, HUMANISED[:90], HUMANISED[::-1], HUMANISED]
+    alone = [reward.score([""], [chain])[0] for chain in chains]
+    assert reward.score([chain[:4] for chain in chains], [chain[4:] for chain in chains]) == pytest.approx(alone)

@@ -22,10 +22,12 @@ from paper_figures.figures import law_frontier
 from paper_figures.recorded import FOLDERS
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.studies import laws
+from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.options import LawsOptions
 from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergence
 from paper_figures.studies.summaries.laws import leaks as leaks_of
-from rws_decode import Options, Shape, strategy_log_prob
+from paper_figures.studies.work.laws import work
+from rws_decode import Options, Shape, load_predictor, load_reward, strategy_log_prob
 from rws_decode.decode import decode
 from rws_decode.testing.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable
@@ -92,6 +94,23 @@ def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
     monkeypatch.setitem(FOLDERS, "laws", tmp_path)
     with pytest.raises(MissingRun, match="python -m paper_figures experiment laws --out"):
         law_frontier.exhibit(tmp_path)
+
+
+def test_a_text_with_gaps_is_scored_whole() -> None:
+    prompt, whole = Prompt("a", ("Tom has a [MASK:2] and [MASK:2] .",)), "tom has a {} {} and {} {} ."
+    for drawing in ("commit", "given"):
+        answer = "red ball a dog"
+        unit = laws.unit_of("mini:exact", "default", 1, drawing, prompt, answer, 0)
+        unit = replace(unit, length=4, steps=4, block=4)
+        ((row,),) = work([unit])
+        predictor, reward = load_predictor("mini"), load_reward("exact")
+        if drawing == "given":
+            text = whole.format(*answer.split())
+        else:
+            options = Options(sampling_temperature=1.0, drawing="commit", seed=unit.seed)
+            (trace,) = decode(predictor, [unit.prompt], "default", Shape(4, 4, 4), options=options)
+            text = predictor.decode_answer(trace.completed.tolist())
+        assert row["final_reward"] == pytest.approx(reward.score(["tom has a"], [text.removeprefix("tom has a ")])[0])
 
 
 def world_of(seed: int) -> tuple[JointTable, np.ndarray, np.ndarray]:
