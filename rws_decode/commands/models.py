@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.checkpoints.packages import PACKAGED, install_command, is_installed
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
 from rws_decode.common.files import read_json
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 from rws_decode.rewards.sequences import SPECIES
@@ -51,10 +51,9 @@ def known_models() -> Iterator[Known]:
         files = [path for path in (models_directory() / row["name"]).glob("*") if path.is_file()]
         facts = {"licence": "Apache-2.0", "bytes": sum(path.stat().st_size for path in files), "installed": True}
         yield Known(**row | {"name": named.get(row["name"], row["name"])}, **facts, install=None)
-    for entry in PACKAGED.values():
-        model = Known(
-            entry.name, "model", entry.licence, entry.size, is_installed(entry), install_command(), entry.about
-        )
+    for entry in (*PACKAGED.values(), PEPTIDES):
+        kind = "reward" if entry is PEPTIDES else "model"
+        model = Known(entry.name, kind, entry.licence, entry.size, is_installed(entry), install_command(), entry.about)
         yield model
         if entry.name == "antibody":
             others = ", ".join(f"species:{name}" for name in SPECIES if name != "human")

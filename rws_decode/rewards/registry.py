@@ -158,7 +158,7 @@ def is_of_world(name: str) -> bool:
 
 
 # Rewards of protein sequences (`rewards.sequences`), `species` as species:NAME.
-OF_SEQUENCES = ("charge", "hydropathy", "human", "species")
+OF_SEQUENCES = ("charge", "hydropathy", "humanness", "human", "species")
 
 
 def is_of_sequences(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Rewards of protein sequences: charge and hydropathy, exact, and the species that AntiBERTy reads an antibody as.
+"""Rewards of protein sequences: charge, hydropathy and humanness, exact, and the species that AntiBERTy reads.
 
 They read prompt and answer as one sequence of residues, the parts around a gap too. Means and deviations are those of
 128 texts that AntiBERTy wrote from 119 masks in 30 steps, drawn at the commit at sampling temperature 1, with seeds 0
@@ -7,19 +7,21 @@ to 127. Many of them mix parts of heavy and of light chains.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch, quiet
-from rws_decode.checkpoints.packages import PACKAGED, distribution_of
-from rws_decode.common.later import torch
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of, read_file
+from rws_decode.common.later import np, torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
 from rws_decode.text.alphabets import RESIDUES, alphabet_of
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 
-__all__ = ["SPECIES", "charge", "hydropathy", "sequence_reward_named", "species_of"]
+__all__ = ["SPECIES", "charge", "humanness", "hydropathy", "sequence_reward_named", "species_of"]
 
 # Kyte and Doolittle 1982 (doi:10.1016/0022-2836(82)90515-0), Table 2.
 _HYDROPATHY = {
@@ -62,6 +64,29 @@ def hydropathy(sequence: str) -> float:
     return sum(_HYDROPATHY[each] for each in residues) / len(residues)
 
 
+def humanness(sequence: str) -> float:
+    """Return the share of an antibody's peptides of 9 residues that human antibodies have, between 0 and 1.
+
+    Those are the peptides that a tenth of the human subjects of the Observed Antibody Space have: OASis, by Prihoda et
+    al. 2022 (doi:10.1080/19420862.2021.2020203), a table in the package promb. No network is in it. ValueError for what
+    is no residue, for fewer than 9, and where promb is not installed.
+    """
+    residues = _residues("humanness", sequence)
+    if len(residues) < 9:
+        raise ValueError(f"reward humanness reads {residues!r}: at least 9 residues are needed")
+    known = _peptides()
+    asked = np.array([f"{residues[at : at + 9]}\n" for at in range(len(residues) - 8)], dtype=known.dtype)
+    return float((known[np.searchsorted(known, asked).clip(max=len(known) - 1)] == asked).mean())
+
+
+@cache
+def _peptides() -> Any:
+    """Return the peptides, each with the end of its line, in order, as they lie in the file."""
+    (path,) = PEPTIDES.files
+    data = read_file("reward", PEPTIDES, distribution_of("reward", PEPTIDES), path)
+    return np.frombuffer(gzip.decompress(data), dtype="S10")
+
+
 def species_of(name: str) -> int:
     """Return the row of AntiBERTy's head for `human`, or `species:X` with a name or a number; ValueError for others.
 
@@ -78,8 +103,10 @@ def species_of(name: str) -> int:
 
 
 def check_sequence_reward(name: str) -> None:
-    """Raise ValueError for a species that there is none of, and where AntiBERTy is not installed."""
-    if name not in ("charge", "hydropathy"):
+    """Raise ValueError for a species that there is none of, and where the reward's package is not installed."""
+    if name == "humanness":
+        distribution_of("reward", PEPTIDES)
+    elif name not in ("charge", "hydropathy"):
         species_of(name)
         distribution_of("reward", PACKAGED["antibody"])
 
@@ -87,15 +114,16 @@ def check_sequence_reward(name: str) -> None:
 def sequence_reward_named(
     name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
 ) -> CallableReward:
-    """Return `charge`, `hydropathy`, `human`, or `species:NAME`; mean, std: in place of its own."""
-    exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy}
+    """Return `charge`, `hydropathy`, `humanness`, `human`, or `species:NAME`; mean, std: in place of its own."""
+    exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy, "humanness": humanness}
     number = None if name in exact else species_of(name)
     usual = _STATISTICS[name if number is None else SPECIES[number]]
     mean, std = (own if given is None else given for own, given in zip(usual, (mean, std), strict=True))
     if number is not None:
         return _SpeciesReward(number, device, dtype, mean, std, name)
     function = exact[name]
-    return CallableReward(lambda prompt, answer: function(prompt + answer), mean, std, name=name)
+    bounds = (0.0, 1.0) if name == "humanness" else None
+    return CallableReward(lambda prompt, answer: function(prompt + answer), mean, std, name=name, bounds=bounds)
 
 
 class _SpeciesReward(CallableReward):
@@ -163,9 +191,9 @@ def _residues(reward: str, sequence: str) -> str:
 
 
 _MEANS, _DEVIATIONS = (
-    (-1.12, -0.363, -13.85, 2.68, -5.25, -22.38, -13.38, -6.7),
-    (2.5, 0.107, 2.79, 5.45, 5.1, 2.77, 4.54, 5.01),
+    (-1.12, -0.363, 0.585, -13.85, 2.68, -5.25, -22.38, -13.38, -6.7),
+    (2.5, 0.107, 0.0916, 2.79, 5.45, 5.1, 2.77, 4.54, 5.01),
 )
 _STATISTICS: dict[str, tuple[float, float]] = dict(
-    zip(("charge", "hydropathy", *SPECIES), zip(_MEANS, _DEVIATIONS, strict=True), strict=True)
+    zip(("charge", "hydropathy", "humanness", *SPECIES), zip(_MEANS, _DEVIATIONS, strict=True), strict=True)
 )

@@ -35,8 +35,8 @@ PDDL 1.0 and their contents under CC0 1.0. The antibody chains are of the Protei
 immunum (MIT; its notice is in `paper_figures/data/ANTIBODIES.md`). From the paper it quotes, each in its place: the
 printed numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/judge.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
-Dream, reward models) come with terms of their own. The networks that `make real` installs (`antiberty`, `rxnfp`,
-`rxnmapper`) are under MIT, as their packages state.
+Dream, reward models) come with terms of their own. What `make real` installs (`antiberty`, `rxnfp`, `rxnmapper`,
+`promb`) is under MIT, as the packages state.
 
 ## What it needs
 

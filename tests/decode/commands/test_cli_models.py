@@ -10,7 +10,7 @@ import pytest
 
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import locate_model
-from rws_decode.checkpoints.packages import PACKAGED, REQUIREMENTS
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
 from rws_decode.rewards.registry import check_reward_name
 
 
@@ -25,7 +25,7 @@ def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert {entry["name"] for entry in known if entry["install"] is None} >= {"mini", "english", "era", "charge"}
     for entry in known:
         if not entry["installed"] and not entry["install"].startswith("hf "):
-            assert entry["name"] in {*PACKAGED, "human"}
+            assert entry["name"] in {*PACKAGED, "human", "humanness"}
         elif entry["kind"] == "model":
             locate_model(entry["name"])
         elif entry["kind"] == "reward":
@@ -46,4 +46,4 @@ def test_pip_is_given_the_versions_that_are_read_and_a_hash_of_each() -> None:
     lines = [line for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
     asked = {line.split()[0] for line in lines}
-    assert asked == {f"{entry.package}=={entry.version}" for entry in PACKAGED.values()}
+    assert asked == {f"{entry.package}=={entry.version}" for entry in (*PACKAGED.values(), PEPTIDES)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -25,6 +26,8 @@ from rws_decode.__main__ import main
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.predictors.sequences import SequencePredictor
+from rws_decode.rewards import sequences
+from rws_decode.rewards.registry import check_reward_name
 from rws_decode.text.alphabets import RESIDUES, alphabet_of
 
 PROTEIN = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *RESIDUES]
@@ -288,6 +291,33 @@ def test_exact_rewards_are_sums_over_residues(sequence: str, cut: int) -> None:
     hydropathy = load_reward("hydropathy")
     single = hydropathy.score([""] * len(sequence), list(sequence))
     assert hydropathy.score([""], [sequence])[0] == pytest.approx(sum(single) / len(single), abs=1e-12)
+
+
+def test_humanness_is_the_share_of_known_peptides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    known = sorted({HUMANISED[at : at + 9] for at in range(0, 40)})
+    table = gzip.compress("".join(f"{peptide}\n" for peptide in known).encode())
+    (tmp_path / "peptides.gz").write_bytes(table)
+    (tmp_path / "tinyset-1.0.dist-info").mkdir()
+    (tmp_path / "tinyset-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tinyset\nVersion: 1.0\n")
+    digests = {"peptides.gz": sha256(table).hexdigest()}
+    monkeypatch.setattr(sequences, "PEPTIDES", Packaged("humanness", "tinyset", "1.0", "MIT", 1, "", digests))
+    monkeypatch.syspath_prepend(tmp_path)
+    sequences._peptides.cache_clear()
+    reward = load_reward("humanness")
+    for text in (HUMANISED, MOUSE, HUMANISED[:9], HUMANISED[30:50], "A" * 9, "Y" * 20):
+        slow = [text[at : at + 9] in known for at in range(len(text) - 8)]
+        assert reward.score([text[:5]], [text[5:]]) == [sum(slow) / len(slow)] == [sequences.humanness(text)]
+    with pytest.raises(ValueError, match=r"^reward humanness reads 'EVQL': at least 9 residues"):
+        sequences.humanness("EVQL")
+    with pytest.raises(ValueError, match=r"^reward humanness reads 'EVX': residues"):
+        sequences.humanness("EVX")
+    sequences._peptides.cache_clear()
+    (tmp_path / "peptides.gz").write_bytes(table + b"more")
+    with pytest.raises(ValueError, match=r"^reward humanness cannot be loaded: peptides\.gz of tinyset 1\.0 is not"):
+        sequences.humanness(HUMANISED)
+    monkeypatch.setattr(sequences, "PEPTIDES", Packaged("humanness", "notiny", "1.0", "MIT", 1, "", digests))
+    with pytest.raises(ValueError, match=r"^reward is 'humanness': notiny==1\.0 is needed, and none is installed"):
+        check_reward_name("humanness")
 
 
 # --- the published networks -------------------------------------------------------------------------------------------

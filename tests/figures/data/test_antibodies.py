@@ -12,10 +12,23 @@ from hypothesis import strategies as st
 from paper_figures.data.antibodies import load_chains, with_gaps
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import Shape, decode, load_predictor, strategy_log_prob
-from rws_decode.checkpoints.packages import PACKAGED, is_installed
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, is_installed
+from rws_decode.rewards.sequences import humanness
 from rws_decode.text.alphabets import RESIDUES
 from rws_decode.text.gaps import check_gaps, masks_in, parts_of
 
+# Of humans: CR9114 (PDB 4FQI), FI6 (3ZTN) and Kol (2FB4).
+HUMAN = [
+    "QVQLVQSGAEVKKPGSSVKVSCKSSGGTSNNYAISWVRQAPGQGLDWMGGISPIFGSTAYAQKFQGRVTISADIFSNTAY"
+    "MELNSLTSEDTAVYFCARHGNYYYYSGMDVWGQGTTVTVSS",
+    "QVQLVESGGGVVQPGRSLRLSCAASGFTFSTYAMHWVRQAPGKGLEWVAVISYDANYKYYADSVKGRFTISRDNSKNTLY"
+    "LQMNSLRAEDTAVYYCAKDSQLRSLLYFEWLSQGYFDYWGQGTLVTVSS",
+    "EVQLVQSGGGVVQPGRSLRLSCSSSGFIFSSYAMYWVRQAPGKGLEWVAIIWDDGSDQHYADSVKGRFTISRNDSKNTLF"
+    "LQMDSLRPEDTGVYFCARDGGHGFCSSASCFGPDYWGQGTPVTVSS",
+]
+# The example of promb's page, of which it says 0.7142857142857143.
+PEMBROLIZUMAB = "QVQLVQSGVEVKKPGASVKVSCKASGYTFTNYYMYWVRQAPGQGLEWMGGINPSNGGTNF"
+PEMBROLIZUMAB += "NEKFKNRVTLTTDSSTTTAYMELKSLQFDDTAVYYCARRDYRFDMGFDYWGQGTTVTVSS"
 CHAINS = {chain.id: chain for chain in load_chains()}
 
 
@@ -83,6 +96,15 @@ def test_the_published_network_fills_the_gaps_and_knows_most_of_what_stood_in_th
     assert recovered.mean() > 0.6
     law = strategy_log_prob(model, texts, answers, "default", Shape(32, 8, 32))
     assert np.isfinite(law.log_prob).all() and (law.log_prob < 0).all()
+
+
+@pytest.mark.skipif(not is_installed(PEPTIDES), reason="promb, peptides of humans (make real)")
+def test_humanness_tells_chains_of_humans_from_those_of_mice() -> None:
+    assert humanness(PEMBROLIZUMAB) == pytest.approx(0.7142857142857143, abs=1e-12)
+    mice = np.array([humanness(sequence.sequence) for sequence in CHAINS.values()])
+    humans = [humanness(sequence) for sequence in HUMAN]
+    assert min(humans) > 0.75 and np.median(mice) < 0.55
+    assert all((mice < human).mean() > 0.9 for human in humans)
 
 
 @pytest.mark.parametrize(
