@@ -26,8 +26,12 @@ class JudgeOptions:
     """The pairs, the judge, how it is asked, and where its replies are kept."""
 
     file: str = option(help='JSON Lines of {"id", "question", "first", "second"}', metavar="FILE", positional=True)
-    judge_model: str = option(help="as the endpoint knows it", metavar="NAME")
-    base_url: str | None = option(None, "of the endpoint, to /v1 (OPENAI_BASE_URL, else OpenAI's)", metavar="URL")
+    judge_model: str = option(help="as the endpoint knows it, or the causal model, such as smollm2", metavar="NAME")
+    base_url: str | None = option(
+        None,
+        "of the endpoint, to /v1, or local for a causal model here (OPENAI_BASE_URL, else OpenAI's)",
+        metavar="URL",
+    )
     cache: str = option(help="where replies are kept, and looked up", metavar="DIR")
     prompt: Literal["paper", "with-question"] = option(
         "paper", "the paper's, which does not show the question, or our own, which does"

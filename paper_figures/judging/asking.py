@@ -6,13 +6,16 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paper_figures.judging.judge import KEY_VARIABLE, LLMJudge, Question
+from paper_figures.judging.judge import KEY_VARIABLE, LOCAL, LLMJudge, Question
 from paper_figures.judging.verdicts import PairVerdict, Reply, ReplyCache, cache_in, parse_choice, same_text, verdict_of
 from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.extras import required
 from rws_theory.show import printable
+
+if TYPE_CHECKING:
+    from paper_figures.judging.local import LocalEndpoint
 
 __all__ = ["compare"]
 
@@ -87,7 +90,7 @@ def compare(
     inquiries, orders = _inquiries(judge, pairs, store)
     pending = [inquiry for inquiry in inquiries.values() if not inquiry.is_settled(judge)]
     if pending:
-        _settle_all(endpoint_of(judge), pending, store, len(inquiries), progress)
+        _settle_all(judge, pending, store, len(inquiries), progress)
     verdicts = {name: verdict_of(inquiry.replies, cached=inquiry.cached) for name, inquiry in inquiries.items()}
     same = same_text(judge.model)
     return [PairVerdict(*(verdicts[name] for name in names)) if names else PairVerdict(same, same) for names in orders]
@@ -135,11 +138,12 @@ def _checked(number: int, pair: Sequence[Any]) -> Pair:
     return question, pair[1], pair[2]
 
 
-def _settle_all(endpoint: _Endpoint, pending: list[_Inquiry], store: ReplyCache, total: int, progress: bool) -> None:
+def _settle_all(judge: LLMJudge, pending: list[_Inquiry], store: ReplyCache, total: int, progress: bool) -> None:
     """Settle every inquiry, `concurrency` at a time; total: with those that are stored."""
     from anyio import create_task_group
     from anyio.from_thread import start_blocking_portal
 
+    endpoint = endpoint_of(judge)
     failures: list[Exception] = []
     settled = total - len(pending)
     queue = iter(pending)
@@ -150,7 +154,7 @@ def _settle_all(endpoint: _Endpoint, pending: list[_Inquiry], store: ReplyCache,
             if failures:
                 return
             try:
-                await _settle(endpoint, inquiry, store)
+                await _settle(endpoint, judge, inquiry, store)
                 settled += 1
                 bar.advance()
             except (ValueError, ConnectionError) as error:
@@ -160,7 +164,7 @@ def _settle_all(endpoint: _Endpoint, pending: list[_Inquiry], store: ReplyCache,
 
     async def settle_all() -> None:
         async with endpoint.client, create_task_group() as group:
-            for _ in range(endpoint.judge.concurrency):
+            for _ in range(judge.concurrency):
                 group.start_soon(settle_in_turn)
 
     # On an event loop in a thread of its own: notebooks can call this, and an interrupt cuts requests off.
@@ -174,9 +178,8 @@ def _settle_all(endpoint: _Endpoint, pending: list[_Inquiry], store: ReplyCache,
         raise failures[0]
 
 
-async def _settle(endpoint: _Endpoint, inquiry: _Inquiry, store: ReplyCache) -> None:
+async def _settle(endpoint: _Endpoint | LocalEndpoint, judge: LLMJudge, inquiry: _Inquiry, store: ReplyCache) -> None:
     """Ask until there is a verdict or no repeat remains; each reply is stored before the next is asked for."""
-    judge = endpoint.judge
     inquiry.cached = False
     while not inquiry.is_settled(judge):
         body, key = inquiry.next_request(judge)
@@ -246,8 +249,16 @@ class _Endpoint:
         return text if self.secret is None else text.replace(self.secret, "[key]")
 
 
-def endpoint_of(judge: LLMJudge) -> _Endpoint:
-    """Return a judge's endpoint; ValueError where the client is not installed or the key is missing."""
+def endpoint_of(judge: LLMJudge) -> _Endpoint | LocalEndpoint:
+    """Return a judge's endpoint; ValueError where the client is not installed or the key is missing.
+
+    Where base_url is "local" it is the causal model of that name, in this process.
+    """
+    if judge.endpoint == LOCAL:
+        from paper_figures.judging.local import LocalEndpoint
+        from paper_figures.statistics.causal_scores import load_causal
+
+        return LocalEndpoint(load_causal(judge.model))
     openai, secret = required("openai", judge.label), judge.secret()
     key = secret or "no-key"
     client = openai.AsyncOpenAI(

@@ -18,6 +18,7 @@ __all__ = ["KEY_VARIABLE", "LLMJudge"]
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"
+LOCAL = "local"
 _RESERVED = ("model", "messages", "stream", "n")
 
 
@@ -113,10 +114,11 @@ def conversation_text(question: Question) -> str:
 class LLMJudge:
     """A language model behind an OpenAI-compatible endpoint that says which of two answers is better.
 
-    base_url: of the endpoint, up to /v1; if None, what the environment variable OPENAI_BASE_URL says, else OpenAI's.
-    temperature, max_tokens, seed: sent as they are, left out if None; a repeat sends seed + attempt, as the same seed
-    would give the same reply. extra: further fields of the request, e.g. {"max_completion_tokens": 2000} for models
-    that refuse max_tokens. prompt: see `judge_messages`; "paper" does not show the question to the judge.
+    base_url: of the endpoint, up to /v1, or "local", the causal model of that name in this process; if None, what the
+    environment variable OPENAI_BASE_URL says, else OpenAI's. temperature, max_tokens, seed: sent as they are, left out
+    if None; a repeat sends seed + attempt, as the same seed would give the same reply. extra: further fields of the
+    request, e.g. {"max_completion_tokens": 2000} for models that refuse max_tokens. prompt: see `judge_messages`;
+    "paper" does not show the question to the judge.
     repeats: how often a reply that is no verdict is asked again. timeout: seconds that the endpoint may be silent.
     max_retries: further tries, by the openai client, of a request that timed out, whose connection failed, or that got
     408, 409, 429 or 5xx; the client waits as long as Retry-After asks. concurrency: requests at a time. trust_env: take
@@ -201,18 +203,20 @@ class LLMJudge:
 
 
 def _endpoint(url: str) -> str:
+    if url == LOCAL:
+        return url
     # Neither what may be a secret nor where it was found is shown.
     try:
         parts = urlsplit(url.strip())
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        raise ValueError("base_url is no address: http://HOST:PORT/v1 or https://HOST/v1 is needed") from None
+        raise ValueError("base_url is no address: http://HOST:PORT/v1, https://HOST/v1 or local is needed") from None
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError(
             f"base_url holds a user, a query or a fragment, which may be a secret: the key goes in {KEY_VARIABLE}"
         )
     if not valid or any(letter.isspace() or not letter.isascii() for letter in url.strip()):
-        raise ValueError(f"base_url is {url!r}: http://HOST:PORT/v1 or https://HOST/v1 is needed")
+        raise ValueError(f"base_url is {url!r}: http://HOST:PORT/v1, https://HOST/v1 or local is needed")
     return url.strip().rstrip("/")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
-from rws_decode.checkpoints.packages import PACKAGED
+from rws_decode.checkpoints.packages import PACKAGED, distribution_of
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
 from rws_decode.rewards.registry import is_of_sequences, known_reward
@@ -181,6 +181,8 @@ def _files_of(model: Model) -> Any:
         if is_of_sequences(name):
             return name if name in ("charge", "hydropathy") else dict(PACKAGED["antibody"].files)
     if name in PACKAGED:
+        if role != "predictor":  # it is looked for where it is loaded
+            distribution_of(role, PACKAGED[name])
         return dict(PACKAGED[name].files)
     short, revision = split_revision(name)
     if role in ("reward", "judge") and (entry := known_reward(short)) is not None:

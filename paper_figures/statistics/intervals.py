@@ -20,6 +20,7 @@ from rws_theory.checks import finite
 __all__ = [
     "Interval",
     "bootstrap_interval",
+    "clustered_interval",
     "exact_share",
     "mean_interval",
     "nearly_equal",
@@ -154,6 +155,26 @@ def paired_mean_interval(
     Interval(mean=0.0, low=-inf, high=inf)
     """
     return mean_interval(paired_differences(first, second), rng, level, resamples)
+
+
+def clustered_interval(values: ArrayLike, groups: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the mean of values with an interval over groups, whose members may be alike: of independent groups.
+
+    mean +- t se, t of Student's law with G - 1 degrees of freedom, se = sqrt(G / (G - 1) sum over groups of (sum of the
+    group's deviations)^2) / n (Liang and Zeger 1986). values, groups: shape (n,). The ends are -inf and inf for fewer
+    than two groups, and for equal values. With some ten groups it is a little too narrow.
+
+    >>> [round(number, 2) for number in clustered_interval([0.0, 1.0, 2.0, 3.0], ["a", "a", "b", "b"])]
+    [1.5, -11.21, 14.21]
+    """
+    (array,) = finite_arrays(values=values)
+    names, places = np.unique(np.asarray(groups), return_inverse=True)
+    if len(names) < 2 or nearly_equal(array):
+        return Interval(float(array.mean()), -inf, inf)
+    sums = np.bincount(places, weights=array - array.mean())
+    error = np.sqrt(len(names) / (len(names) - 1) * (sums**2).sum()) / array.size
+    half = float(stats.t.ppf((1 + level) / 2, len(names) - 1) * error)
+    return Interval(float(array.mean()), float(array.mean()) - half, float(array.mean()) + half)
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:

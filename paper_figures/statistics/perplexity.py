@@ -111,7 +111,8 @@ def perplexity(
 
     If the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored. Without one the
     first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves without
-    special tokens and joined in this order; a special token's name is read as text. Of the tokens after the beginning
+    special tokens and joined in this order, with a blank between words that would be glued; a special token's name is
+    read as text. Of the tokens after the beginning
     only the text's are scored. The prompt of a dialogue is its plain text. No end of text is scored, unlike in
     `causal_scores.answer_scores`.
 
@@ -138,7 +139,11 @@ def perplexity(
     tokens: list[int] = []
     statuses: list[Literal["scored", "empty", "no context"]] = []
     for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
-        before, scored = (_encode(causal, part) for part in (as_dialogue(prompt).text, check_text("text", text)))
+        before, scored = (
+            _encode(causal, part)
+            for asked in [as_dialogue(prompt).text]
+            for part in (asked, causal.after(asked, check_text("text", text)))
+        )
         bos = causal.tokenizer.bos_token_id
         before = before if bos is None else [bos, *before]
         ids.append(before + scored)

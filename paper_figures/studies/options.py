@@ -258,6 +258,9 @@ class RivalsOptions(ExactStageOptions):
         "strategies and steering methods with their numbers; the default is always one",
         metavar="NAME[:NUMBER]",
     )
+    causal: str | None = option(
+        None, "causal model of perplexity beside the world's, such as smollm2; then held-out texts are read too"
+    )
     budget: int | None = option(
         None, "forwards for one answer: methods without a number then have as many copies as it allows", metavar="F"
     )

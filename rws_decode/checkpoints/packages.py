@@ -1,14 +1,15 @@
 """Published networks in packages of the Python index, and a table: which there are, and their files as a directory.
 
 Nothing of a package is imported: its files are read where its metadata says that it is installed. Its weights are
-pickled. They are opened only if their SHA-256 is the one in packages.json, and with PyTorch's loader of weights alone.
-They are then kept as safetensors in a folder of the user's cache.
+opened only if their SHA-256 is the one in packages.json: pickled ones with PyTorch's loader of weights alone, GGUF by
+transformers. They are then kept as safetensors in a folder of the user's cache.
 """
 
 from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rws_decode.common.files import read_json, write_bytes, write_json
+from rws_theory.extras import required
 
 __all__ = [
     "PACKAGED",
@@ -28,14 +30,14 @@ __all__ = [
     "distribution_of",
     "install_command",
     "is_installed",
+    "packaged",
     "read_file",
     "unpacked",
 ]
 
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
 DIGESTS = "digests.json"  # SHA-256 of the files beside it
-_WEIGHTS = "pytorch_model.bin"
-_WRITTEN = {"config.json", "vocab.txt", "model.safetensors"}
+_WEIGHTS = ("pytorch_model.bin", ".gguf")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Packaged:
     """A network or a table in a package: its name here, and what pip knows it by.
 
     files: those of the checkpoint, by their paths below the place where packages are installed, with the SHA-256 of
-    each. size: bytes of the package. about: what it is for.
+    each. size: bytes of the package. about: what it is for. kind: "model", "reward" or "causal".
     """
 
     name: str
@@ -53,12 +55,22 @@ class Packaged:
     size: int
     about: str
     files: Mapping[str, str]
+    kind: str = "model"
 
 
 PACKAGED: dict[str, Packaged] = {
     entry["name"]: Packaged(**entry) for entry in read_json(REQUIREMENTS.with_suffix(".json"))
 }
 PEPTIDES = PACKAGED.pop("humanness")  # a table, no network
+
+
+def packaged(kind: str) -> dict[str, Packaged]:
+    """Return the networks of a kind by name: "model" or "causal".
+
+    >>> list(packaged("causal"))
+    ['smollm2']
+    """
+    return {name: entry for name, entry in PACKAGED.items() if entry.kind == kind}
 
 
 def install_command() -> str:
@@ -87,18 +99,22 @@ def cache_folder() -> Path:
 
 
 def unpacked(argument: str, entry: Packaged) -> Path:
-    """Return a directory with config.json, vocab.txt and the weights of a package as safetensors, made where needed.
+    """Return a directory with config.json, tokenizer and the weights of a package as safetensors, made where needed.
 
     It is made once, whole or not at all, and again where a file is not the one that was written. ValueError in one line
     where the package is absent, of another version, or has another file; where it cannot be written, that says why.
     """
     place = distribution_of(argument, entry)
-    weights = next(digest for path, digest in entry.files.items() if path.endswith(_WEIGHTS))
-    goal = cache_folder() / f"{entry.name}-{weights[:16]}"
+    weights = next(path for path in entry.files if path.endswith(_WEIGHTS))
+    goal = cache_folder() / f"{entry.name}-{entry.files[weights][:16]}"
     if _is_whole(goal):
         return goal
     found = {Path(path).name: read_file(argument, entry, place, path) for path in entry.files}
-    found["model.safetensors"] = _as_safetensors(found.pop(_WEIGHTS))
+    pickled = found.pop(Path(weights).name)
+    if weights.endswith(".gguf"):
+        found |= _from_gguf(f"{argument} {entry.name} cannot be unpacked", Path(str(place.locate_file(weights))))
+    else:
+        found["model.safetensors"] = _as_safetensors(pickled)
     try:
         goal.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=goal.parent, prefix=f".{goal.name}.") as scratch:
@@ -124,8 +140,9 @@ def _is_whole(folder: Path) -> bool:
     """Return whether a directory holds the files that were written, and all of them."""
     try:
         digests = read_json(folder / DIGESTS)
-        return digests == {name: sha256((folder / name).read_bytes()).hexdigest() for name in _WRITTEN}
-    except (OSError, ValueError):
+        whole = {name: sha256((folder / name).read_bytes()).hexdigest() for name in {*digests, "model.safetensors"}}
+        return digests == whole
+    except (OSError, TypeError, ValueError):
         return False
 
 
@@ -149,3 +166,36 @@ def _as_safetensors(pickled: bytes) -> bytes:
 
     tensors = torch.load(io.BytesIO(pickled), weights_only=True, map_location="cpu")
     return save({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, metadata={"format": "pt"})
+
+
+def _from_gguf(what: str, path: Path) -> dict[str, bytes]:
+    """Return the files of a checkpoint that a GGUF file, whose digest was checked, holds; its weights in float32.
+
+    A text begins with <|endoftext|>, which parts the texts that the network was pretrained on; the file names the first
+    token of a chat in its place. ValueError, begun by `what`, without the packages gguf and accelerate.
+    """
+    import torch
+    from safetensors.torch import save
+    from tokenizers.processors import TemplateProcessing
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from rws_decode.checkpoints.files import quiet  # here, as it imports this module
+
+    for package in ("gguf", "accelerate"):
+        required(package, what)
+    options = {"gguf_file": path.name, "local_files_only": True, "trust_remote_code": False}
+    with quiet(progress=False), TemporaryDirectory() as scratch:
+        network = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, **options)
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, **options)
+        tokenizer.bos_token = "<|endoftext|>"
+        begin = (tokenizer.bos_token, tokenizer.bos_token_id)
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(f"{begin[0]} $A", special_tokens=[begin])
+        tokenizer.save_pretrained(scratch)
+        found = {file.name: file.read_bytes() for file in Path(scratch).iterdir()}
+    config = network.config.to_dict() | {"architectures": [type(network).__name__], "bos_token_id": begin[1]}
+    for of_the_file in ("quantization_config", "_model_name_or_path", "_name_or_path"):
+        config.pop(of_the_file, None)
+    found["config.json"] = json.dumps(config).encode()
+    tied = "lm_head.weight" if network.config.tie_word_embeddings else None
+    weights = {name: x.contiguous() for name, x in network.state_dict().items() if name != tied}
+    return found | {"model.safetensors": save(weights, metadata={"format": "pt"})}

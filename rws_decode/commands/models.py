@@ -52,12 +52,15 @@ def known_models() -> Iterator[Known]:
         facts = {"licence": "Apache-2.0", "bytes": sum(path.stat().st_size for path in files), "installed": True}
         yield Known(**row | {"name": named.get(row["name"], row["name"])}, **facts, install=None)
     for entry in (*PACKAGED.values(), PEPTIDES):
-        kind = "reward" if entry is PEPTIDES else "model"
-        model = Known(entry.name, kind, entry.licence, entry.size, is_installed(entry), install_command(), entry.about)
+        model = Known(
+            entry.name, entry.kind, entry.licence, entry.size, is_installed(entry), install_command(), entry.about
+        )
         yield model
         if entry.name == "antibody":
             others = ", ".join(f"species:{name}" for name in SPECIES if name != "human")
             yield replace(model, name="human", kind="reward", about=f"the species that AntiBERTy reads; {others} too")
+        if entry.kind == "causal":
+            yield replace(model, kind="reward", about="its log-likelihood of the answer per token, nats")
     for row in on_hub:
         facts = {"licence": None, "bytes": None, "installed": _is_cached(row["name"])}
         yield Known(**row, **facts, install=f"hf download {row['name']}")

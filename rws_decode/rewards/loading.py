@@ -28,8 +28,17 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
+from rws_decode.rewards.likelihood import likelihood_reward_named
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import KnownReward, Layout, is_of_sequences, is_of_world, layout_of, locate_reward
+from rws_decode.rewards.registry import (
+    KnownReward,
+    Layout,
+    is_likelihood,
+    is_of_sequences,
+    is_of_world,
+    layout_of,
+    locate_reward,
+)
 from rws_decode.rewards.sequences import sequence_reward_named
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
@@ -57,13 +66,13 @@ def load_reward(
 
     "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
     world's (`rewards.world`); "charge", "hydropathy", "humanness", "human" and "species:NAME" read proteins
-    (`rewards.sequences`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus, grm, qrm) and their hub ids
-    stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and the paper's mean and std;
-    skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text layout. Any other directory
-    or hub id is a sequence classifier of one output, of a class that transformers has, or of the layout of Intern,
-    Eurus or QRM, as config.json tells. One that reads from left to right becomes a CausalReward, QRM's a
-    QuantileReward, any other a SequenceClassifierReward. Safetensors only, no remote code, no weight missing or left
-    over.
+    (`rewards.sequences`); "smollm2" is a text's log-likelihood per token (`rewards.likelihood`). The paper's names
+    (skywork, skywork-v0.2, llamaob, intern, eurus, grm, qrm) and their hub ids stand for the entries of
+    `registry.PUBLISHED`: hub id, revision, text layout, and the paper's mean and std; skywork-v2-qwen3-0.6b and its
+    like for those of `registry.SKYWORK_V2`: hub id and text layout. Any other directory or hub id is a sequence
+    classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus or QRM, as config.json
+    tells. One that reads from left to right becomes a CausalReward, QRM's a QuantileReward, any other a
+    SequenceClassifierReward. Safetensors only, no remote code, no weight missing or left over.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
     `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal
@@ -83,10 +92,11 @@ def load_reward(
         return exact_reward()
     if is_of_world(name):
         return world.world_reward_named(name, mean, std)
-    if is_of_sequences(name):
+    if is_of_sequences(name) or is_likelihood(name):
         numbers = {} if statistics is None else _stored(Checkpoint(name, None), statistics)
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
-        return sequence_reward_named(name, *given, device=device, dtype=dtype)
+        named = sequence_reward_named if is_of_sequences(name) else likelihood_reward_named
+        return named(name, *given, device=device, dtype=dtype)
     device, kind = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")

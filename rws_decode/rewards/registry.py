@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
+from rws_decode.checkpoints.packages import distribution_of, packaged
 from rws_decode.rewards.sequences import check_sequence_reward
 from rws_theory.printed import printed_in
 
@@ -157,6 +158,15 @@ def is_of_world(name: str) -> bool:
     return name.partition(":")[0] in OF_WORLDS and not Path(name).is_dir()
 
 
+def is_likelihood(name: str) -> bool:
+    """Return whether a name is that of a causal network that pip installs; a directory of that name comes first.
+
+    >>> is_likelihood("smollm2"), is_likelihood("human")
+    (True, False)
+    """
+    return name in packaged("causal") and not Path(name).is_dir()
+
+
 # Rewards of protein sequences (`rewards.sequences`), `species` as species:NAME.
 OF_SEQUENCES = ("charge", "hydropathy", "humanness", "human", "species")
 
@@ -189,6 +199,7 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
     except ValueError as error:
         message = str(error).replace("shipped name (", "shipped name (exact, era, keywords, ")
         named = {"one of proteins": [*OF_SEQUENCES[:-1], "species:NAME"], "the paper's": PUBLISHED}
+        named["a text's likelihood"] = list(packaged("causal"))
         named["Skywork-Reward-V2's"] = SKYWORK_V2
         more = "".join(f", nor {whose} ({', '.join(names)})" for whose, names in named.items())
         raise ValueError(message.replace(", nor a dir", f"{more}, nor a dir")) from error
@@ -203,5 +214,7 @@ def check_reward_name(name: str) -> None:
     """
     if is_of_sequences(name):
         check_sequence_reward(name)
+    elif is_likelihood(name):
+        distribution_of("reward", packaged("causal")[name])
     elif name != "exact" and not is_of_world(name):
         locate_reward(name)

@@ -252,7 +252,7 @@ def readable(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         ends = {f"{name}_{end}" for name in row for end in ("low", "high")}
         out = {name: value for name, value in row.items() if name in named and name not in ends}
         for name, value in out.items():
-            if value is not None and f"{name}_low" in row:
+            if value is not None and row.get(f"{name}_low") is not None:
                 out[name] = f"{value:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}]"
         shown.append(out)
     return shown
