@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from paper_figures.statistics.causal_scores import (
     AnswerScore,
@@ -19,7 +20,12 @@ from paper_figures.statistics.causal_scores import (
     load_causal,
 )
 from paper_figures.statistics.distinct_n import distinct_n
-from paper_figures.statistics.intervals import bootstrap_interval, paired_bootstrap_interval, share_interval
+from paper_figures.statistics.intervals import (
+    bootstrap_interval,
+    clustered_interval,
+    paired_bootstrap_interval,
+    share_interval,
+)
 from rws_decode.testing.networks import EOS, WORDS, llama, word_tokenizer
 
 CAUSAL = CausalScorer(llama(3), word_tokenizer(), "tiny-causal")
@@ -131,6 +137,21 @@ def test_paired_interval_is_that_of_the_differences(pairs: list[tuple[float, flo
     interval = paired_bootstrap_interval(first, second, np.random.default_rng(seed), resamples=200)
     assert interval == bootstrap_interval(first - second, np.random.default_rng(seed), resamples=200)
     assert (first - second).min() - 1e-9 <= interval.low <= interval.high <= (first - second).max() + 1e-9
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=2, max_size=12))
+def test_an_interval_over_groups_sums_within_them(rows: list[tuple[int, int]]) -> None:
+    groups, values = [group for group, _ in rows], [float(value) for _, value in rows]
+    mean, low, high = clustered_interval(values, groups)
+    names, middle = set(groups), sum(values) / len(values)
+    assert mean == pytest.approx(middle)
+    if len(names) < 2 or len(set(values)) == 1:
+        assert (low, high) == (-math.inf, math.inf)
+        return
+    sums = [sum(value - middle for group, value in zip(groups, values, strict=True) if group == name) for name in names]
+    error = math.sqrt(len(names) / (len(names) - 1) * sum(total**2 for total in sums)) / len(values)
+    assert stats.t.cdf((high - mean) / error, len(names) - 1) == pytest.approx(0.975) if error > 1e-9 else low <= high
+    assert high - mean == pytest.approx(mean - low)
 
 
 def test_intervals_refuse_what_has_none() -> None:

