@@ -201,7 +201,8 @@ class LikelihoodReward:
     statistics, and a pair that is longer than the model reads.
 
     >>> reward = LikelihoodReward(load_causal("mini-causal"), mean=-2.0, std=0.5)
-    >>> good, bad = reward.score(["write a story about tom ."] * 2, ["tom has a red ball .", "ball red . has a tom"])
+    >>> asked = "write a short economy story with curious , wharf , tariff and rentroll ."
+    >>> good, bad = reward.score([asked] * 2, ["the curious banker nils", "nils banker curious the"])
     >>> 0 > good > bad
     True
     """
