@@ -1,4 +1,4 @@
-"""What lessons 6 to 10 compute for themselves, against slow counts and what their records hold."""
+"""What lessons 6 to 12 compute for themselves, against slow counts and what their records hold."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from evidence_records import evidence_record
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import order_worth, orders, own_traces, printed_tables, proved, reward_matters
+from paper_figures.lessons import antibody, order_worth, orders, own_traces, printed_tables, proved, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
 from paper_figures.statistics.frontier_points import FrontierText
 from paper_figures.studies.design.evidence_arms import Arm
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from rws_decode import Options, Shape, decode, diff, load_predictor, strategy_log_prob
+from rws_decode import Options, Shape, decode, diff, load_predictor, load_reward, strategy_log_prob
+from rws_decode.checkpoints.packages import PACKAGED, is_installed
 from rws_decode.predictors import WorldPredictor
 from rws_theory import selection_path
 from rws_theory.printed import printed_in
@@ -223,3 +224,39 @@ def test_recorded_laws_are_ranked_and_compared_over_the_same_prompts() -> None:
     assert order_worth.draw_recorded(found)._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
     sums = order_worth.laws(0.5, 3, ["default", "left-to-right"])
     assert [total for total, _ in sums.values()] == pytest.approx([1.0, 1.0])
+
+
+# --- lesson 12 --------------------------------------------------------------------------------------------------------
+
+
+def test_the_lines_show_the_recorded_answers_in_the_chain() -> None:
+    runs, answer = antibody.runs(), antibody.asked()[1]
+    mouse, asked, *lines = antibody.aligned(runs).splitlines()
+    masked = [at for at, residue in enumerate(asked) if residue == "_"]
+    assert "".join(mouse[at] for at in masked) == answer
+    for trace, line in zip(runs.values(), lines, strict=True):
+        residues = "".join(trace.words(trace.tokens))
+        assert "".join(old if line[at] == "." else line[at] for at, old in zip(masked, answer, strict=True)) == residues
+    table = antibody.judged(runs)
+    assert table["as in the mouse"].tolist()[0] == 64
+    for name, trace in runs.items():
+        if trace.final_reward is not None:
+            assert table["log-odds of human"][name] == pytest.approx(trace.final_reward["raw"], abs=1e-4)
+
+
+def test_the_path_over_constants_has_the_decodes_of_its_constants() -> None:
+    constants = antibody.path("temperature")
+    assert constants.certified and constants.unexplored == ()
+    for name, factor in (("default", 1.0), ("temperature:4", 4.0)):
+        found, trace = constants.at(factor), antibody.runs()[name]
+        assert found is not None and found.tokens == tuple(trace.tokens.tolist())
+        assert found.commit_step == tuple(trace.commit_step.tolist())
+
+
+@pytest.mark.skipif(not is_installed(PACKAGED["antibody"]), reason="antiberty, a published network (make real)")
+def test_the_published_network_writes_the_recorded_answers() -> None:
+    predictor, reward = load_predictor("antibody", progress=False), load_reward("human")
+    for name in ("default", "rws:8"):
+        recorded = antibody.runs()[name]
+        (trace,) = decode(predictor, antibody.asked()[0], name, antibody.SHAPE, reward=reward)
+        assert trace.tokens.tolist() == recorded.tokens.tolist()

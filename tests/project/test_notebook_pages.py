@@ -26,6 +26,12 @@ TITLES = {
     "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
     "07_the_papers_tables_and_ours": ["What N prompts can see"],
     "11_what_is_an_order_worth": ["What an order is worth, in a chain of eight words"],
+    "12_a_real_network_antibodies": [
+        "Two decodes, step by step",
+        "Two decodes, step by step",
+        "Every answer that any constant factor c gives, from 0.1 to 10",
+        "Every answer that any reward scale gives, from 0.1 to 10",
+    ],
 }
 PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]
 FRAMES = "[...document.querySelectorAll('iframe')]"

@@ -88,6 +88,13 @@ CONCLUSIONS = {
         "+0.05 [-0.53, +0.62] nats",
         "**hold** 0",
     ],
+    "12_a_real_network_antibodies": [
+        "**58 of 64** residues",
+        "by **+0.04**, and s_R = 4 by +0.00",
+        "**2 of 2** scales RWS writes what the constant",
+        "by **+3.09**, to -8.25",
+        "**0** of\n   these chains are read as human",
+    ],
 }
 
 

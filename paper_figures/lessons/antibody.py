@@ -1,0 +1,129 @@
+"""Lesson 12: half of a mouse's heavy chain, filled by five methods, and every answer that a factor can give.
+
+What it shows lies in antibody_answers/: traces, paths over all factors, and what judges say. `record` writes them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from paper_figures.studies.design.prompts import prompts_of
+from rws_decode import (
+    MaskPredictor,
+    RewardModel,
+    ScalePath,
+    Shape,
+    Trace,
+    decode,
+    load_predictor,
+    load_reward,
+    scale_path,
+    steer,
+)
+from rws_decode.common.files import read_json, write_bytes, write_json
+from rws_decode.final_text import FinalReward
+from rws_decode.rewards.sequences import humanness
+from rws_decode.scales.path import Breakpoint, Over, ScalePiece, Unexplored
+from rws_decode.text.gaps import parts_of
+from rws_decode.trace.trace import load
+
+__all__ = ["METHODS", "aligned", "asked", "judged", "path", "record", "runs"]
+
+FOLDER = Path(__file__).with_name("antibody_answers")
+METHODS = ("default", "temperature:4", "rws:4", "rws:8", "best-of:16")
+_MASKS, _A_STEP = 64, 4
+SHAPE = Shape(_MASKS, _MASKS // _A_STEP, _MASKS)
+_RANGE, _BUDGET = (0.1, 10.0), 1500  # factors, and forwards of a path
+
+
+def asked() -> tuple[str, str]:
+    """Return the first prompt of the studies, a chain with 64 residues as gaps, and these residues."""
+    prompt = prompts_of(f"antibodies:{_MASKS}", 1).test[0]
+    return prompt.text, prompt.labels["answer"]
+
+
+def runs() -> dict[str, Trace]:
+    """Return the recorded traces by their methods."""
+    return {name: load(_file(name)) for name in METHODS}
+
+
+def path(over: Over) -> ScalePath:
+    """Return the recorded path over all factors or over all reward scales."""
+    row = json.loads(gzip.decompress((FOLDER / f"{over}.json.gz").read_bytes()))
+    pieces = [
+        ScalePiece(**piece | {key: tuple(piece[key]) for key in ("tokens", "commit_step")})
+        for piece in (each | {"final_reward": FinalReward(*each["final_reward"])} for each in row.pop("pieces"))
+    ]
+    parts = {"unexplored": Unexplored, "breakpoints": Breakpoint}
+    made = {key: tuple(kind(**each) for each in row[key]) for key, kind in parts.items()}
+    return ScalePath(pieces=tuple(pieces), **row | made)
+
+
+def judged(traces: Mapping[str, Trace]) -> pd.DataFrame:
+    """Return a row for the mouse's own chain and for each trace's: log-odds of human, humanness, residues as before."""
+    judges, answer = read_json(FOLDER / "judges.json"), asked()[1]
+    alike = {name: sum(map(str.__eq__, _written(trace), answer)) for name, trace in traces.items()}
+    rows = [{**judges[name], "as in the mouse": alike.get(name, _MASKS)} for name in ("mouse", *traces)]
+    return pd.DataFrame(rows, index=["mouse", *traces])
+
+
+def aligned(traces: Mapping[str, Trace]) -> str:
+    """Return the mouse's chain, its gaps, and what each trace wrote where it differs from the mouse, as lines."""
+    text, answer = asked()
+    rows = {"mouse": _filled(text, answer), "asked": _filled(text, "_" * _MASKS)}
+    for name, trace in traces.items():
+        written = iter(new if new != old else "." for new, old in zip(_written(trace), answer, strict=True))
+        rows[name] = "".join(next(written) if each == "_" else " " for each in rows["asked"])
+    width = max(map(len, rows))
+    return "\n".join(f"{name:{width}}  {row}".rstrip() for name, row in rows.items())
+
+
+def record(folder: Path = FOLDER) -> None:
+    """Decode, follow the paths and judge, with the networks that `make real` installs; what is there is kept."""
+    predictor, reward = load_predictor("antibody", progress=False), load_reward("human")
+    folder.mkdir(parents=True, exist_ok=True)
+    text, answer = asked()
+    judges: dict[str, Any] = {"mouse": _judges(reward, _filled(text, answer))}
+    for name in METHODS:
+        if not _file(name, folder).exists():
+            (trace,) = _decoded(predictor, reward, text, name)
+            trace.save(_file(name, folder))
+        judges[name] = _judges(reward, _filled(text, _written(load(_file(name, folder)))))
+    write_json(folder / "judges.json", judges)
+    overs: tuple[Over, ...] = ("temperature", "reward-scale")
+    for over in overs:
+        if not (file := folder / f"{over}.json.gz").exists():
+            found = scale_path(predictor, text, *_RANGE, SHAPE, over=over, reward=reward, budget=_BUDGET)
+            write_bytes(file, gzip.compress(json.dumps(asdict(found)).encode(), mtime=0))
+
+
+def _decoded(predictor: MaskPredictor, reward: RewardModel, text: str, name: str) -> Any:
+    if name.startswith("best-of"):
+        return steer(predictor, text, name, SHAPE, reward=reward)
+    return decode(predictor, text, name, SHAPE, reward=reward)
+
+
+def _judges(reward: RewardModel, sequence: str) -> dict[str, float]:
+    return {"log-odds of human": reward.score([""], [sequence])[0], "humanness": humanness(sequence)}
+
+
+def _filled(text: str, residues: str) -> str:
+    """Return a text with residues in place of its masks, in order."""
+    each = iter(residues)
+    return "".join(part if isinstance(part, str) else "".join(islice(each, part)) for part in parts_of(text))
+
+
+def _file(name: str, folder: Path = FOLDER) -> Path:
+    return folder / f"{name.replace(':', '-')}.parquet"
+
+
+def _written(trace: Trace) -> str:
+    return "".join(trace.words(trace.tokens))
