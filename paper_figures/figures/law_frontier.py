@@ -132,12 +132,14 @@ def headline(data: Laws) -> str:
 
 def caption_of(data: Laws) -> str:
     """Return what the picture shows, and how its numbers are to be read."""
+    betas = data.record.frontiers["betas"].iloc[0]
     return (
         f"What does a sampler gain for the distance it goes? {data.record.about['prompts']} prompts of an n-gram model "
-        "of English, 16 words, two a step unless said otherwise. Grey: the bound by the recorded tilts p exp(beta R) / "
-        "Z; no law lies left of it. Hollow: KL is an upper bound; drawn words are ranked, or the best of 8 texts is "
-        f"kept, at the cost of eight. The model's own texts vary by {data.spread:.2f} of reward (standard deviation); "
-        f"a gain of RWS of {data.least:.2f} would have been found with probability 0.8. Bars: 95 % intervals."
+        "of English, 16 words, two a step unless said otherwise. Grey: no law lies left of it; it touches the best "
+        f"ones, the tilts p exp(beta R) / Z, at {len(betas)} betas from {betas[0]:g} to {betas[-1]:g}. Hollow: KL is "
+        "an upper bound; drawn words are ranked, or the best of 8 texts is kept, at the cost of eight. The model's own "
+        f"texts vary by {data.spread:.2f} of reward (standard deviation); a gain of RWS of {data.least:.2f} would have "
+        "been found with probability 0.8. Bars: 95 % intervals."
     )
 
 

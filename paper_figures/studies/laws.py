@@ -45,7 +45,7 @@ from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 
 NAME = "laws"
-BETAS = (0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
+BETAS = (0.02, 0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
 
 
 @dataclass(frozen=True)
