@@ -44,7 +44,7 @@ texts = {model.name: lesson.greedy_text(model, model.prompts[3], length=12) for 
 # %%
 rng = np.random.default_rng(0)
 CASES = [("english", 1), ("english", 2), ("english", 4), ("mini", 1), ("mini", 2)]
-values = {case: lesson.in_random_orders(texts[case[0]], case[1], 40, rng) for case in CASES}
+values = {case: lesson.in_random_orders(texts[case[0]], case[1], 20, rng) for case in CASES}
 plots.order_spread({f"{name}, {k} token{'s' if k > 1 else ''} a step": row for (name, k), row in values.items()})
 
 # %% [markdown]
@@ -67,7 +67,7 @@ pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 # as many tokens as are sure enough.
 
 # %%
-runs = compare(mini, mini.prompts[:12], ["default", "rws:8", "threshold:0.9"], Shape(32), reward=load_reward("mini"))
+runs = compare(mini, mini.prompts[:6], ["default", "rws:8", "threshold:0.9"], Shape(32), reward=load_reward("mini"))
 plots.order_map(*runs.values())
 
 # %%

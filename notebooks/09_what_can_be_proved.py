@@ -55,7 +55,7 @@ argmax, parallel = lesson.argmax_texts(table), lesson.distances_of_orders(table)
 
 
 # %%
-exchange = {"mini": [bounds for revealed in (0, 4, 8) for bounds in lesson.exchange_distances("mini", revealed, 0.05)]}
+exchange = {"mini": [bounds for revealed in (4, 8) for bounds in lesson.exchange_distances("mini", revealed, 0.05)]}
 exchange["english"] = lesson.exchange_distances("english", 8, 0.0)
 lesson.draw_orders(parallel, argmax, exchange)
 

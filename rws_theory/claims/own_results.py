@@ -8,6 +8,7 @@ from functools import cache
 from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from rws_theory.claims.claim import Claim
@@ -49,6 +50,11 @@ SIZES = (64, 4096)  # tokens
 PAIRS = 2000
 
 
+def _tables(step: int = 1) -> list[NDArray[np.int64]]:
+    """Return all tables of three positions and two words with these weights, or every `step`-th."""
+    return [np.reshape(weights, (2, 2, 2)) for weights in product(WEIGHTS, repeat=8)][::step]
+
+
 def _adaptive_orders() -> Iterator[Order]:
     """Yield all 12 orders of three positions and two words: the second position may depend on the first token."""
     for first in range(3):
@@ -65,8 +71,7 @@ def _adaptive_orders() -> Iterator[Order]:
 def order_invariance() -> Claim:
     """Enumerate every adaptive order on a grid of tables, and the four exceptions (docs/theory.md, section 16)."""
     orders = list(_adaptive_orders())
-    tables = [np.reshape(weights, (2, 2, 2)) for weights in product(WEIGHTS, repeat=8)]
-    holds = True
+    holds, tables = True, _tables()
     for table in tables:
         rows, law = cache(table_conditionals(table)), table_law(table)
         holds &= all(output_law(rows, 3, order) == law for order in orders)
@@ -111,7 +116,7 @@ def _along_its_path(conditionals: Conditionals, text: Canvas, order: Order, coun
 def sampler_law() -> Claim:
     """Multiply words along each text's own path, in fractions, and compare with what decoding writes (eq. (T85))."""
     orders = [*_adaptive_orders(), by_confidence()]
-    tables = [np.reshape(weights, (2, 2, 2)) for weights in product(WEIGHTS, repeat=8)][::16]
+    tables = _tables(16)
     models = [(cache(table_conditionals(table)), 3, orders) for table in tables] + [(COPYING.get, 2, BOTH_WAYS)]
     holds = True
     for rows, n, of_model in models:
@@ -134,7 +139,7 @@ def sampler_law() -> Claim:
 
 def random_schedule() -> Claim:
     """Compare the divergence over all orders with the Riemann sum of the information curve (eq. (T92))."""
-    tables = [np.array(EQUAL), *(np.reshape(weights, (2, 2, 2)) for weights in product(WEIGHTS, repeat=8))][::16]
+    tables = [np.array(EQUAL), *_tables()][::16]
     orders: list[Order] = [lambda _, rows, at=at: sorted(rows, key=at.index) for at in permutations(range(3))]
     schedules, holds, gain = ((3,), (2, 1), (1, 2), (1, 1, 1)), True, 0.0
     curves = [information_curve(JointTable(np.where(t > 0, np.log(np.maximum(t, 1)), -np.inf)), 3) for t in tables]
