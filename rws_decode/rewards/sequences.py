@@ -18,6 +18,7 @@ from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of,
 from rws_decode.common.later import np, torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
+from rws_decode.rewards.chemistry import CHEMISTRY, check_rdkit, chemistry_reward_named
 from rws_decode.text.alphabets import RESIDUES, alphabet_of
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 
@@ -106,6 +107,8 @@ def check_sequence_reward(name: str) -> None:
     """Raise ValueError for a species that there is none of, and where the reward's package is not installed."""
     if name == "humanness":
         distribution_of("reward", PEPTIDES)
+    elif name in CHEMISTRY:
+        check_rdkit(name)
     elif name not in ("charge", "hydropathy"):
         species_of(name)
         distribution_of("reward", PACKAGED["antibody"])
@@ -114,7 +117,9 @@ def check_sequence_reward(name: str) -> None:
 def sequence_reward_named(
     name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
 ) -> CallableReward:
-    """Return `charge`, `hydropathy`, `humanness`, `human`, or `species:NAME`; mean, std: in place of its own."""
+    """Return a reward of proteins or of chemistry by its name, with its own mean and std where none are given."""
+    if name in CHEMISTRY:
+        return chemistry_reward_named(name, mean, std)
     exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy, "humanness": humanness}
     number = None if name in exact else species_of(name)
     usual = _STATISTICS[name if number is None else SPECIES[number]]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RESIDUES", "Alphabet", "alphabet_of"]
+__all__ = ["RESIDUES", "SMILES", "Alphabet", "alphabet_of"]
 
 RESIDUES = "ACDEFGHIKLMNPQRSTVWY"
 # An atom in brackets, one of two letters, a ring of two digits, the arrow of a reaction, or one character: Schwaller et
 # al. 2019 (doi:10.1021/acscentsci.9b00576) cut SMILES so.
-_SMILES = r"\[[^\]]+\]|Br|Cl|%\d\d|>>|[BCNOSPFIbcnosp]|[-().=#+\\/:~@?>*$]|\d"
+SMILES = r"\[[^\]]+\]|Br|Cl|%\d\d|>>|[BCNOSPFIbcnosp]|[-().=#+\\/:~@?>*$]|\d"
 _SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]")
 
 
@@ -78,6 +78,6 @@ def alphabet_of(folder: Path) -> Alphabet | None:
         return None
     if words >= set(RESIDUES) and all(re.fullmatch("[A-Z]", word) for word in words):
         return Alphabet("residues", "[A-Z]", tokens)
-    if words >= {*"cCO()=1", ">>"} and all(re.fullmatch(_SMILES, word) for word in words):
-        return Alphabet("SMILES", _SMILES, tokens)
+    if words >= {*"cCO()=1", ">>"} and all(re.fullmatch(SMILES, word) for word in words):
+        return Alphabet("SMILES", SMILES, tokens)
     return None

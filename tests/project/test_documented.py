@@ -236,7 +236,7 @@ THERE: dict[str, str] = {
     ),
     "python -m paper_figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
     r"python alike\.py .*": "test_determinism.py::written",
-    "python -m rws_decode generate --model (antibody|reactions-small) .*": (
+    "python -m rws_decode (generate|compare) --model (antibody|reactions|reactions-small) .*": (
         "test_sequences.py::test_the_documented_commands_answer"
     ),
     "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",

@@ -207,7 +207,7 @@ def test_rooms_of_the_decoder_stand_on_each_other() -> None:
 
 def test_what_is_imported_is_declared() -> None:
     # Distributions of what is installed here; these are imported under other names, or may be absent.
-    known = {"gguf": ["gguf"], "lm_eval": ["lm-eval"], "datasets": ["datasets"], "chebpy": ["chebfun"]}
+    known = {name: [name] for name in ("gguf", "rdkit", "datasets")} | {"lm_eval": ["lm-eval"], "chebpy": ["chebfun"]}
     brought = {**known, **packages_distributions()}
     core = {third_party.canonical(line) for line in PROJECT["dependencies"]}
     extras = {third_party.canonical(line) for group, lines in EXTRA_GROUPS.items() if group != "dev" for line in lines}

@@ -45,6 +45,12 @@ def of_commands(package: str, *commands: str, status: int = 0) -> set[str]:
     return imported_by(code, *commands)
 
 
+def test_help_waits_for_neither_torch_nor_rdkit() -> None:
+    code = "import sys\nfrom paper_figures.__main__ import rws\nsys.argv[1:] = ['--help']\n"
+    code += "try:\n    rws()\nexcept SystemExit as done:\n    assert not done.code"
+    assert not imported_by(code) & {*NETWORKS, "rdkit"}
+
+
 def test_the_shipped_networks_decode_without_transformers() -> None:
     mini = "generate --model mini --length 32 --steps 16 --block 32 --example 3"
     loaded = of_commands(

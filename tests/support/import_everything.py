@@ -86,6 +86,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "openai, experiment": lambda: studying(
             ["experiment", "mt-bench", "--llm-judge", "made-up", "--yes", "--out", str(folder / "out")]
         ),
+        "rdkit": lambda: load_reward("valid"),
         "triton": lambda: row_statistics(torch.eye(2), torch.ones(1), backend="triton"),
         "triton, import": lambda: importlib.import_module("rws_decode.gpu.triton_rows"),
         "jupytext": lambda: runpy.run_path(str(REFRESH), run_name="__main__"),

@@ -21,6 +21,7 @@ SOURCES = {
     "dialogues": "dialogues, of two turns, of the mini models' language",
     "puzzles": "puzzles of that language, each with one right answer",
     "antibodies": "antibodies:N, mouse heavy chains, N residues of each as gaps (32)",
+    "reactions": "reactions:N, reactions of patents, N tokens of the product as gaps (16)",
     "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
     "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
     "keywords": "keywords:FILE, a keyword set, by default the project's 100",

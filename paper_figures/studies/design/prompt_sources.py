@@ -11,7 +11,7 @@ alone. So the same prompt is the same unit of work, however it was named on the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 
 from paper_figures.data import loaders
-from paper_figures.data.antibodies import load_chains, with_gaps
+from paper_figures.data.antibodies import load_chains
 from paper_figures.data.examples import further_prompts, shipped_examples
 from paper_figures.data.keywords import load_keyword_set
 from paper_figures.data.loaders import load_humaneval
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
+from paper_figures.data.reactions import load_reactions
 from paper_figures.data.story_sets import story_dialogue_set, story_puzzle_set
 from paper_figures.runner.digests import digest
 from rws_decode.mini.stories.tasks import KINDS, sample_split
+from rws_decode.text.gaps import with_gaps
 
 _SLUG = 20  # characters of a prompt's own words in its name
 
@@ -79,24 +81,41 @@ def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
     ]
 
 
-def _antibodies(masks: str, count: int, seed: int, split: str) -> list[Prompt]:
-    """Return chains with gaps: test takes a drawn order of all chains from its front, validation from its back.
+def _gapped(
+    source: str, tokens: str, usual: int, load: Callable[[], dict[str, tuple[Sequence[str], int]]]
+) -> Callable[[str, int, int, str], list[Prompt]]:
+    """Return what draws sequences with gaps: test from the front of a drawn order of all, validation from its back.
 
-    A chain has the same gaps in both. Label answer: the residues of the gaps, in order.
+    tokens: what gaps hold, in words. usual: masks of each. load: tokens by name, and the first that may be a gap. A
+    sequence has the same gaps in both splits. Label answer: what stood in the gaps, in order.
     """
-    chains = load_chains()
-    number, most = int(masks or 32) if (masks or "32").isdecimal() else 0, min(len(chain.sequence) for chain in chains)
-    if not 1 <= number <= most:
-        raise ValueError(f"data is 'antibodies:{masks}': antibodies:N is needed, N residues of each, 1 to {most}")
-    if count > len(chains):
-        raise ValueError(f"data is 'antibodies': it has {len(chains)} chains, {count} are wanted in all")
-    order = np.random.default_rng(seed).permutation(len(chains))
-    prompts = []
-    for at in (order if split == "test" else order[::-1])[:count].tolist():
-        positions = np.random.default_rng([seed, at]).choice(len(chains[at].sequence), number, replace=False)
-        text, answer = with_gaps(chains[at].sequence, positions.tolist())
-        prompts.append(Prompt(chains[at].id, (text,), {"kind": "antibody", "answer": answer}))
-    return prompts
+
+    def draw(masks: str, count: int, seed: int, split: str) -> list[Prompt]:
+        rows = list(load().items())
+        number = int(masks or usual) if (masks or "1").isdecimal() else 0
+        most = min(len(sequence) - first for _, (sequence, first) in rows)
+        if not 1 <= number <= most:
+            raise ValueError(f"data is '{source}:{masks}': {source}:N is needed, N {tokens} of each, 1 to {most}")
+        if count > len(rows):
+            raise ValueError(f"data is '{source}': it has {len(rows)}, {count} are wanted in all")
+        order = np.random.default_rng(seed).permutation(len(rows))
+        prompts = []
+        for at in (order if split == "test" else order[::-1])[:count].tolist():
+            name, (sequence, first) = rows[at]
+            positions = first + np.random.default_rng([seed, at]).choice(len(sequence) - first, number, replace=False)
+            text, answer = with_gaps(sequence, positions.tolist())
+            prompts.append(Prompt(name, (text,), {"kind": source, "answer": answer}))
+        return prompts
+
+    return draw
+
+
+def _chains() -> dict[str, tuple[Sequence[str], int]]:
+    return {chain.id: (chain.sequence, 0) for chain in load_chains()}
+
+
+def _products() -> dict[str, tuple[Sequence[str], int]]:
+    return {name: (tokens, tokens.index(">>") + 1) for name, tokens in load_reactions().items()}
 
 
 def _examples(kind: str | None, model: str) -> list[Prompt]:
@@ -202,7 +221,8 @@ DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
     "stories": _stories,
     "dialogues": _dialogues,
     "puzzles": _puzzles,
-    "antibodies": _antibodies,
+    "antibodies": _gapped("antibodies", "residues", 32, _chains),
+    "reactions": _gapped("reactions", "tokens of the product", 16, _products),
 }
 # What loads prompts: file or detail, and mask predictor -> prompts.
 LOADED: dict[str, Callable[[str | None, str], list[Prompt]]] = {

@@ -11,6 +11,7 @@ import pytest
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
+from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import check_reward_name
 
 
@@ -25,7 +26,7 @@ def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert {entry["name"] for entry in known if entry["install"] is None} >= {"mini", "english", "era", "charge"}
     for entry in known:
         if not entry["installed"] and not entry["install"].startswith("hf "):
-            assert entry["name"] in {*PACKAGED, "human", "humanness"}
+            assert entry["name"] in {*PACKAGED, *CHEMISTRY, "human", "humanness"}
         elif entry["kind"] == "model":
             locate_model(entry["name"])
         elif entry["kind"] == "reward":

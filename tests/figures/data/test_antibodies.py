@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.data.antibodies import load_chains, with_gaps
+from paper_figures.data.antibodies import load_chains
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import Shape, decode, load_predictor, strategy_log_prob
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, is_installed
 from rws_decode.rewards.sequences import humanness
 from rws_decode.text.alphabets import RESIDUES
-from rws_decode.text.gaps import check_gaps, masks_in, parts_of
+from rws_decode.text.gaps import check_gaps, masks_in, parts_of, with_gaps
 
 # Of humans: CR9114 (PDB 4FQI), FI6 (3ZTN) and Kol (2FB4).
 HUMAN = [
@@ -113,8 +113,8 @@ def test_humanness_tells_chains_of_humans_from_those_of_mice() -> None:
         ("antibodies:0", 1, 0, "data is 'antibodies:0': antibodies:N is needed, N residues of each, 1 to 109"),
         ("antibodies:110", 1, 0, "1 to 109"),
         ("antibodies:x", 1, 0, "data is 'antibodies:x'"),
-        ("antibodies", 473, 0, "it has 472 chains, 473 are wanted"),
-        ("antibodies", 400, 73, "it has 472 chains, 473 are wanted"),
+        ("antibodies", 473, 0, "it has 472, 473 are wanted"),
+        ("antibodies", 400, 73, "it has 472, 473 are wanted"),
     ],
 )
 def test_misuse_names_what_is_wrong(source: str, count: int, validation: int, message: str) -> None:

@@ -1,0 +1,42 @@
+"""The reactions that ship, and the prompts that are made of them: products with gaps, and what stood there."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+
+import pytest
+
+from paper_figures.data.reactions import load_reactions
+from paper_figures.studies.design.prompts import prompts_of
+from rws_decode.text.alphabets import SMILES
+from rws_decode.text.gaps import masks_in, parts_of
+
+REACTIONS = load_reactions()
+
+
+def test_prompts_are_reactions_with_gaps_in_the_product_and_none_is_in_both_parts() -> None:
+    prompts = prompts_of("reactions", 500, 100)
+    asked = [*prompts.test, *prompts.validation]
+    assert {prompt.name for prompt in asked} == set(REACTIONS) and len(asked) == len(REACTIONS) == 600
+    for prompt in asked:
+        tokens = iter(re.findall(SMILES, prompt.labels["answer"]))
+        whole = [p if isinstance(p, str) else "".join(next(tokens) for _ in range(p)) for p in parts_of(prompt.text)]
+        assert "".join(whole) == "".join(REACTIONS[prompt.name]) and next(tokens, None) is None
+        assert masks_in(prompt.text) == 16 and ">>" in prompt.text.partition("[MASK")[0]
+    assert {masks_in(prompt.text) for prompt in prompts_of("reactions:24", 3).test} == {24}
+    with pytest.raises(ValueError, match=r"^data is 'reactions:25': reactions:N is needed, N tokens of the product of"):
+        prompts_of("reactions:25", 3)
+
+
+@pytest.mark.skipif(find_spec("rdkit") is None, reason="rdkit (make real)")
+def test_the_reactions_are_canonical_and_most_of_them_balanced() -> None:
+    from rdkit import Chem
+
+    from rws_decode.rewards.chemistry import balanced, valid
+
+    texts = ["".join(tokens) for tokens in REACTIONS.values()]
+    assert all(valid(text) == 1 for text in texts) and sum(balanced(text) == 0 for text in texts) == 572
+    for text in texts:
+        left, product = text.split(">>")
+        assert Chem.CanonSmiles(product) == product not in left.split(".") and not re.search(r":\d+\]", text)
