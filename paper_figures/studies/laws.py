@@ -84,8 +84,8 @@ WORLDS: dict[str, LawWorld] = {
         "antibody",
         "human",
         "antibodies:64",
-        laws=_SPLIT,
-        split=_SPLIT,
+        laws=("default", "rws:8"),
+        split=("default",),
         given=(
             *("left-to-right", "default", "random-order", "default+apart:3", "default+apart:8"),
             *("random-order+apart:3", "rws:8"),

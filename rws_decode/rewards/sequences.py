@@ -22,7 +22,7 @@ from rws_decode.rewards.chemistry import CHEMISTRY, check_rdkit, chemistry_rewar
 from rws_decode.text.alphabets import RESIDUES, alphabet_of
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 
-__all__ = ["SPECIES", "charge", "humanness", "hydropathy", "sequence_reward_named", "species_of"]
+__all__ = ["SPECIES", "charge", "humanness", "hydropathy", "sequence_reward_named", "species_of", "statistics_of"]
 
 # Kyte and Doolittle 1982 (doi:10.1016/0022-2836(82)90515-0), Table 2.
 _HYDROPATHY = {
@@ -114,6 +114,15 @@ def check_sequence_reward(name: str) -> None:
         distribution_of("reward", PACKAGED["antibody"])
 
 
+def statistics_of(name: str) -> tuple[float, float]:
+    """Return mean and deviation of a sequence's reward, without loading it.
+
+    >>> statistics_of("human")
+    (2.68, 5.45)
+    """
+    return _STATISTICS[name if name in _STATISTICS else SPECIES[species_of(name)]]
+
+
 def sequence_reward_named(
     name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
 ) -> CallableReward:
@@ -122,8 +131,7 @@ def sequence_reward_named(
         return chemistry_reward_named(name, mean, std)
     exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy, "humanness": humanness}
     number = None if name in exact else species_of(name)
-    usual = _STATISTICS[name if number is None else SPECIES[number]]
-    mean, std = (own if given is None else given for own, given in zip(usual, (mean, std), strict=True))
+    mean, std = (own if given is None else given for own, given in zip(statistics_of(name), (mean, std), strict=True))
     if number is not None:
         return _SpeciesReward(number, device, dtype, mean, std, name)
     function = exact[name]

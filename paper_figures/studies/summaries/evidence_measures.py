@@ -18,6 +18,8 @@ from paper_figures.statistics.intervals import paired_differences
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from rws_decode.rewards import load_reward
+from rws_decode.rewards.registry import is_of_sequences
+from rws_decode.rewards.sequences import statistics_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ MEASURES: dict[str, Measure] = {
         Measure("net", "net win rate by the guide", "points", "share", 0.11, _RATE, 100.0),
         Measure("net mini-judge", "net win rate by the other judge", "points", "share", 0.11, _RATE, 100.0),
         Measure("net exact", "net win rate by the exact rules", "points", "share", 0.11, _RATE, 100.0),
+        Measure("net humanness", "net win rate by humanness", "points", "share", 0.11, _RATE, 100.0),
         Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
         Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
         Measure(
@@ -145,5 +148,7 @@ def deviation_of(reward: str) -> float:
 @lru_cache(maxsize=8)
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""
+    if is_of_sequences(reward):  # a record is read where its network is not installed
+        return statistics_of(reward)
     model = load_reward(reward)
     return float(model.mean), float(model.std)

@@ -14,16 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
-from paper_figures.recorded import FOLDER, read_recorded, recorded
+from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.evidence import read_rows, run
 from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
+from paper_figures.studies.summaries.evidence_comparisons import compare
 from paper_figures.studies.summaries.evidence_measures import arms_of, differences_of, scores_of
+from rws_decode.checkpoints import packages
 from rws_theory.gain import reward_factor
 
+ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: half the words, and one tilt.
 WORLD = replace(WORLDS["english:era"], reward="keywords:peace", length=16, steps=8, block=16, tilts=(1.0,))
 SMALL = {"worlds": (WORLD.name,), "prompts": 3, "validation": 1, "reward_scale": (2.0,), "drawn_scale": 2.0}
@@ -192,6 +195,33 @@ def test_the_shipped_record_is_whole_and_small() -> None:
     for world, scales in record.about["chosen"].items():
         means = validation[validation["world"] == world].groupby(["method", "number"])["reward"].mean()
         assert {method: means[method].idxmax() for method in ("rws", "temperature")} == scales
+
+
+@pytest.mark.parametrize("study", ["antibody", "antibody-laws"])
+def test_a_recorded_chain_of_the_published_network_is_filled_again(study: str) -> None:
+    record = read_recorded(FOLDERS[study])
+    assert record.about["prompts"] >= 400 and set(record.answers["world"]) == {"antibody:human"}
+    if not packages.is_installed(packages.PACKAGED["antibody"]):
+        pytest.skip("antiberty, a published network (make real)")
+    rows = record.answers[record.answers["method"].isin(["default", "rws", "rws:8"])]  # the copies of others take long
+    outcome = list(verify(record, rows.iloc[[len(rows) // 2]]))[-1]
+    assert outcome.checked == outcome.equal + outcome.near_ties == 1
+
+
+def test_the_real_network_is_told_as_it_was_recorded() -> None:
+    record = read_recorded(FOLDERS["antibody"])
+    compared = compare(completed(record.answers, record.frontiers), {"antibody:human": 1.0})
+    told = {row.title: {} for row in compared}
+    for row in compared:
+        if row.scale == 8 and not row.drawn:
+            told[row.title][row.measure] = row
+    text = (ROOT / "docs/evidence.md").read_text(encoding="utf-8")
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
+    told = {title: rows for title, rows in told.items() if title in lines and "reward" in rows}
+    assert len(told) == 11
+    for title, rows in told.items():
+        reward, net = (rows[name].text().rpartition(" ")[0] for name in ("reward", "net humanness"))
+        assert lines[title] == f"| {title} | {reward} | {net} | {rows['reward'].same} |"
 
 
 @pytest.mark.parametrize("world", EVIDENCE_WORLDS)
