@@ -135,7 +135,13 @@ def words_of(command: str) -> list[str]:
 # diagnostics.md and clusters.md have tests of their own.
 GUIDES = (
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guides").glob("*.md")),
-    *("docs/index.md", "docs/evidence.md", "docs/evidence-statistics.md", "docs/cite.md"),
+    *(
+        "docs/index.md",
+        "docs/evidence.md",
+        "docs/evidence-statistics.md",
+        "docs/evidence-antibodies.md",
+        "docs/cite.md",
+    ),
 )
 
 

@@ -215,7 +215,7 @@ def test_the_real_network_is_told_as_it_was_recorded() -> None:
     for row in compared:
         if row.scale == 8 and not row.drawn:
             told[row.title][row.measure] = row
-    text = (ROOT / "docs/evidence.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
     lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
     told = {title: rows for title, rows in told.items() if title in lines and "reward" in rows}
     assert len(told) == 11
