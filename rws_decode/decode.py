@@ -93,7 +93,8 @@ def decode(
     if job.asked is not None:
         scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts))
-    decoder = saving(layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder)), savings)
+    decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
+    decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
 
     def run(rows: Sequence[int]) -> BatchRun:
         state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])

@@ -131,7 +131,7 @@ def prepare(
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
-    reward = as_reward(reward)
+    reward = None if reward is None else as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):

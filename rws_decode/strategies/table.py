@@ -193,7 +193,8 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
-    return apart(strategy_named(name, seed=seed, **numbers), positions)
+    made = strategy_named(name, seed=seed, **numbers)
+    return made if positions == 1 else apart(made, positions)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
 from rws_decode.trace.data import UNUSUAL, TraceData, last_commits
-from rws_decode.trace.thinning import changed_candidates
+from rws_decode.trace.record import changed_candidates
 
 SCHEMA = "rws_decode.trace"
 VERSION = 5

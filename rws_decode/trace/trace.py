@@ -15,7 +15,7 @@ from rws_decode.common.page import Animation, Page, pictures
 from rws_decode.trace.checks import check_outcome, check_settings, check_steps, checked_array, spelled
 from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.labels import trace_line
-from rws_decode.trace.thinning import kept_pieces, thinned
+from rws_decode.trace.record import kept_pieces, thinned
 
 if TYPE_CHECKING:
     import pandas

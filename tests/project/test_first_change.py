@@ -33,8 +33,8 @@ BESIDE = {
     "rws_decode/settings.py",
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
     *("rws_decode/step/completion.py", "rws_decode/step/diagnose.py", "rws_decode/step/layers.py"),
-    *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/thinning.py"),
-    *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py", "rws_decode/job.py", "rws_decode/trace/checks.py"),
+    *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/trace.py"),
+    *("rws_decode/text/gaps.py", "rws_decode/job.py", "rws_decode/trace/checks.py"),
     *("rws_decode/strategies/table.py", "rws_decode/final_text.py"),
 }
 

@@ -27,8 +27,7 @@ from rws_decode.replay.replay import replay
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.record import Record
-from rws_decode.trace.thinning import CHANGED_CANDIDATES, PASSED_OVER
+from rws_decode.trace.record import CHANGED_CANDIDATES, PASSED_OVER, Record
 from rws_decode.trace.trace import Trace, load
 from rws_theory.orders.deviation import generation_order_deviation
 
