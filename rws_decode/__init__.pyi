@@ -7,6 +7,7 @@ from .common.page import Animation as Animation, Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
 from .law import TextLaw as TextLaw, strategy_log_prob as strategy_log_prob
+from .measured_reward import measured_reward as measured_reward
 from .predictors import (
     CallablePredictor as CallablePredictor,
     HFMaskPredictor as HFMaskPredictor,

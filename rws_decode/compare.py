@@ -11,14 +11,13 @@ from rws_decode.decode import decode
 from rws_decode.job import Prompts
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import as_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.steer import drawing, steer
 from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.labels import strategy_label
+from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
@@ -49,7 +48,9 @@ class Comparison(Mapping[str, Decoding]):
 
     def __repr__(self) -> str:
         prompts = len(next(iter(self.decodings.values())))
-        return clipped(f"Comparison({shortened(self.decodings)} on {prompts} prompt{'s' if prompts > 1 else ''})")
+        said = [f"; {name}: {note}" for name, runs in self.decodings.items() if (note := constant_note(runs))]
+        size = f"{prompts} prompt{'s' if prompts > 1 else ''}{''.join(said)}"
+        return clipped(f"Comparison({shortened(self.decodings)} on {size})")
 
     def _repr_html_(self) -> str:
         return pictures().html(self)
@@ -95,7 +96,6 @@ def compare(
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
-    reward = as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     made = {label: _made(strategy, seed, reward) for label, strategy in named.items()}
     decodings: dict[str, Decoding] = {}
@@ -135,7 +135,7 @@ def compare(
     return Comparison(decodings)
 
 
-def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: RewardModel | None) -> Strategy | str:
+def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object) -> Strategy | str:
     """Return the strategy that a text names; the text of a steering method stays, checked, since `steer` reads it."""
     if not isinstance(strategy, str) or not is_method(strategy):
         return as_strategy(strategy, seed=seed)

@@ -17,7 +17,7 @@ from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel, bounds_of
-from rws_decode.rewards.callable import as_reward
+from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
@@ -131,7 +131,7 @@ def prepare(
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
-    reward = None if reward is None else as_reward(reward)
+    given, reward = reward, None if reward is None else as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
@@ -155,6 +155,8 @@ def prepare(
         raise ValueError(
             f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
         )
+    if strategy.needs_reward and reward is not given:
+        refuse_unnormalised(reward, f"strategy {strategy.name}")
     if options.drawing == "commit" and isinstance(strategy, RevisingStrategy):
         name = strategy.name
         raise ValueError(f"strategy {name} masks words again, and has no law: decode by it with drawing='completion'")

@@ -118,14 +118,18 @@ class Decodes:
     def run(self, strategy: Strategy | str) -> Trace:
         """Decode by a strategy or a steering method; on a terminal, a strategy's drafts are shown on standard error.
 
-        An answer whose tokens have no text is told there, too.
+        An answer whose tokens have no text, and a reward that scaled each step alike, are told there, too.
         """
+        from rws_decode.trace.labels import constant_note, strategy_label
+
         trace = self._decoded(strategy)
         if trace.text == "":
             tell(
                 f"note: the answer by {trace.strategy['name']} is empty: none of its {len(trace.tokens)} tokens has a "
                 "text before the answer ends"
             )
+        if note := constant_note([trace]):
+            tell(f"note: {strategy_label(trace.strategy)}: {note}")
         return trace
 
     def _decoded(self, strategy: Strategy | str) -> Trace:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, NoReturn
 
 from rws_decode.common.reward_facts import reward_html
 from rws_decode.rewards.base import RewardModel, as_number, check_statistics
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures, quoted
 
-__all__ = ["CallableReward", "as_reward"]
+__all__ = ["CallableReward", "as_reward", "refuse_unnormalised"]
 
 
 class CallableReward:
@@ -69,7 +69,8 @@ class CallableReward:
 def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel | None:
     """Return a reward model as it is, and a function of (prompt, answer), or of the answer alone, as a reward model.
 
-    A function's scores are taken as normalised: mean 0, standard deviation 1. ValueError for anything else.
+    A function's scores get mean 0 and standard deviation 1, which rank texts but do not normalise: what reads a
+    normalised reward refuses them (`refuse_unnormalised`). ValueError for anything else.
 
     >>> as_reward(len).score(["why?"], ["so"])
     [2.0]
@@ -84,6 +85,15 @@ def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel 
     if _texts_read(function) not in (1, 2):
         raise ValueError(f"reward is {name}: a function of (prompt, answer), or of the answer alone, is needed")
     return CallableReward(function, name=name)
+
+
+def refuse_unnormalised(reward: RewardModel | None, asked_by: str) -> NoReturn:
+    """Raise ValueError for a plain function where a normalised reward is read: its factor would saturate unsaid."""
+    name = "the function" if reward is None else reward.name
+    raise ValueError(
+        f"reward is {name}, whose mean and deviation are not known: {asked_by} normalises by them, give "
+        "measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
+    )
 
 
 def _texts_read(function: Callable[..., Any]) -> int | None:

@@ -17,7 +17,7 @@ from rws_decode.final_text import FinalReward, outcomes
 from rws_decode.job import check_size, encode_prompts
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import as_reward
+from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
@@ -252,7 +252,7 @@ def scale_path(
         if options.end_of_text == "defer":
             raise ValueError("end_of_text is 'defer': the scale path at a threshold knows none and suppress alone")
     rule = RWS(1.0, eps)
-    reward = as_reward(reward)
+    given, reward = reward, as_reward(reward)
     encoded = encode_prompts(predictor, [prompt], length)
     check_size(predictor, shape)
     ends = Ends(options.end_of_text, end_tokens(predictor, options.end_of_text, options.end_ids))
@@ -261,6 +261,8 @@ def scale_path(
     if over == "reward-scale":
         if reward is None:
             raise ValueError("reward is None: a reward scale needs a reward model, such as reward=load_reward('mini')")
+        if reward is not given:
+            refuse_unnormalised(reward, "a reward scale")
         scorer = Scorer(predictor, reward, encoded, cache=False)
     run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, ends, scorer, rule, threshold)
     low, high = float(scale_min), float(scale_max)

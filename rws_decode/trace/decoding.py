@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import pictures
-from rws_decode.trace.labels import strategy_label, trace_line
+from rws_decode.trace.labels import constant_factor, constant_note, strategy_label, trace_line
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
@@ -38,6 +38,7 @@ class Decoding(Sequence[Trace]):
         orders = [trace.god_steps for trace in self.traces]
         rewards = [trace.final_reward["raw"] for trace in self.traces if trace.final_reward is not None]
         mean = f", mean reward {np.mean(rewards):.3g}" if rewards else ""
+        mean += f"; {note}" if (note := constant_note(self.traces)) else ""
         size = f"{len(self.traces)} prompts, {self.forwards} forwards"
         return clipped(f"Decoding({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
 
@@ -59,7 +60,8 @@ class Decoding(Sequence[Trace]):
         Columns: prompt (its number), strategy, prompt_text, text, reward and reward_normalised of the final text,
         log_prob (nats), rules_broken (how many), god_tokens, god_steps, forwards, tokens_per_forward (tokens
         committed), revisions (tokens masked again), reward_calls, changed_steps (that would have committed otherwise at
-        factor 1). NaN or None where something is not known.
+        factor 1), constant_factor (of a reward that scaled all steps alike, within 0.1 %, since it was saturated or of
+        one value; NaN of others). NaN or None where something is not known.
         """
         import pandas
 
@@ -105,4 +107,5 @@ def _row(number: int, trace: Trace) -> dict[str, Any]:
         "tokens_per_forward": int((trace.commit_step >= 0).sum()) / trace.forwards,
         "reward_calls": trace.reward_calls,
         "changed_steps": int(trace.changed.sum()) if trace.unscaled.any() else np.nan,
+        "constant_factor": np.nan if (factor := constant_factor(trace)) is None else factor,
     }

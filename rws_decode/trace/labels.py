@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from rws_decode.mini.stories import answers as stories
 from rws_decode.trace.data import TraceData
-from rws_theory.show import clipped
+from rws_theory.show import clipped, shortened
 
 # What stands after the colon of a text; others stand after plus signs, with their names.
 _FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
@@ -61,6 +63,25 @@ def _joined(name: Any, numbers: Sequence[tuple[str, float]]) -> str:
     return "".join([str(name), *parts])
 
 
+def constant_factor(trace: TraceData) -> float | None:
+    """Return the factor of a run that read a reward and yet scaled each step alike, within 0.1 %; None of others."""
+    known = trace.factor[np.isfinite(trace.factor)]
+    if trace.reward_model is None or trace.ranking == "order" or known.size < 2 or np.ptp(known) > 1e-3 * known.max():
+        return None
+    return float(known.mean())
+
+
+def constant_note(traces: Iterable[TraceData]) -> str:
+    """Return what to tell where the reward of some runs scaled each step alike, "" where none did."""
+    factors = [constant_factor(trace) for trace in traces]
+    alike = sorted({f"{factor:.3g}" for factor in factors if factor is not None})
+    if not alike:
+        return ""
+    constant, runs = sum(factor is not None for factor in factors), len(factors)
+    where = "" if constant == runs else f" in {constant} of {runs}"
+    return f"factor {shortened(alike, 3)} at every step{where}: reward saturated or constant"
+
+
 def worth(trace: TraceData) -> list[str]:
     """Return what is known of the final text, in a few words each: reward, log-probability, rules broken."""
     parts = []
@@ -78,6 +99,7 @@ def trace_line(trace: TraceData, width: int = 118) -> str:
     """Return a trace in one line of at most `width` characters: strategy, model, order, reward, the text's start."""
     parts = [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
     parts += [f"reward {trace.final_reward['raw']:.3g}"] if trace.final_reward is not None else []
+    parts += [note.partition(":")[0]] if (note := constant_note([trace])) else []
     line = f"Trace({strategy_label(trace.strategy)} on {trace.predictor}: {', '.join(parts)}"
     text = " ".join((trace.text or "").split())
     room = width - len(line) - 5

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from tiny_models import bert_predictor
 
-from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, steer
+from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
+from rws_decode.__main__ import main
 from rws_decode.compare import compare
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.job import as_prompts
+from rws_decode.measured_reward import measured_reward
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.callable import as_reward
+from rws_decode.scales.path import scale_path
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
@@ -269,6 +272,52 @@ def test_what_is_no_reward_is_refused(reward: Any, message: str) -> None:
         compare(BERT, "the cat", ["default", "temperature:4"], SHAPE, reward=reward)
 
 
+def vowels(answer: str) -> float:
+    return float(sum(letter in "aeiou" for letter in answer))
+
+
+@pytest.mark.parametrize(
+    ("call", "asks"),
+    [
+        (lambda: decode(BERT, "the cat", "rws:8", SHAPE, reward=vowels), "strategy rws"),
+        (lambda: decode_compact(BERT, "the cat", "rws:8", SHAPE, reward=vowels), "strategy rws"),
+        (lambda: compare(BERT, "the cat", ["temperature:8", "rws:8"], SHAPE, reward=vowels), "strategy rws"),
+        (lambda: steer(BERT, "the cat", "best-of:2+rws:8", SHAPE, reward=vowels), "strategy rws"),
+        (lambda: scale_path(BERT, "the cat", 1, 8, SHAPE, over="reward-scale", reward=vowels), "a reward scale"),
+    ],
+)
+def test_a_function_whose_scores_are_not_normalised_scales_no_logits(call: Any, asks: str) -> None:
+    way = "give measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
+    with refused(f"reward is vowels, whose mean and deviation are not known: {asks} normalises by them, {way}"):
+        call()
+
+
+def test_a_function_is_normalised_by_what_it_gives_to_default_decodes() -> None:
+    prompts = ["the cat", "a dog", "the dog sat"]
+    scores = [vowels(text) for text in decode(BERT, prompts, shape=SHAPE).texts if text is not None]
+    measured = measured_reward(vowels, BERT, prompts, SHAPE)
+    assert (measured.name, measured.mean, measured.std) == ("vowels", np.mean(scores), np.std(scores))
+    with refused("function vowels scored "):
+        measured_reward(vowels, BERT, "the cat", SHAPE)
+
+
+def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    predictor, shape = load_predictor("english"), Shape(8, 8, 8)
+    said, prompts = "factor 8 at every step: reward saturated or constant", predictor.prompts[:2]
+    for function in (lambda answer: 70.0 + len(answer), lambda answer: 50.0):
+        runs = compare(predictor, prompts, ["temperature:8", "rws:8"], shape, reward=CallableReward(function))
+        assert runs["rws:8"].texts == runs["temperature:8"].texts
+        assert f"; rws:8: {said}" in repr(runs) and "; factor 8 at every step" in repr(runs["rws:8"])
+        assert "factor 8 at every step" in repr(runs["rws:8"][0]) and "factor" not in repr(runs["temperature:8"])
+        frame = runs.to_frame()
+        assert frame["constant_factor"].notna().tolist() == (frame["strategy"] == "rws:8").tolist()
+    varied = decode(predictor, prompts, "rws:8", shape, reward=load_reward("era"))
+    assert "factor" not in repr(varied) and varied.to_frame()["constant_factor"].isna().all()
+    words = ["--model", "english", "--prompt", "peace", "--length", "4", "--steps", "4", "--reward", "keywords:slavery"]
+    assert main(["generate", *words, "--strategy", "rws:8"]) == 0
+    assert "note: rws:8: factor 5.59 at every step: reward saturated or constant" in capsys.readouterr().err
+
+
 def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
     def reward(answer: str) -> float:
         return float(len(answer))
@@ -296,5 +345,5 @@ def test_a_reward_that_is_missing_is_asked_for() -> None:
 def test_what_a_function_gives_must_be_a_number() -> None:
     for value in ("much", None, [1.0], float("nan")):
         with pytest.raises(ValueError, match=r"^reward model lambda .*") as caught:
-            decode(BERT, "the cat", "rws:8", SHAPE, reward=lambda answer, value=value: value)
+            decode(BERT, "the cat", "default", SHAPE, reward=lambda answer, value=value: value)
         assert "\n" not in str(caught.value)

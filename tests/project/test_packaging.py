@@ -173,7 +173,7 @@ DECODER = (
     ("decode", "final_text", "law", "plain_loop"),
     ("steering",),
     ("gpu", "replay", "scales"),
-    ("check", "compare"),
+    ("check", "compare", "measured_reward"),
     ("view",),
     ("adapters",),
     ("commands",),
