@@ -104,7 +104,7 @@ def vowels(answer: str) -> float:
 
 @pytest.mark.parametrize("function", [vowels, lambda prompt, answer: vowels(answer) - len(prompt)])
 def test_a_function_is_a_reward_with_the_scores_as_they_are(function: Callable[..., float]) -> None:
-    for strategy in ("default", "rws:8"):
+    for strategy in ("default", "temperature:8"):
         (trace,) = decode(BERT, "the cat", strategy, SIX, reward=function)
         expected = function(trace.text) if function is vowels else function("the cat", trace.text)
         assert raw_and_normalised(trace) == (expected, expected)
