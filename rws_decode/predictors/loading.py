@@ -79,6 +79,11 @@ def load_predictor(
     tokenizer. Weights are refused if they are missing, misshapen, left over or not finite, if the config contradicts
     them, and if memory is too small for them, which is not checked with device_map or quantization.
     """
+    if not isinstance(name, str):
+        raise ValueError(
+            f"model is a {type(name).__name__}: a name or a directory, as text, is needed; for a model of transformers "
+            "that is loaded already give HFMaskPredictor(model, tokenizer)"
+        )
     device = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)
     checkpoint = fetch("model", locate_model(name), revision)

@@ -87,6 +87,11 @@ def load_reward(
     is needed and not given. So are missing tokenizer, statistics or chat template refused, a tokenizer of another
     vocabulary, and weights that are missing, pickled, cut short, not finite, not those of config.json, or too large.
     """
+    if not isinstance(name, str):
+        raise ValueError(
+            f"reward is {name!r}: a name or a directory, as text, is needed; a function is loaded already, give it as "
+            "reward=function, or as CallableReward(function, mean, std)"
+        )
     if name == "exact":
         from rws_decode.mini.stories.reward import exact_reward
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
+from rws_decode.checkpoints.files import Checkpoint, locate, meant, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
 from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.sequences import check_sequence_reward
@@ -203,7 +203,8 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
         named["a text's likelihood"] = list(packaged("causal"))
         named["Skywork-Reward-V2's"] = SKYWORK_V2
         more = "".join(f", nor {whose} ({', '.join(names)})" for whose, names in named.items())
-        raise ValueError(message.replace(", nor a dir", f"{more}, nor a dir")) from error
+        near = meant(name, ["exact", *SHIPPED, *OF_WORLDS, *(name for names in named.values() for name in names)])
+        raise ValueError(message.replace(", nor a dir", f"{more}, nor a dir") + near) from error
     return checkpoint, entry
 
 

@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 from tiny_models import bert_predictor
 
-from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
+from rws_decode import (
+    RWS,
+    Confidence,
+    Dialogue,
+    Options,
+    Shape,
+    Temperature,
+    final_reward,
+    load_predictor,
+    plots,
+    steer,
+)
 from rws_decode.__main__ import main
 from rws_decode.compare import compare
 from rws_decode.decode import decode
@@ -333,6 +344,37 @@ def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
         compare(BERT, "the cat", ["default", "best-of:4"], SHAPE)
     with refused("strategies is 'best-of': a whole number is missing, as in best-of:8"):
         compare(BERT, "the cat", ["best-of"], SHAPE, reward=reward)
+
+
+def test_pictures_of_an_order_take_what_compare_returns() -> None:
+    runs = compare(BERT, ["the cat"], ["default", "temperature:4"], SHAPE)
+    one, two = (run[0] for run in runs.values())
+    titles = [axes.get_title(loc="left") for axes in plots.order(one, two).axes]
+    assert [axes.get_title(loc="left") for axes in plots.order(runs).axes] == titles
+    maps = [plots.order_map(runs), plots.order_map(*runs.values())]
+    assert len({tuple(axes.get_title(loc="left") for axes in figure.axes) for figure in maps}) == 1
+    more = compare(BERT, ["the cat", "a dog"], ["default", "temperature:4"], SHAPE)
+    way = "plots.order(runs['default'][0], runs['temperature:4'][0])"
+    with pytest.raises(ValueError, match=rf"one prompt .*{re.escape(way)}, or all to plots.order_map\(runs\)"):
+        plots.order(more)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: compare(BERT, "the cat", ["default"], length=8), "length is 8: give it as shape=Shape(length=8)"),
+        (lambda: compare(BERT, "the cat", ["default"], scale=8), "scale is 8: compare has no such argument"),
+        (lambda: load_reward(vowels), f"reward is {vowels!r}: a name or a directory"),
+        (lambda: load_predictor(BERT.model, BERT.tokenizer), f"model is a {type(BERT.model).__name__}: a name"),
+        (lambda: load_predictor("englsh"), "model is 'englsh': neither a shipped name (english, mini)"),
+    ],
+)
+def test_a_call_that_is_nearly_right_is_told_the_right_one(call: Any, said: str) -> None:
+    with refused(said):
+        call()
+    for name, load in {"englsh": load_predictor, "skywork-v02": load_reward}.items():
+        with pytest.raises(ValueError, match=r" \(is (english|skywork-v0.2) meant\?\)$"):
+            load(name)
 
 
 def test_a_reward_that_is_missing_is_asked_for() -> None:

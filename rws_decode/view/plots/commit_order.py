@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,12 @@ __all__ = ["draw_order", "order"]
 
 @drawn
 def order(
-    trace: Trace, other: Trace | None = None, *, values: bool = False, changes: bool = False, axes: Panels = None
+    trace: Trace | Mapping[str, Sequence[Trace]],
+    other: Trace | None = None,
+    *,
+    values: bool = False,
+    changes: bool = False,
+    axes: Panels = None,
 ) -> Figure:
     """Draw at which step each position of an answer was committed; a second trace beside it.
 
@@ -32,6 +38,7 @@ def order(
     to right with as many tokens a step; dashed lines part the blocks. The title has the generation order deviation
     (GOD), which is 0 from left to right. Positions that no step committed have no mark.
 
+    trace: of a decode, or in place of both traces what `compare` returns of one prompt and two strategies.
     values: colour what each step ranked by, from the lowest to the highest of the step, behind the marks. changes: a
     small cross where a masked position changed its candidate. axes: one for each trace; None for a new figure.
 
@@ -45,6 +52,15 @@ def order(
     >>> plots.order(trace).axes[0].get_xlabel()
     'position in the answer [tokens, from 0]'
     """
+    if isinstance(trace, Mapping):
+        if other is not None or len(trace) > 2 or any(len(run) != 1 for run in trace.values()):
+            one, two = [*trace, *trace][:2]
+            raise ValueError(
+                f"trace is {trace!r}: one prompt and at most two strategies are needed, give "
+                f"plots.order(runs[{one!r}][0], runs[{two!r}][0]), or all to plots.order_map(runs)"
+            )
+        trace, other = [*(run[0] for run in trace.values()), None][:2]
+        assert trace is not None
     traces = [trace] if other is None else [trace, other]
     if other is not None and other.length != trace.length:
         raise ValueError(

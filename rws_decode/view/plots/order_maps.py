@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +22,14 @@ __all__ = ["order_map"]
 
 
 @drawn
-def order_map(*runs: Sequence[Trace], axes: Panels = None) -> Figure:
+def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Panels = None) -> Figure:
     """Draw the share of prompts that commit each position at each step, one panel for each strategy's run.
 
     Across: the position in the answer [tokens, from 0]; up: the step [from 0]. The line is the mean step of each
     position over the prompts that commit it, the dotted one the order from left to right in as many steps.
 
-    runs: what `decode` returns, one for each panel; answers of one length. axes: one for each run; None for a new
-    figure. ValueError for no traces, and for answers of other lengths.
+    runs: what `decode` returns, one for each panel, or what `compare` does; answers of one length. axes: one for
+    each run; None for a new figure. ValueError for no traces, and for answers of other lengths.
 
     >>> from rws_decode import decode, load_predictor, plots, Shape
     >>> predictor = load_predictor("english")
@@ -37,6 +37,9 @@ def order_map(*runs: Sequence[Trace], axes: Panels = None) -> Figure:
     >>> plots.order_map(run).axes[0].get_title(loc="left").startswith("default: GOD ")
     True
     """
+    runs: list[Sequence[Trace]] = [
+        run for given in runs for run in (given.values() if isinstance(given, Mapping) else [given])
+    ]
     traces = [trace for run in runs for trace in run]
     if not traces or not all(len(run) for run in runs):
         raise ValueError(
