@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 _WIDTH, _HEIGHT = 0.56, 1.15  # of a letter, in sizes of the font
 _POINT = 3.5  # half a marker, in points
@@ -34,10 +35,9 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
     picture.draw_without_rendering()  # only now does each panel have its size
     points = picture.dpi / 72
     for axes, wanted in labels.items():
-        inside = axes.get_window_extent()
+        frame = np.array(axes.get_window_extent().extents) / points
         places = [axes.transData.transform((label.x, label.y)) / points for label in wanted]
-        frame = Bbox.from_extents(*(end / points for end in inside.extents))
-        taken = [Bbox.from_bounds(x - _POINT, y - _POINT, 2 * _POINT, 2 * _POINT) for x, y in places]
+        taken = [(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in places]
         for label, (x, y) in zip(wanted, places, strict=True):
             if not label.text:
                 continue
@@ -48,11 +48,10 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
                     across, above = 5.0 * far * right, 4.0 * far * up
                     left = x + across - width * (1 - right) / 2
                     low = y + above - _HEIGHT * size * (1 - up) / 2
-                    boxes[far, across, above, right, up] = Bbox.from_bounds(left, low, width, _HEIGHT * size)
-            (far, across, above, right, up), box = min(
-                boxes.items(),
-                key=lambda item: _covered(item[1], taken, frame) + 0.4 * (item[0][1] ** 2 + item[0][2] ** 2) ** 0.5,
-            )
+                    boxes[far, across, above, right, up] = (left, low, left + width, low + _HEIGHT * size)
+            distance = [0.4 * (across**2 + above**2) ** 0.5 for _, across, above, *_ in boxes]
+            best = int((_covered(np.array([*boxes.values()]), np.array(taken), frame) + distance).argmin())
+            (far, across, above, right, up), box = [*boxes.items()][best]
             taken.append(box)
             axes.annotate(
                 label.text.replace("-", "\N{MINUS SIGN}"),
@@ -71,9 +70,11 @@ def place_labels(picture: Figure, labels: Mapping[Axes, Sequence[Label]], size: 
             )
 
 
-def _covered(box: Bbox, taken: Sequence[Bbox], frame: Bbox) -> float:
-    """Return the area of a box that lies on others or outside the frame."""
-    inner = Bbox.intersection(box, frame)
-    outside = box.width * box.height - (inner.width * inner.height if inner else 0.0)
-    shared = [both.width * both.height for other in taken if (both := Bbox.intersection(box, other))]
-    return outside + sum(shared)
+def _covered(boxes: NDArray[np.float64], taken: NDArray[np.float64], frame: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the area of each box that lies on others or outside the frame; a box is (left, low, right, high)."""
+
+    def shared(others: NDArray[np.float64]) -> NDArray[np.float64]:
+        sides = np.minimum(boxes[:, None, 2:], others[:, 2:]) - np.maximum(boxes[:, None, :2], others[:, :2])
+        return sides.clip(min=0.0).prod(axis=2).sum(axis=1)
+
+    return (boxes[:, 2:] - boxes[:, :2]).prod(axis=1) - shared(frame[None]) + shared(taken)

@@ -65,5 +65,5 @@ def figure_page(figure_runs: Path) -> Path:
     page = figure_runs.parent / "figure-page" / "index.html"
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):
         if not page.is_file():
-            assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "2"]) == 0
+            assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "0"]) == 0
     return page
