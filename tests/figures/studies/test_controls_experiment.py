@@ -6,7 +6,6 @@ That worker processes decode the same is tested, byte by byte, in tests/decode/t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from grouped import grouped
+from study_runs import assert_one_line
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results, read_unit_rows
@@ -213,9 +213,7 @@ def test_failing_judge_is_recorded_and_the_rest_stands(
 def test_misuse_is_one_line(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*options, "--out", str(tmp_path), *extra]) == 2
-    err = capsys.readouterr().err
-    assert re.search(message, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert_one_line([*options, *extra], tmp_path, message, capsys)
 
 
 def test_a_study_whose_units_all_fail_says_why_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

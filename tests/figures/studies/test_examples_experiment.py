@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from study_runs import assert_one_line, save_dialogues
 from test_mt_bench import SHAPE, TURNS
 
 from paper_figures.__main__ import main
@@ -18,8 +19,6 @@ from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
 from paper_figures.studies.work.measuring import text_pieces
 from rws_decode.predictors import load_predictor
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier
 from rws_decode.trace.trace import load
 
 NAMES = [str(81 + index) for index in range(len(TURNS))]
@@ -27,15 +26,9 @@ NAMES = [str(81 + index) for index in range(len(TURNS))]
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("bert", root / "model")
-    tiny_checkpoint("classifier", root / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    tiny_checkpoint("classifier", root / "two")
-    bert_classifier(1).save_pretrained(root / "two")
     named = zip(NAMES, TURNS, strict=True)
     rows = [{"question_id": int(name), "category": "x", "turns": turns} for name, turns in named]
-    (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return root
+    return save_dialogues(tmp_path_factory.mktemp("models"), rows)
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +156,4 @@ def test_pieces_follow_a_decoder_that_takes_spaces_back() -> None:
 def test_misuse_is_one_line(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        code = main([*options, "--out", str(tmp_path), *extra])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    err = capsys.readouterr().err
-    assert code == 2 and message in err and err.count("\n") == 1
+    assert_one_line([*options, *extra], tmp_path, message, capsys)

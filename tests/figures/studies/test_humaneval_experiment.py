@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from sandboxed import needs_bubblewrap
+from study_runs import assert_one_line
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import load_humaneval
@@ -134,6 +135,4 @@ def test_several_samples_of_puzzles_are_counted_without_bias(
 def test_misuse_is_one_line(
     extra: list[str], message: str, models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*models, "--out", str(tmp_path), *extra]) == 2
-    err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert_one_line([*models, *extra], tmp_path, message, capsys)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from grouped import grouped
-from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
+from study_runs import EXAMPLES, SHAPE, assert_one_line, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
@@ -179,6 +178,4 @@ def test_second_run_computes_nothing_and_the_order_of_rows_does_not_matter(
 def test_misuse_is_one_line(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["experiment", "keywords", *options, "--out", str(tmp_path), *extra]) == 2
-    err = capsys.readouterr().err
-    assert re.search(message, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert_one_line(["experiment", "keywords", *options, *extra], tmp_path, message, capsys)

@@ -16,6 +16,7 @@ import pytest
 from grouped import grouped
 from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
+from study_runs import assert_one_line, save_dialogues
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
@@ -26,8 +27,6 @@ from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier
 from rws_decode.text.dialogue import Dialogue
 
 TURNS = [
@@ -43,14 +42,8 @@ Tables = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("bert", root / "model")
-    tiny_checkpoint("classifier", root / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    tiny_checkpoint("classifier", root / "two")
-    bert_classifier(1).save_pretrained(root / "two")
     rows = [{"question_id": 81 + index, "category": "x", "turns": turns} for index, turns in enumerate(TURNS)]
-    (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return root
+    return save_dialogues(tmp_path_factory.mktemp("models"), rows)
 
 
 @pytest.fixture(scope="module")
@@ -331,6 +324,4 @@ def test_misuse_is_one_line_before_anything_is_decoded(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main([*options, "--out", str(tmp_path), *extra]) == 2
-    err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1 and not list(tmp_path.iterdir())
+    assert_one_line([*options, *extra], tmp_path, message, capsys)

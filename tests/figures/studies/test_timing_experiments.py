@@ -13,7 +13,7 @@ import pytest
 import torch
 from grouped import grouped
 from safetensors.torch import load_file
-from study_runs import SHAPE, frame_of, run_again, save_models
+from study_runs import SHAPE, assert_one_line, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner import worker
@@ -306,6 +306,4 @@ def test_misuse_is_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["experiment", experiment, *options, "--out", str(tmp_path), *extra]) == 2
-    err = capsys.readouterr().err
-    assert re.search(message, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert_one_line(["experiment", experiment, *options, *extra], tmp_path, message, capsys)
