@@ -226,6 +226,9 @@ THERE: dict[str, str] = {
     "python -m paper_figures record --runs out-study/runs": (
         "test_evidence_study.py::test_a_record_of_a_run_is_computed_again"
     ),
+    "python -m paper_figures verify --study antibody .*": (
+        "test_evidence_study.py::test_a_recorded_chain_of_the_published_network_is_filled_again"
+    ),
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"python -m rws_decode train english --package FILE\.tgz": (
