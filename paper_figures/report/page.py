@@ -18,8 +18,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from paper_figures.contents import NAMES, by_heading
-from paper_figures.report.provenance import provenance
 from paper_figures.report.runs import copied_files, runs_behind, setting, time_text
+from paper_figures.runner.versions import provenance
 from rws_decode.common.files import read_json, write_text
 
 Record = Mapping[str, Any]

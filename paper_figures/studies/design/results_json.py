@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.report.provenance import provenance
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.units import Origin
+from paper_figures.runner.versions import provenance
 from paper_figures.studies.design.asked import given_as
 from paper_figures.studies.design.options import PromptOptions
 from paper_figures.studies.design.stages import Outcome

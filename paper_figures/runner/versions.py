@@ -1,0 +1,46 @@
+"""Which code, libraries and processor numbers come from; never host names or paths."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import rws_theory
+
+_PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "pyarrow", "matplotlib")
+
+
+def provenance() -> dict[str, str]:
+    """Return the facts about this checkout and machine that may change numbers, by name.
+
+    >>> provenance()["rws"] == rws_theory.__version__
+    True
+    """
+    facts = {"rws": rws_theory.__version__}
+    if stamp := commit(Path(__file__).parents[2]):
+        facts["git commit"] = stamp
+    facts["Python"] = platform.python_version()
+    for name in _PACKAGES:
+        try:
+            facts[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return facts | {"processor architecture": platform.machine(), "system": platform.system()}
+
+
+def commit(root: Path) -> str | None:
+    """Return the commit of the checkout whose top is `root`, marked if files differ from it; None if it is none."""
+    try:
+        lines = [
+            subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout.strip()
+            for words in (["rev-parse", "--show-toplevel"], ["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
+        ]
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    top, head, changes = lines
+    # An installed package may lie inside some other project's checkout.
+    if Path(top).resolve() != root.resolve():
+        return None
+    return head + (" with local changes" if changes else "")
