@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rws_decode.common.page import pictures
 from rws_decode.decode import decode
-from rws_decode.job import Prompts, check_places
+from rws_decode.job import Prompts, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.steer import drawing, steer
-from rws_decode.steering.table import check_method, is_method
+from rws_decode.steering.table import check_method, fitted, is_method
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace
+from rws_theory.checks import whole
 from rws_theory.show import clipped, shortened
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def compare(
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
     progress: Callable[[str, int, Trace], None] | None = None,
+    budget: int | None = None,
     **misplaced: Any,
 ) -> Comparison:
     """Decode the same prompts by several strategies, and return all decodes as one object.
@@ -82,7 +84,8 @@ def compare(
     a label of its own. A text such as "best-of:4" names a way of `steer`, which draws tokens at temperature 1 where the
     options say 0. canvas: texts with gaps, in place of prompts. reward: of the strategies that need one, and of every
     final text. The rest as in `decode.decode`. progress: called with the label, the prompt's number and its trace as
-    each is done.
+    each is done. budget: forwards for each prompt; a way of steering without its number, "best-of", gets the most
+    copies that they allow (`steering.table.within`).
 
     Guarantee: each strategy's decode is the one that `decode.decode`, or `steer`, gives alone. ValueError for no
     strategy, for two of one label, and as there.
@@ -97,6 +100,10 @@ def compare(
     check_places(misplaced)
     for name, value in misplaced.items():
         raise ValueError(f"{name} is {value!r}: compare has no such argument, a strategy's numbers are in its text")
+    if budget is not None:
+        whole("budget", budget)
+        steps = prepare(predictor, prompts, "default", shape, None, options, canvas=canvas).shape.steps
+        strategies = _within(strategies, budget, steps)
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
@@ -137,6 +144,15 @@ def compare(
             finished=finished,
         )
     return Comparison(decodings)
+
+
+def _within(strategies: Any, budget: int, steps: int) -> Any:
+    """Return the strategies with the copies that a budget allows, in the list or mapping that they are given in."""
+    if isinstance(strategies, Mapping):
+        return dict(zip(strategies, _within([*strategies.values()], budget, steps), strict=True))
+    if isinstance(strategies, str):
+        return strategies  # refused
+    return [fitted(each, budget, steps, "strategies") if isinstance(each, str) else each for each in strategies]
 
 
 def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object) -> Strategy | str:

@@ -14,7 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.resampling import exchange_test, exchange_tests
 from rws_theory.checks import whole
 
-__all__ = ["holm", "holm_within", "max_t", "paired_test"]
+__all__ = ["LEAST_PAIRS", "holm", "holm_within", "max_t", "paired_test", "spread_text"]
+
+LEAST_PAIRS = 6
+"""Of fewer pairs, no two-sided sign-flip test comes below p = 0.05: the least p of n pairs is 2 / 2^n."""
 
 
 def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = 9999) -> float:
@@ -52,6 +55,20 @@ def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, r
         return int((np.abs(total - 2 * (exchanged.astype(np.float64) @ differences)) >= threshold).sum())
 
     return exchange_test(differences.size, as_far, rng, resamples)
+
+
+def spread_text(pairs: int, low: float, high: float, p: float | None, form: str) -> str:
+    """Return the interval and p of a difference for reading, or that there are too few pairs for either.
+
+    A bootstrap interval of a few pairs is too narrow, and would stand beside a test that cannot agree (`LEAST_PAIRS`).
+
+    >>> spread_text(8, 0.1, 0.2, 0.031, "+.2f"), spread_text(3, 0.1, 0.2, 0.5, "+.2f")
+    ('[+0.10, +0.20], p 0.031', '(n = 3, too few)')
+    """
+    if pairs < LEAST_PAIRS:
+        return f"(n = {pairs}, too few)"
+    spread = f"in all {pairs}" if low == high else f"[{low:{form}}, {high:{form}}]"
+    return spread if p is None else f"{spread}, p {p:.2g}"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
-from paper_figures.statistics.significance import holm_within
+from paper_figures.statistics.significance import holm_within, spread_text
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.options import DiversityOptions
 from paper_figures.studies.summaries.answers import answers_of
@@ -102,6 +102,6 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         line = {name: row[name] for name in list(row)[: list(row).index("n")]}
         out = table.setdefault(str(line), line | {"pairs": row["pairs"]})
-        text = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}], p {row['p_holm']:.2g}"
+        text = f"{row['difference']:+.3f} {spread_text(row['pairs'], row['low'], row['high'], row['p_holm'], '+.3f')}"
         out[f"distinct-{row['n']}, {row['length']}"] = text
     return list(table.values())

@@ -42,6 +42,7 @@ import pandas as pd
 
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.causal_scores import exp_or_inf
+from paper_figures.statistics.significance import LEAST_PAIRS, spread_text
 from paper_figures.studies.design.arms import Arms, answer_unit, measures_of, run_arms
 from paper_figures.studies.design.asked import one_turn
 from paper_figures.studies.design.comparison import arms_from, run_comparison
@@ -72,7 +73,7 @@ _SUMMARY = (
 _CONTROLS = (
     "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
     "one run), with its paired 95 % interval, and p of the sign-flip permutation test, corrected over guides "
-    "and scales by Holm's method."
+    f"and scales by Holm's method; of at least {LEAST_PAIRS} prompts, since fewer cannot come below p = 0.05."
 )
 
 
@@ -204,6 +205,6 @@ def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in controls:
         start = dict(list(row.items())[: list(row).index("metric")])
-        text = f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
+        text = f"{row['difference']:+.2f} {spread_text(row['n'], row['low'], row['high'], row['p_holm'], '+.2f')}"
         table.setdefault(tuple(start.values()), start)[row["metric"]] = text
     return list(table.values())

@@ -312,6 +312,19 @@ def test_a_function_is_normalised_by_what_it_gives_to_default_decodes() -> None:
         measured_reward(vowels, BERT, "the cat", SHAPE)
 
 
+def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:
+    asked = {"shape": Shape(6, 6, 6), "reward": vowels, "budget": 24}
+    runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of", "best-of+random-order", "best-of:2"], **asked)
+    assert [*runs] == ["default", "best-of:4", "best-of:4+random-order", "best-of:2"]
+    assert runs.to_frame().groupby("strategy")["forwards"].max().le(24).all()
+    labelled = compare(BERT, ["the cat", "a dog"], {"best": "best-of"}, **asked)
+    assert list(labelled["best"]) == list(runs["best-of:4"])
+    with refused("strategies is 'best-of': a list"):
+        compare(BERT, "the cat", "best-of", **asked)  # type: ignore[arg-type]
+    with refused("budget is 5: best-of:1 takes 6 forwards in 6 steps"):
+        compare(BERT, "the cat", ["best-of"], **asked | {"budget": 5})
+
+
 def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     predictor, shape = load_predictor("english"), Shape(8, 8, 8)
     said, prompts = "factor 8 at every step: reward saturated or constant", predictor.prompts[:2]

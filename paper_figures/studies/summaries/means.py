@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
 from paper_figures.statistics.paired_proportions import net_share, paired_share_difference
-from paper_figures.statistics.significance import holm_within, paired_test
+from paper_figures.statistics.significance import holm_within, paired_test, spread_text
 from paper_figures.table import Brief, Table
 
 # A table is split by each of these settings in which its results differ.
@@ -235,7 +235,7 @@ def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     "0.50 (+0.10 [+0.02, +0.19], p 0.031)" is a mean, its difference from the baseline with the interval, and Holm's p.
     If all pairs differ by the same number, a bootstrap interval has no width and says nothing about other prompts.
-    The text is then "(+0.10 in all 8, p 0.031)".
+    The text is then "(+0.10 in all 8, p 0.031)", and of fewer than 6 pairs "(+0.10 n = 3, too few)".
     """
     return _wide(rows, _with_difference)
 
@@ -276,8 +276,8 @@ def _with_difference(row: Mapping[str, Any]) -> str:
     text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
     if row["difference"] is not None:
         low, high = row["difference_low"], row["difference_high"]
-        spread = f"in all {row['pairs']}" if low == high else f"[{low:+.2g}, {high:+.2g}]"
-        text += f" ({row['difference']:+.2g} {spread}, p {row['p_holm']:.2g})"
+        spread = spread_text(row["pairs"], low, high, row["p_holm"], "+.2g").strip("()")
+        text += f" ({row['difference']:+.2g} {spread})"
     return text
 
 

@@ -22,9 +22,10 @@ from scipy import stats
 from paper_figures.__main__ import main
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import paired_bootstrap_interval
-from paper_figures.statistics.significance import holm, paired_test
+from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
 from paper_figures.studies import STUDIES, Study
 from paper_figures.studies.summaries.means import Summary, summarise
+from paper_figures.studies.temperature import _shown_controls
 
 NUMBERS = st.integers(-8, 8).map(float)
 
@@ -178,3 +179,15 @@ def test_tables_see_the_columns_of_their_own_experiment_empty_or_not(
     assert main(["summarize", str(tmp_path), "--json"]) == 0
     assert "peak" in seen["tiny"] and "other" not in seen["tiny"]
     assert "other" in seen["more"] and "peak" not in seen["more"]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=LEAST_PAIRS - 1))
+def test_no_test_of_fewer_pairs_is_clear_so_they_show_no_interval(differences: list[float]) -> None:
+    zeros, pairs = [0.0] * len(differences), len(differences)
+    assert paired_test(differences, zeros, np.random.default_rng(0)) > 0.05
+    row = {"control": "default", "guide": "mini", "scale": 8.0, "metric": "reward", "n": pairs, "difference": 0.53}
+    ends = {"low": 0.12, "high": 1.18, "p": 0.5, "p_holm": 0.5}
+    (shown,) = _shown_controls([row | ends])
+    assert shown["reward"] == f"+0.53 (n = {pairs}, too few)"
+    (shown,) = _shown_controls([row | ends | {"n": LEAST_PAIRS}])
+    assert shown["reward"] == "+0.53 [+0.12, +1.18], p 0.5"
