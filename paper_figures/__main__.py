@@ -11,10 +11,7 @@ from rws_decode import __main__ as decoding
 from rws_theory import __main__ as theory
 from rws_theory.commands.line import Command, closest, run_line
 
-DESCRIPTION = (
-    "The experiments behind the paper's figures and tables. Without a command, names and options are those of the "
-    "command figures."
-)
+DESCRIPTION = "The experiments behind the paper's figures and tables."
 
 COMMANDS: dict[str, Command] = {
     "figures": Command(
@@ -51,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `python -m paper_figures` and return its exit status; words that name no command are those of `figures`."""
     words = list(sys.argv[1:] if argv is None else argv)
     first = words[0] if words else ""
-    if first not in ("-h", "--help", "--version") and closest(first, [*NAMES, *COMMANDS]) not in COMMANDS:
+    if first != "--version" and closest(first, [*NAMES, *COMMANDS]) not in COMMANDS:
         words = ["figures", *words]
     return run_line("python -m paper_figures", DESCRIPTION, COMMANDS, words)
 

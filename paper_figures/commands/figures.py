@@ -35,7 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Draw the paper's figures and tables beside what the paper printed, and write a page that shows them. "
         "Experiments whose results are not below --runs are run first, in small sizes: some minutes for all."
     )
-    parser.epilog = f"Names: {', '.join(NAMES)}. Further commands: see rws --help."
+    from paper_figures.__main__ import COMMANDS  # which names this module
+
+    further = ", ".join(name for name in COMMANDS if name != "figures")
+    parser.epilog = f"Names: {', '.join(NAMES)}. Further commands: {further}; each has --help."
     add_options(parser, FiguresOptions)
 
 

@@ -87,10 +87,9 @@ def test_bad_input_is_the_same_line(main: Any, words: list[str], capsys: pytest.
 
 def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = outcome(figures, ["--help"], capsys)
-    assert status == 0 and "command figures" in " ".join(out.split())
-    assert all(f"\n    {name}" in out for name in FIGURES)
-    status, out, _ = outcome(figures, ["figures", "--help"], capsys)
-    assert status == 0 and "--runs DIR" in out and "experiment" in out
+    assert status == 0 and "--runs DIR" in out
+    further = "".join(out.partition("commands:")[2].split())  # a line may end within a name
+    assert all(name in further for name in FIGURES if name != "figures")
     assert (
         outcome(rws, ["figures", "--help"], capsys)[1].split() == out.replace("python -m paper_figures", "rws").split()
     )

@@ -78,7 +78,7 @@ def parsers() -> list[argparse.ArgumentParser]:
 
 def test_every_option_is_one_of_some_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        figures.main(["figures", "--help"])
+        figures.main(["--help"])
     known = OTHERS | set(re.findall(r"--[a-z]+", capsys.readouterr().out))
     known |= {option for parser in parsers() for option in parser._option_string_actions}
     shown = {name: options_shown(page(name)) - known for name in ("README.md", *GUIDES)}
