@@ -19,6 +19,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rws_decode.checkpoints.quiet import quiet
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_theory.extras import required
 
@@ -178,8 +179,6 @@ def _from_gguf(what: str, path: Path) -> dict[str, bytes]:
     from safetensors.torch import save
     from tokenizers.processors import TemplateProcessing
     from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    from rws_decode.checkpoints.files import quiet  # here, as it imports this module
 
     for package in ("gguf", "accelerate"):
         required(package, what)

@@ -16,9 +16,9 @@ from rws_decode.checkpoints.files import (
     dtype_named,
     fetch,
     locate_model,
-    quiet,
     refuse_vocabulary,
 )
+from rws_decode.checkpoints.quiet import quiet
 from rws_decode.checkpoints.weights import (
     Stored,
     check_memory,

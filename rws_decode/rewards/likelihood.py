@@ -23,11 +23,11 @@ from rws_decode.checkpoints.files import (
     fetch,
     has_tokenizer,
     locate,
-    quiet,
     shipped,
     without_panics,
 )
 from rws_decode.checkpoints.packages import distribution_of, packaged
+from rws_decode.checkpoints.quiet import quiet
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
 from rws_decode.common.reward_facts import reward_html
 from rws_decode.common.threads import torch_threads

@@ -17,10 +17,10 @@ from rws_decode.checkpoints.files import (
     dtype_named,
     fetch,
     has_tokenizer,
-    quiet,
     refuse_vocabulary,
     without_panics,
 )
+from rws_decode.checkpoints.quiet import quiet
 from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite
 from rws_decode.networks.standalone import standalone
 from rws_decode.rewards import world

@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch, quiet
+from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of, read_file
+from rws_decode.checkpoints.quiet import quiet
 from rws_decode.common.later import np, torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
