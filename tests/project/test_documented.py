@@ -113,7 +113,12 @@ HERE: dict[str, Here] = {
     "python -m rws_decode generate --strategy svdd.*": Here(says=("generation order deviation", "reward calls")),
     "python -m paper_figures steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
     "python -m rws_decode score .* --answer .*": Here(says=("default", "rws:8")),
-    "python -m rws_decode score .* --draw 15 --prompts 40 .*": Here(more="--draw 1 --prompts 20", says=("KL(p || q)",)),
+    "python -m rws_decode score .* --draw 15 --prompts 40 .* --counts .*": Here(
+        more="--draw 1 --prompts 20", says=("KL(p || q)",)
+    ),
+    "python -m rws_decode score .* --draw 15 --prompts 40 (?!.*--counts).*": Here(
+        more="--draw 1 --prompts 20 --length 4", says=("KL(p || q)",)
+    ),
     "python -m rws_decode score .* --draw 15": Here(more="--draw 1 --length 4", says=("left-to-right", "KL(p || q)")),
     "python -m rws_decode bench --quality .*": Here(
         more="--prompts 1 --length 8 --steps 4 --block 8 --methods default svdd:2", says=("svdd:2", "log p")
