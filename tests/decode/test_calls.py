@@ -381,6 +381,7 @@ def test_pictures_of_an_order_take_what_compare_returns() -> None:
         (lambda: load_predictor(BERT.model, BERT.tokenizer), f"model is a {type(BERT.model).__name__}: a name"),
         (lambda: load_predictor("englsh"), "model is 'englsh': neither a shipped name (english, mini)"),
     ],
+    ids=["length", "scale", "reward", "model", "name"],  # the message of a function has its address
 )
 def test_a_call_that_is_nearly_right_is_told_the_right_one(call: Any, said: str) -> None:
     with refused(said):
