@@ -9,7 +9,6 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_decode.final_text import FinalReward
 from rws_decode.rewards.sequences import humanness
 from rws_decode.scales.path import Breakpoint, Over, ScalePiece, Unexplored
-from rws_decode.text.gaps import parts_of
+from rws_decode.text.gaps import fill_gaps
 from rws_decode.trace.trace import load
 
 __all__ = ["METHODS", "aligned", "asked", "judged", "path", "record", "runs"]
@@ -78,7 +77,7 @@ def judged(traces: Mapping[str, Trace]) -> pd.DataFrame:
 def aligned(traces: Mapping[str, Trace]) -> str:
     """Return the mouse's chain, its gaps, and what each trace wrote where it differs from the mouse, as lines."""
     text, answer = asked()
-    rows = {"mouse": _filled(text, answer), "asked": _filled(text, "_" * _MASKS)}
+    rows = {"mouse": fill_gaps(text, answer), "asked": fill_gaps(text, "_" * _MASKS)}
     for name, trace in traces.items():
         written = iter(new if new != old else "." for new, old in zip(_written(trace), answer, strict=True))
         rows[name] = "".join(next(written) if each == "_" else " " for each in rows["asked"])
@@ -91,12 +90,12 @@ def record(folder: Path = FOLDER) -> None:
     predictor, reward = load_predictor("antibody", progress=False), load_reward("human")
     folder.mkdir(parents=True, exist_ok=True)
     text, answer = asked()
-    judges: dict[str, Any] = {"mouse": _judges(reward, _filled(text, answer))}
+    judges: dict[str, Any] = {"mouse": _judges(reward, fill_gaps(text, answer))}
     for name in METHODS:
         if not _file(name, folder).exists():
             (trace,) = _decoded(predictor, reward, text, name)
             trace.save(_file(name, folder))
-        judges[name] = _judges(reward, _filled(text, _written(load(_file(name, folder)))))
+        judges[name] = _judges(reward, fill_gaps(text, _written(load(_file(name, folder)))))
     write_json(folder / "judges.json", judges)
     overs: tuple[Over, ...] = ("temperature", "reward-scale")
     for over in overs:
@@ -113,12 +112,6 @@ def _decoded(predictor: MaskPredictor, reward: RewardModel, text: str, name: str
 
 def _judges(reward: RewardModel, sequence: str) -> dict[str, float]:
     return {"log-odds of human": reward.score([""], [sequence])[0], "humanness": humanness(sequence)}
-
-
-def _filled(text: str, residues: str) -> str:
-    """Return a text with residues in place of its masks, in order."""
-    each = iter(residues)
-    return "".join(part if isinstance(part, str) else "".join(islice(each, part)) for part in parts_of(text))
 
 
 def _file(name: str, folder: Path = FOLDER) -> Path:

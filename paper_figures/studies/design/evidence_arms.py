@@ -52,7 +52,7 @@ class World:
         return bool(self.tilts)
 
 
-# Shapes as in the paper: two tokens a step, blocks of 32.
+# Two tokens a step, as in the paper; blocks of 32 as there, but a chain of residues is one block.
 WORLDS: dict[str, World] = {
     "english:era": World("english", "era", "openings", 32, 16, 32, tilts=(0.3, 1.0)),
     "mini:mini": World("mini", "mini", "stories:keywords", 64, 32, 32, ("mini-judge", "exact"), "mini-causal"),

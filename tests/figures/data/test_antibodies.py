@@ -15,7 +15,7 @@ from rws_decode import Shape, decode, load_predictor, strategy_log_prob
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, is_installed
 from rws_decode.rewards.sequences import humanness
 from rws_decode.text.alphabets import RESIDUES
-from rws_decode.text.gaps import check_gaps, masks_in, parts_of, with_gaps
+from rws_decode.text.gaps import check_gaps, fill_gaps, masks_in, parts_of, with_gaps
 
 # Of humans: CR9114 (PDB 4FQI), FI6 (3ZTN) and Kol (2FB4).
 HUMAN = [
@@ -30,14 +30,6 @@ HUMAN = [
 PEMBROLIZUMAB = "QVQLVQSGVEVKKPGASVKVSCKASGYTFTNYYMYWVRQAPGQGLEWMGGINPSNGGTNF"
 PEMBROLIZUMAB += "NEKFKNRVTLTTDSSTTTAYMELKSLQFDDTAVYYCARRDYRFDMGFDYWGQGTTVTVSS"
 CHAINS = {chain.id: chain for chain in load_chains()}
-
-
-def refilled(text: str, answer: str) -> str:
-    """Return a text with gaps with the answer's residues in place of its masks, in order."""
-    residues = iter(answer)
-    return "".join(
-        part if isinstance(part, str) else "".join(next(residues) for _ in range(part)) for part in parts_of(text)
-    )
 
 
 def test_the_chains_are_whole_different_and_nearer_to_a_mouse_than_to_a_human() -> None:
@@ -57,7 +49,7 @@ def test_a_sequence_with_gaps_and_what_stood_in_them_are_the_sequence(sequence: 
     text, answer = with_gaps(sequence, positions)
     check_gaps(text)
     assert masks_in(text) == len(answer) == len(positions)
-    assert refilled(text, answer) == sequence
+    assert fill_gaps(text, answer) == sequence
     runs = sum(at - 1 not in positions for at in positions)
     assert text.count("[MASK:") == runs
 
@@ -73,7 +65,7 @@ def test_prompts_are_chains_with_32_gaps_and_no_chain_is_in_both_parts() -> None
                 for prompt in asked}) == 464  # fmt: skip
     for prompt in asked:
         assert masks_in(prompt.text) == len(prompt.labels["answer"]) == 32
-        assert refilled(prompt.text, prompt.labels["answer"]) == CHAINS[prompt.name].sequence
+        assert fill_gaps(prompt.text, prompt.labels["answer"]) == CHAINS[prompt.name].sequence
 
 
 def test_prompts_follow_the_seed_and_fewer_are_the_first_of_more() -> None:

@@ -12,7 +12,7 @@ from paper_figures.data.reactions import load_reactions
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode.checkpoints.packages import PACKAGED, is_installed
 from rws_decode.text.alphabets import SMILES
-from rws_decode.text.gaps import masks_in, parts_of
+from rws_decode.text.gaps import fill_gaps, masks_in
 
 REACTIONS = load_reactions()
 
@@ -22,10 +22,9 @@ def test_prompts_are_reactions_with_gaps_in_the_product_and_none_is_in_both_part
     asked = [*prompts.test, *prompts.validation]
     assert {prompt.name for prompt in asked} == set(REACTIONS) and len(asked) == len(REACTIONS) == 600
     for prompt in asked:
-        tokens = iter(re.findall(SMILES, prompt.labels["answer"]))
-        whole = [p if isinstance(p, str) else "".join(next(tokens) for _ in range(p)) for p in parts_of(prompt.text)]
-        assert "".join(whole) == "".join(REACTIONS[prompt.name]) and next(tokens, None) is None
-        assert masks_in(prompt.text) == 16 and ">>" in prompt.text.partition("[MASK")[0]
+        tokens = re.findall(SMILES, prompt.labels["answer"])
+        assert fill_gaps(prompt.text, tokens) == "".join(REACTIONS[prompt.name])
+        assert masks_in(prompt.text) == len(tokens) == 16 and ">>" in prompt.text.partition("[MASK")[0]
     assert {masks_in(prompt.text) for prompt in prompts_of("reactions:24", 3).test} == {24}
     with pytest.raises(ValueError, match=r"^data is 'reactions:25': reactions:N is needed, N tokens of the product of"):
         prompts_of("reactions:25", 3)

@@ -11,6 +11,8 @@ import pytest
 from examples import examples
 from interval_coverage import DISTRIBUTIONS, METHODS, coverage
 
+from paper_figures.statistics.intervals import clustered_interval
+
 BY_NAME = {distribution.name: distribution for distribution in DISTRIBUTIONS}
 SIMULATIONS = examples(8000)
 
@@ -63,6 +65,19 @@ def test_the_percentile_bootstrap_covers_too_seldom_at_sixteen(name: str, measur
     assert share == pytest.approx(measured, abs=_noise(measured)) and share < 0.95 - 0.03
     if BY_NAME[name].outcomes:
         assert _coverage("Tango's score", name, 16) > share + 0.03
+
+
+@pytest.mark.parametrize(("equal", "measured"), [(True, 0.9555), (False, 0.9335)])
+def test_the_interval_over_groups_covers_at_twelve(equal: bool, measured: float) -> None:
+    """The coverages measured by 4,000 simulations: a group's values share half a deviation."""
+    rng, simulations, covered = np.random.default_rng(1), examples(1000), 0
+    for _ in range(simulations):
+        sizes = np.full(12, 20) if equal else rng.integers(2, 40, 12)
+        groups = np.repeat(np.arange(12), sizes)
+        values = rng.normal(size=len(groups)) + 0.5 * rng.normal(size=12)[groups]
+        _, low, high = clustered_interval(values, groups)
+        covered += low <= 0 <= high
+    assert covered / simulations == pytest.approx(measured, abs=4 * sqrt(measured * (1 - measured) / simulations))
 
 
 def test_misuse_is_named() -> None:

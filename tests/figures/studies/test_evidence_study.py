@@ -17,13 +17,15 @@ from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
-from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.prompts import Prompt, prompts_of
 from paper_figures.studies.evidence import read_rows, run
 from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
-from paper_figures.studies.summaries.evidence_comparisons import compare
+from paper_figures.studies.summaries.evidence_comparisons import compare, difference_interval
 from paper_figures.studies.summaries.evidence_measures import arms_of, differences_of, scores_of
+from rws_decode import load_reward
 from rws_decode.checkpoints import packages
+from rws_decode.text.gaps import fill_gaps
 from rws_theory.gain import reward_factor
 
 ROOT = Path(__file__).parents[3]
@@ -222,6 +224,32 @@ def test_the_real_network_is_told_as_it_was_recorded() -> None:
     for title, rows in told.items():
         reward, net = (rows[name].text().rpartition(" ")[0] for name in ("reward", "net humanness"))
         assert lines[title] == f"| {title} | {reward} | {net} | {rows['reward'].same} |"
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
+    assert f"gains {usual.text().replace('+', '')} on the default" in readme
+    assert f"equals its constant in {told['constant of equal mean']['reward'].same}" in readme
+    assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
+    arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
+    drawn = difference_interval(
+        (arms[Arm("default", None, 1.0)], arms[Arm("default")]), "antibody:human", "net humanness"
+    )
+    assert drawn is not None and "{:.0f} [{:.0f}, {:.0f}] points".format(*(100 * end for end in drawn)) in text
+    asked = {prompt.name: prompt for prompt in prompts_of("antibodies:64", 400, 64).test}
+    for arm in (Arm("default"), Arm("rws", 8.0)):
+        rows = arms[arm].set_index("prompt")
+        alike = [np.mean([*map(str.__eq__, rows["text"][name], asked[name].labels["answer"])]) for name in rows.index]
+        assert f"write {np.mean(alike):.0%} of the residues".replace("%", " %") in " ".join(text.split())
+
+
+@pytest.mark.skipif(not packages.is_installed(packages.PEPTIDES), reason="promb, peptides of humans (make real)")
+def test_the_recorded_judgements_are_those_of_humanness() -> None:
+    answers = read_recorded(FOLDERS["antibody"]).answers
+    asked = {prompt.name: prompt.text for prompt in prompts_of("antibodies:64", 400, 64).test}
+    rows = answers[answers["split"] == "test"].iloc[::251]
+    judge = load_reward("humanness")
+    chains = [fill_gaps(asked[name], text) for name, text in zip(rows["prompt"], rows["text"], strict=True)]
+    scores = (np.array(judge.score([""] * len(chains), chains)) - judge.mean) / judge.std
+    assert [each[0] for each in rows["judge_scores"]] == pytest.approx(scores.tolist())
 
 
 @pytest.mark.parametrize("world", EVIDENCE_WORLDS)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import law_frontier
-from paper_figures.recorded import FOLDERS
+from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.studies import laws
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.options import LawsOptions
-from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergence
+from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
 from paper_figures.studies.summaries.laws import leaks as leaks_of
 from paper_figures.studies.work.laws import work
 from rws_decode import Options, Shape, load_predictor, load_reward, strategy_log_prob
@@ -32,6 +33,7 @@ from rws_decode.decode import decode
 from rws_decode.testing.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable
 
+ROOT = Path(__file__).parents[3]
 LENGTH, WORDS = 3, 3
 TEXTS = list(product(range(WORDS), repeat=LENGTH))
 TINY = st.integers(0, 2**20)
@@ -94,6 +96,33 @@ def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
     monkeypatch.setitem(FOLDERS, "laws", tmp_path)
     with pytest.raises(MissingRun, match="python -m paper_figures experiment laws --out"):
         law_frontier.exhibit(tmp_path)
+
+
+def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
+    record = read_recorded(FOLDERS["antibody-laws"])
+    values = sampler_values(record.answers, record.frontiers, "antibody:human")
+    page = " ".join((ROOT / "docs/diagnostics.md").read_text(encoding="utf-8").split())
+    (told,) = re.findall(r"half-masked antibodies.*?`verify --study antibody-laws`", page)
+    guide = " ".join((ROOT / "docs/guides/strategies.md").read_text(encoding="utf-8").split())
+
+    def said(measure: str, first: tuple[str, int, str], second: tuple[str, int, str]) -> str:
+        found, least = mean_of((values[first] - values[second])[measure].to_numpy(dtype=float))
+        assert f"({least:.2f})" in told
+        return "{:.2f} [{:.2f}, {:.2f}]".format(*found)
+
+    given = [
+        *((("random-order", 1), ("default", 1)), (("random-order", 1), ("left-to-right", 1))),
+        *((("random-order", 8), ("default", 8)), (("default+apart:8", 8), ("default", 8))),
+        *((("default+apart:3", 8), ("default", 8)), (("rws:8", 8), ("default", 8))),
+    ]
+    texts = [said("log_q", (*first, "given"), (*second, "given")) for first, second in given]
+    assert [text in told for text in texts] == [True] * 6 and texts[2] in guide and texts[3] in guide
+    drawn = [("default", words, "commit") for words in (1, 8)] + [
+        ("default", 8, "completion"),
+        ("default", 8, "greedy"),
+    ]
+    steps = [said("reward", after, before) for before, after in pairwise(drawn)]
+    assert all(text in told for text in (*steps, said("reward", ("rws:8", 1, "commit"), drawn[0])))
 
 
 def test_a_text_with_gaps_is_scored_whole() -> None:
