@@ -85,7 +85,7 @@ WORLDS: dict[str, LawWorld] = {
         "human",
         "antibodies:64",
         laws=("default", "rws:8"),
-        split=("default",),
+        split=("default", "rws:8"),
         given=(
             *("left-to-right", "default", "random-order", "default+apart:3", "default+apart:8"),
             *("random-order+apart:3", "rws:8"),

@@ -30,7 +30,8 @@ TEMPERATURE_METHODS = (*TEMPERATURES, *COMPARED)
 SCALED = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
 EVIDENCE_WORLDS = ("english:era", "mini:mini")
 LAW_WORLDS = ("english:era", "mini:exact")
-INSTALLED = ("antibody:human",)  # a network that `make real` installs
+INSTALLED = ("antibody:human",)  # networks that `make real` installs
+INSTALLED_EVIDENCE = (*INSTALLED, "reactions:balanced")
 RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
@@ -220,9 +221,9 @@ class EvidenceOptions(RunOptions):
 
     worlds: tuple[str, ...] = option(
         EVIDENCE_WORLDS,
-        f"of {' '.join((*EVIDENCE_WORLDS, *INSTALLED))}",
+        f"of {' '.join((*EVIDENCE_WORLDS, *INSTALLED_EVIDENCE))}",
         metavar="MODEL:REWARD",
-        choices=(*EVIDENCE_WORLDS, *INSTALLED),
+        choices=(*EVIDENCE_WORLDS, *INSTALLED_EVIDENCE),
     )
     device: str = option("cpu", "cpu, cuda, ...")
     prompts: int = option(400, "test prompts of each world", least=2)

@@ -57,6 +57,7 @@ WORLDS: dict[str, World] = {
     "english:era": World("english", "era", "openings", 32, 16, 32, tilts=(0.3, 1.0)),
     "mini:mini": World("mini", "mini", "stories:keywords", 64, 32, 32, ("mini-judge", "exact"), "mini-causal"),
     "antibody:human": World("antibody", "human", "antibodies:64", 64, 32, 64, ("humanness",)),
+    "reactions:balanced": World("reactions", "balanced", "reactions:16", 16, 8, 16, ("valid", "qed")),
 }
 
 
