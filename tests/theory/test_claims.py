@@ -37,7 +37,7 @@ from rws_theory.claims.pair_search import Pair
 from rws_theory.crossings import Crossing, crossings
 from rws_theory.orders.invariance import output_law
 from rws_theory.printed import printed_in
-from rws_theory.reversal_law import end_reversals, freezing_scale, reversal_limit
+from rws_theory.reversal_law import end_reversals, freezing_scale
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.information_curve import InformationCurve
 from rws_theory.worlds.less_reward import rws_less_reward_example
@@ -137,10 +137,6 @@ def test_mended_theorem_fails_in_the_ways_the_evidence_says() -> None:
     assert _changes(a, b, 1e-3, 1e3) == 2
     a, b = _gaps(LEDGER["S3-more-reversals"].evidence)
     assert _changes(a, b, 1.0, 1e3) == 2
-
-
-def test_the_golden_ratio() -> None:
-    assert "= 4.8121182506" in (LEDGER["D-crossing"].correction or "")
 
 
 def test_smallest_means_that_nothing_smaller_fits() -> None:
@@ -667,38 +663,24 @@ FEW_PAIRS = {"SIZES": (16, 2048), "PAIRS": 1500}
 # What the checks compute with, and what they say where that is otherwise.
 COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("S3-argmax", {"FACTORS": (Fraction(-1),)}, "false"),
-    ("S3-argmax", {"FACTORS": (Fraction(1), Fraction(0))}, "false"),
     ("S3-gaps", {"arb": lambda x: arb(x) / 10}, "not confirmed"),
-    ("S3-gaps", {"arb": lambda x: arb(x) * 0}, "not confirmed"),
     ("AB-selective", {"RISING": ((1,), (-1,))}, "not confirmed"),
     ("AB-selective", {"RISING": ((0, 1),)}, "false"),
     # The pair crosses once below 1.
     ("S3-adaptive", {"reward_factor": factor_of(0.999, 0.01)}, "not confirmed"),
-    ("S3-adaptive", {"reward_factor": factor_of(0.01, 0.01)}, "not confirmed"),
-    ("S3-adaptive", {"reward_factor": factor_of(0.999, 0.999)}, "not confirmed"),
     ("S3-adaptive", {"reward_factor": factor_of(0.01, 0.999)}, "false"),
     ("S3-factor-range", {"reward_factor": lambda r, scale: max(expit(r), 10**-2.5)}, "false"),
-    ("S3-factor-range", {"reward_factor": lambda r, scale: 2.0}, "false"),
-    ("S3-factor-range", {"reward_factor": lambda r, scale: 1.0 if r > -9 else 0.001}, "false"),
     ("GOD-footrule", {"generation_order_deviation": lambda steps: np.zeros(len(steps))}, "not confirmed"),
     ("GOD-footrule", {"footrule_mean": lambda n: (n * n - 1) / 3 / n + 1e-6 * (n == 2)}, "not confirmed"),
-    ("GOD-footrule", {"footrule_max": lambda n: n / 2}, "not confirmed"),
     ("A-forward", {"SIZES": range(1, 2)}, "not confirmed"),
-    ("A-forward", {"Fraction": lambda *numbers: Fraction(*numbers) / 2}, "not confirmed"),
     ("T2-inequality", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("T2-inequality", {"BASES": (Fraction(1),)}, "true"),
-    ("T2-strict", {"BASES": (Fraction(1),)}, "not confirmed"),
-    ("T2-strict", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("T2-strict", {"_mean": lambda w, rewards, y: y}, "not confirmed"),
     ("T2-identity", {"arb": lambda x: arb(x) * 0}, "not confirmed"),  # both sides are 1 / 2
     ("C1-tilted", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("C1-premise", {"_mean": lambda w, rewards, y: Fraction(1, 2)}, "not confirmed"),
-    ("C1-premise", {"printed_in": lambda name, exact: {"rows": []}}, "not confirmed"),
-    ("C1-tilted", {"BASES": (Fraction(1),)}, "not confirmed"),
-    ("C1-printed", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("C1-printed", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
     ("C1-scaling", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
-    ("C1-scaling", {"TWO_WORDS": (Fraction(1, 3), Fraction(2, 3))}, "not confirmed"),
     (
         "C1-rws",
         {"rws_less_reward_example": lambda: replace(rws_less_reward_example(), rws_expected=Fraction(2))},
@@ -710,47 +692,23 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
             ({}, "true"),
             ({"output_law": partial(output_law, per_step=2)}, "not confirmed"),
             ({"WEIGHTS": (1,)}, "not confirmed"),  # independent tokens: several a step cost nothing
-            ({"EQUAL": [[[1, 1], [1, 1]], [[1, 1], [1, 1]]]}, "not confirmed"),
-            ({"TORN": [[4, 0], [0, 3]]}, "not confirmed"),
-            (
-                {"COPYING": {c: {i: own_results.HALF for i in (0, 1) if c[i] < 0} for c in own_results.COPYING}},
-                "not confirmed",
-            ),
-            ({"INDEPENDENT": [[1, 1], [1, 1]]}, "not confirmed"),
         )
     ),
     ("N-sampler-law", {"output_law": partial(output_law, commit="argmax")}, "not confirmed"),
-    ("N-random-schedule", {"WEIGHTS": (1,), "EQUAL": [[[1, 1], [1, 1]], [[1, 1], [1, 1]]]}, "not confirmed"),
     ("N-random-schedule", {"information_curve": lambda table, n: InformationCurve(np.ones(n))}, "not confirmed"),
     ("N-apart", {"contraction": lambda chain: 0.3 * contraction(chain)}, "not confirmed"),
-    ("N-apart", {"COPIED_FAR": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}, "not confirmed"),
     ("N-quarter-law", {"end_reversals": lambda a, b: end_reversals(a**-1, b**-1)}, "not confirmed"),  # heavy tails
-    (
-        "N-quarter-law",
-        {"reversal_limit": lambda domain, alpha=None: reversal_limit("frechet", alpha or 30.0)},
-        "not confirmed",
-    ),
     ("N-freezing", FEW_PAIRS, "true"),
     ("N-freezing", {**FEW_PAIRS, "freezing_scale": lambda d: 16.0 * freezing_scale(d)}, "not confirmed"),
-    ("N-freezing", {**FEW_PAIRS, "freezing_scale": lambda d: freezing_scale(d) / 4}, "not confirmed"),
     ("N-majorisation", {"majorises": lambda a, b: majorises(a, a)}, "not confirmed"),  # all are said to be ordered
-    ("N-majorisation", {"_MOST_GAP": {1: 3, 2: 3, 3: 4}}, "not confirmed"),  # too small a grid to find the witness
-    ("N-majorisation", {"_never_behind": lambda pair: True}, "not confirmed"),
     ("N-majorisation", {"dominance_order": lambda a, b: None}, "not confirmed"),
-    ("N-stability-radius", {"_GOLDEN": arb(2)}, "not confirmed"),
     ("N-stability-radius", {"stability_radius": lambda logits, k: too_wide(logits, k)}, "not confirmed"),
     ("N-scaling-reward", {"scaling_raises_reward": lambda p, reward: scaling_raises_reward(p, p)}, "not confirmed"),
-    (
-        "N-scaling-reward",
-        {"scaling_raises_reward": lambda p, reward: scaling_raises_reward([9 - w for w in p], reward)},
-        "not confirmed",
-    ),
     (
         "N-threshold-monotone",
         {"threshold_path": lambda z, tau, low, high: threshold_path(z, tau + 0.01, low, high)},
         "not confirmed",
     ),
-    ("N-threshold-monotone", {"_confidence": lambda gaps, c: arb(1) / 2}, "not confirmed"),
 ]
 
 

@@ -51,27 +51,14 @@ def test_shapes_are_kept_and_an_overflow_is_its_limit() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: reward_factor(0.0, 0.0), "reward_scale must be positive and finite, got 0.0"),
-        (lambda: reward_factor(0.0, -8.0), "reward_scale must be positive and finite, got -8.0"),
-        (lambda: reward_factor(0.0, np.inf), "reward_scale must be positive and finite, got inf"),
         (lambda: reward_factor(0.0, 8.0, np.inf), "eps must be positive and finite, got inf"),
         (lambda: inverse_reward("good", 8.0), "factor must be real numbers, got dtype <U4"),
         (lambda: inverse_reward(0.02, 8.0), "factor must ... got 0.02"),
-        (lambda: normalise("good", 0.0, 1.0), "raw must be real numbers, got dtype <U4"),
         (lambda: normalise([0.0, np.nan], 0.0, 1.0), "raw must be finite, got nan"),
         (lambda: normalise(1.0, 0.0, np.inf), "std must be positive and finite, got inf"),
         (lambda: normalise(1.0, -np.inf, 1.0), "mean must be finite, got -inf"),
-        (lambda: reward_factor(0.0, np.nan), "reward_scale must be positive and finite, got nan"),
         (lambda: reward_factor(0.0, 1e-323), "reward_scale must ... got 1e-323 with eps 1e-05"),
         (lambda: reward_factor(0.0, 1.79e308, 1.0), "reward_scale must ... got 1.79e+308 with eps 1.0"),
-        (lambda: reward_factor(0.0, 8.0, 0.0), "eps must be positive and finite, got 0.0"),
-        (lambda: reward_factor([0.0, np.nan], 8.0), "reward must be a number, got nan"),
-        (lambda: reward_factor("good", 8.0), "reward must be real numbers, got dtype <U4"),
-        (lambda: inverse_reward(8.1, 8.0), "factor must ... got 8.1"),
-        (lambda: inverse_reward([1.0, np.nan], 8.0), "factor must ... got nan"),
-        (lambda: normalise(np.inf, 0.0, 1.0), "raw must be finite, got inf"),
-        (lambda: normalise(1.0, np.nan, 1.0), "mean must be finite, got nan"),
-        (lambda: normalise(1.0, 0.0, 0.0), "std must be positive and finite, got 0.0"),
     ],
 )
 def test_misuse_names_the_argument(call: object, message: str) -> None:

@@ -12,7 +12,6 @@ import exact_ranks
 import numpy as np
 import pytest
 from flint import fmpz_poly
-from scipy.stats import poisson
 
 from rws_theory import crossings
 from rws_theory import pairs as pairs_module
@@ -63,7 +62,6 @@ def test_gaps_that_differ_below_rounding_are_certified() -> None:
 BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)
 FLIP_AGAINST_BOTH_CONDITIONS = (1, 3 / 2, 7), (1 / 2, 3, 5)
 THREE_BELOW_ONE = (7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9)
-UNEQUAL = (1, 3), (2, 4, 9)
 
 
 def test_many_pairs_are_those_of_each_alone() -> None:
@@ -88,33 +86,6 @@ def sums_of(*pairs: tuple[tuple[float, ...], tuple[float, ...]]) -> pairs_module
     return pairs_module._Sums.of(times, signs, first)
 
 
-def test_ends_of_the_half_line_are_free_as_far_as_the_series_say() -> None:
-    # 1.8 |sum of u less that of v| over the larger sum of squares; 0.9 |difference in number| over the larger sum.
-    table = (
-        (*BOTH_FLIPS, 1.8 * 1.5 / 46.75),
-        (*THREE_BELOW_ONE, 1.8 * 0.75 / 130.375),
-        ((0.5, 2, 7), (0.5, 3, 5), 1.8 / 53),  # of what is common nothing counts
-        ((0, 4), (1.5, 1.5), 1.8 / 16),
-        (*UNEQUAL, 0.9 / 15),
-        ((0.5, 2), (0.5, 6, 10), 0.9 / 16),
-    )
-    free = np.array([row[2] for row in table])
-    share = np.where((free == 1.8 / 16) | (free == 0.9 / 16), 0.0, 1e-12)  # no rounding in these two
-    for sums in (sums_of(*((u, v) for u, v, _ in table)), sums_of(*((v, u) for u, v, _ in table))):
-        assert sums.free_below(free * (1 - share)).all()
-        assert not sums.free_below(np.nextafter(free * (1 + share), 1.0)).any()
-
-
-def test_leading_term_is_compared_with_those_of_the_other_sign() -> None:
-    pairs = (BOTH_FLIPS, UNEQUAL, ((1, 1, 6), (1, 3, 3)), ((1, 3, 3), (1, 1, 6)), ((2, 8), (3, 5)))
-    sums = sums_of(*pairs)
-    # 2 x + x^11 = 0.9, x = exp(-r/2); x + x^3 + x^8 = 0.9 and x + x^3 = 0.9, x = exp(-r); 2 x = 0.9, x = exp(-2 r)
-    edges = -np.log([0.44992353, 0.6280540, 0.45, 0.45, 0.6390372]) * [2.0, 1.0, 0.5, 0.5, 1.0]
-    assert not sums.leads_beyond(edges * (1 - 1e-6)).any() and sums.leads_beyond(edges * (1 + 1e-6)).all()
-    assert sums.leads_beyond(np.full(5, 1.25e11)).tolist() == [True, False, True, True, False]  # 1e12 / 8
-    assert sums.leads_beyond(np.full(5, np.nextafter(1.25e11, 0.0)))[-1]
-
-
 def test_signs_of_sums_are_proved_or_not_given() -> None:
     pairs = (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE)
     sums = sums_of(*pairs)
@@ -127,24 +98,6 @@ def test_signs_of_sums_are_proved_or_not_given() -> None:
             assert signs.tolist() == [-before, -before, 0, before, before]
     far = sums.signs(np.full((3, 2), [1e-12, 500.0]))
     assert far[:, 1].tolist() == [1, -1, -1] and set(np.abs(far[:, 0])) <= {0.0, 1.0}
-
-
-def test_pieces_hold_none_or_one_where_models_prove_it() -> None:
-    pairs = (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE)
-    sums = sums_of(*pairs)
-    for i, pair in enumerate(pairs):
-        roots = np.array(crossings(*map(from_gaps, pair)).roots)
-        row = np.full(len(roots), i)
-        for low, high, wanted in ((0.97, 1.03, "one"), (1.03, 1.06, "none"), (0.94, 0.97, "none")):
-            none, one = sums._pieces(row, roots * low, roots * high)
-            assert none.tolist() == [wanted == "none"] * len(roots) and one.tolist() == [wanted == "one"] * len(roots)
-        none, one = sums._pieces(row[:1], roots[:1] * 0.9, roots[-1:] * 1.1)  # all of them: neither
-        assert not none[0] and not one[0]
-    octaves = np.tile(np.ldexp(1.0, np.arange(-8, 6)), (3, 1))
-    assert sums.isolated(octaves).tolist() == [2, 2, 3]
-    touching = sums_of((tuple([0.0] + [4.0] * 9), (2.0,) * 6))  # (1 - 3 x)^2 with x = exp(-2 r)
-    assert touching.isolated(octaves[:1]).tolist() == [-1] and touching.isolated(octaves[:1, 7:]).tolist() == [-1]
-    assert touching.isolated(octaves[:1, 8:]).tolist() == [0]
 
 
 X = fmpz_poly([0, 1])
@@ -207,27 +160,6 @@ def test_pieces_never_miss_a_zero(name: str) -> None:
     assert not counts[none].any() and (counts[one] == 1).all() and not (none & one).any()
 
 
-def test_piece_around_a_minimum_holds_none_where_its_least_value_outweighs_its_rise() -> None:
-    """2 (1 - 2 x)^2 + x^20 is 2^-20 at x = 1/2 and 2 (r - log 2)^2 more beside it."""
-    rise = 2.0**-20 * np.array([0.96, 1.04, 1e9])
-    half = np.minimum(np.sqrt(rise / 2), 0.2)
-    none, one = pieces_of("none within 1e-6", math.log(2) - half, math.log(2) + half)
-    assert none.tolist() == [True, False, False] and not one.any()
-
-
-def test_bounds_of_what_follows_a_model_hold_and_are_reached() -> None:
-    """Of exp(-z (1 + theta s)), z > 0, 20 terms: what follows and its derivative in s are largest at s = -1."""
-    z = np.linspace(0.01, 200.0, 20_000)
-    for halvings in range(8):
-        theta = 1 / (2 ** (halvings + 2) - 1)  # of the first half of the first half ... of an octave
-        scale, beyond = np.exp(-z * (1 - theta)), (3 * theta) ** 20
-        rest = (scale * poisson.sf(19, theta * z)).max() / beyond
-        slope = (scale * theta * z * poisson.sf(18, theta * z)).max() / beyond
-        assert rest <= pairs_module._REST and slope <= pairs_module._SLOPE_REST
-        if not halvings:
-            assert rest > 0.9 * pairs_module._REST and slope > 0.9 * pairs_module._SLOPE_REST
-
-
 @pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
 def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
     classes = classify_pairs(np.zeros((n, d)), np.ones((n, d)))
@@ -238,9 +170,7 @@ def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
     ("a", "b", "message"),
     [
         (np.zeros(3), np.zeros(3), r"^a and b must have equal shapes \(N, d\), got \(3,\) and \(3,\)$"),
-        (np.zeros((2, 3)), np.zeros((2, 4)), r"^a and b must have equal shapes \(N, d\), got \(2, 3\) and \(2, 4\)$"),
         (np.zeros((2, 0)), np.zeros((2, 0)), "a must have shape"),
-        (np.full((1, 2), np.nan), np.zeros((1, 2)), "a must be finite or -inf"),
         (np.zeros((1, 2)), np.full((1, 2), -np.inf), "b must allow at least one token"),
     ],
 )

@@ -291,11 +291,8 @@ def test_floats_are_the_rationals_they_are() -> None:
 @pytest.mark.parametrize(
     ("a", "message"),
     [
-        ([], "a must have shape"),
-        ([math.nan, 0.0], "a must be finite or -inf"),
         ([-math.inf, -math.inf], "a must allow at least one token"),
         ([[0.0, 1.0]], "a must be one vector of logits"),
-        (["x", 1], "a must hold numbers"),
         ([1j, 0j], "a must be real numbers"),
         ([10**400, 0], "a must hold numbers within float64"),
     ],

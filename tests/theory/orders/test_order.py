@@ -53,20 +53,6 @@ def test_unsigned_steps_do_not_wrap_around() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "reading", "message"),
-    [
-        ([0.0, 1.0], "tokens", "commit_step must be integers, got dtype float64"),
-        ([0, -1], "tokens", "commit_step must be 0 or more for every position, got -1"),
-        (np.zeros(0, dtype=int), "tokens", "commit_step must ... got shape (0,)"),
-        (3, "tokens", "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape ()"),
-        ([0, 1], "words", "reading is 'words':"),
-    ],
-)
-def test_misuse_names_the_argument(steps: object, reading: str, message: str) -> None:
-    refused(lambda: generation_order_deviation(steps, reading), message)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("n", "shape", "message"),
     [
         (0, {}, "n is 0:"),

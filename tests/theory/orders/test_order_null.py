@@ -164,15 +164,11 @@ def test_one_step_has_one_order() -> None:
     [
         (([[0, 1]],), "commit_step must have shape (n,) for a test, got shape (1, 2)"),
         ((np.array([0, 2**63], dtype=np.uint64),), "commit_step must ... got 9223372036854775808"),
-        (([0.5],), "commit_step must be integers, got dtype float64"),
-        (([0, 1], "words"), "reading is 'words':"),
-        (([0, 1], "tokens", {"alternative": "bigger"}), "alternative is 'bigger':"),
         (([0, 1], "tokens", {"method": "guess"}), "method is 'guess':"),
         (([0, 1, 2], "tokens", {"block": 2}), "block must divide n = 3, got 2"),
         (([2, 3, 0, 1], "tokens", {"block": 2}), "block must ... got 2"),
         ((list(range(129)), "tokens", {"method": "exact"}), "method must ... got 'exact'"),
         (([0, 1], "tokens", {"method": "monte-carlo"}), "rng must ... got None"),
-        (([0, 1, 2], "tokens", {"block": 0}), "block is 0:"),
         (
             ([0, 1], "tokens", {"method": "monte-carlo", "samples": 0, "rng": np.random.default_rng(0)}),
             "samples is 0:",
@@ -188,12 +184,8 @@ def test_misuse_of_a_test_names_the_argument(arguments: tuple[object, ...], mess
     ("arguments", "message"),
     [
         ({"n": 0}, "n is 0:"),
-        ({"n": 6, "block": 0}, "block is 0:"),
         ({"n": 6, "block": 3, "per_step": 2}, "block and per_step must ... got n = 6, block = 3, per_step = 2"),
-        ({"n": 6, "block": 4}, "block and per_step must divide n and block, got n = 6, block = 4, per_step = 1"),
         ({"n": 6, "per_step": 4}, "block and per_step must divide n and block, got n = 6, block = 6, per_step = 4"),
-        ({"n": 6, "per_step": True}, "per_step is True:"),
-        ({"n": 6, "reading": "words"}, "reading is 'words':"),
         ({"n": 256}, "block and per_step must ... got 256 and 1"),
     ],
 )
