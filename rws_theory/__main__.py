@@ -17,10 +17,6 @@ COMMANDS: dict[str, Command] = {
     "path": Command(
         "rws_theory.commands.path", "list the k most confident positions at every scale of a range, with proof"
     ),
-    "bench-crossings": Command(
-        "rws_theory.commands.bench_crossings",
-        "measure the speed of certified crossings and the errors of other root finders",
-    ),
 }
 
 

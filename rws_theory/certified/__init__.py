@@ -4,5 +4,4 @@ Exact exponential sums with proved signs (:mod:`~rws_theory.certified.exponentia
 :mod:`~rws_theory.certified.condensed`), their Taylor models and the isolation of their zeros with multiplicities
 (:mod:`~rws_theory.certified.taylor`, :mod:`~rws_theory.certified.isolation`), and the contest of positions for seats
 (:mod:`~rws_theory.certified.selection_sums`, `selection_pairs`, `selection_cells`).
-:mod:`~rws_theory.certified.hard_pairs` makes pairs whose crossings are known, to test all of this.
 """

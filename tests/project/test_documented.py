@@ -88,9 +88,6 @@ HERE: dict[str, Here] = {
     "python -m rws_theory path LOGITS .*": Here(
         first=(SOME_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
     ),
-    "python -m rws_theory bench-crossings": Here(
-        more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")
-    ),
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode presets llada-gsm8k": Here(says=("gen_length = 512 -> length 512", "EVAL.md line 74")),
     "python -m rws_decode generate --preset llada-gpqa .*": Here(says=("forwards: 64",)),

@@ -520,8 +520,6 @@ COMMANDS: dict[str, str] = {
         )
     },
     "rws_theory path /dev/null --k 1 --scale-min 0.5 --scale-max 2": "must",
-    "rws_theory bench-crossings --pairs 0": "pairs",
-    "rws_theory bench-crossings --seed -1": "seed",
     # One answer.
     f"{GENERATE} --length 0": "length is 0",
     f"{GENERATE} --steps 3 --block 4": "steps is 3",

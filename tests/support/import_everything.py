@@ -63,7 +63,6 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     from rws_decode.__main__ import main as decoding
     from rws_decode.gpu.row_statistics import row_statistics
     from rws_decode.rewards import load_reward
-    from rws_theory.__main__ import main as theory
 
     adapter = str(importlib.import_module("rws_decode.adapters.lm_eval").__file__)
     (folder / "model.gguf").write_bytes(b"GGUF")
@@ -71,7 +70,6 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     return {
         "accelerate, generate": lambda: decoding(generate),
         "accelerate, reward": lambda: load_reward("mini", device_map="auto"),
-        "chebpy": lambda: theory(["bench-crossings", "--pairs", "2", "--vocabulary", "9", "--per-kind", "1"]),
         "datasets, calibrate": lambda: studying(["calibrate", "--reward", "mini"]),
         "datasets, experiment": lambda: studying(
             ["experiment", "reward-bench", "--data", "reward-bench", "--out", str(folder / "out")]

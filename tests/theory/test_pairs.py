@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -12,12 +10,10 @@ import exact_ranks
 import numpy as np
 import pytest
 from flint import fmpz_poly
+from hard_pairs import KINDS, _factor, _gaps, corpus
 
 from rws_theory import crossings
 from rws_theory import pairs as pairs_module
-from rws_theory.__main__ import main
-from rws_theory.bench import SOLVERS, bench_corpus
-from rws_theory.certified.hard_pairs import KINDS, HardPair, _factor, _gaps, corpus
 from rws_theory.pairs import DECIDED_BY, classify_pairs
 from rws_theory.testing import from_gaps
 
@@ -187,54 +183,6 @@ def test_hard_corpus_is_counted_without_a_mistake() -> None:
         assert certified.complete and certified.count == pair.count, pair.kind
         many = classify_pairs(pair.a[None], pair.b[None])
         assert many.count[0] == pair.count and many.complete[0], pair.kind
-
-
-def test_benchmark_counts_the_misses_of_other_solvers() -> None:
-    start = time.process_time()
-    rows = {row["solver"]: row for row in bench_corpus(2, 0)}
-    assert sum(row["seconds"] for row in rows.values()) <= time.process_time() - start
-    assert list(rows) == list(SOLVERS)
-    assert all(row["pairs"] == 2 * len(KINDS) and row["seconds"] > 0 for row in rows.values())
-    assert rows["rws_theory"]["wrong_by_kind"] == {}
-    # A tangency changes no sign, and two crossings between neighbours of a grid leave none to see.
-    missed = {"touching": 2, "tangent": 2, "nearly tangent": 2}
-    assert rows["scipy"]["wrong_by_kind"] == {"several": 1, **missed}
-    assert rows["mpmath"]["wrong_by_kind"] == {"shared": 1, **missed}
-    assert rows["chebpy"]["wrong_by_kind"]["tangent"] == 2
-    assert all(row["wrong"] == sum(row["wrong_by_kind"].values()) for row in rows.values())
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("scale", [2.0**-30, 1.0, 2.0**30])
-def test_every_solver_counts_crossings_that_are_well_apart(name: str, scale: float) -> None:
-    count = SOLVERS[name]()
-    for u, v, crosses in (
-        ((5, 8), (6, 6), 1),
-        ((6, 6), (5, 8), 1),
-        ((1, 2), (2, 3), 0),
-        ((2, 7, 7), (3, 3, 13), 2),
-        ((2, 7, 5000), (3, 3, 10000), 2),
-    ):
-        pair = HardPair("well apart", scale * from_gaps(u), scale * from_gaps(v), crosses)
-        assert count(pair) == crosses, (u, v)
-
-
-def test_benchmark_command_prints_json_or_a_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["bench-crossings", "--pairs", "50", "--vocabulary", "300", "--per-kind", "1"]
-    assert main([*arguments, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["pairs"]["proved"] == 50 and result["corpus"][0]["wrong"] == 0
-    assert result["vocabulary"]["equal totals"]["complete"]
-
-    def missing() -> None:
-        raise ImportError
-
-    monkeypatch.setitem(SOLVERS, "chebpy", missing)  # type: ignore[arg-type]
-    assert main(arguments) == 0
-    text = capsys.readouterr().out
-    assert "50 pairs of d = 17" in text and "rws_theory" in text and "not installed" in text
 
 
 ROUNDED = [  # what float64 proves of a pair, and how

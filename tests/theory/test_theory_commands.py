@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rws_theory.bench
 import rws_theory.claims
 import rws_theory.selection
 from rws_theory.__main__ import COMMANDS, main
 from rws_theory.claims import CHECKS, Claim
-from rws_theory.commands import bench_crossings as bench_command
 from rws_theory.commands import claims as claims_command
 from rws_theory.commands import line
 from rws_theory.selection import Bracket, Piece, SelectionPath
@@ -29,11 +27,10 @@ LEDGER = Path(__file__).with_name("ledger.json")
 
 # What the help of each command must show: every argument, and the defaults.
 HELP = {
-    "": ["claims", "crossings", "path", "bench-crossings", "--version"],
+    "": ["claims", "crossings", "path", "--version"],
     "claims": ["ID", "(default: all)", "--list", "--json"],
     "crossings": ["A B", "-Infinity forbids a token", ".npy", "--json"],
     "path": ["LOGITS", "(positions, vocabulary)", "--k K", "--scale-min X", "--scale-max Y", "--json"],
-    "bench-crossings": ["--pairs N", "100000", "--vocabulary N", "126464", "--per-kind N", "12", "--seed N", "--json"],
 }
 PAIR = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]  # they cross at ten logarithms of the golden ratio
 
@@ -133,8 +130,8 @@ def test_a_message_of_many_lines_becomes_one(
     def refuse(*arguments: Any, **options: Any) -> None:
         raise ValueError("one\n  two\tthree")
 
-    monkeypatch.setattr(rws_theory.bench, "bench", refuse)
-    assert refused(capsys, "bench-crossings") == "python -m rws_theory bench-crossings: one two three\n"
+    monkeypatch.setattr(rws_theory.claims, "claims", refuse)
+    assert refused(capsys, "claims") == "python -m rws_theory claims: one two three\n"
     monkeypatch.setattr(np.lib.format, "read_array", refuse)
     (tmp_path / "a.npy").touch()
     monkeypatch.chdir(tmp_path)
@@ -263,9 +260,6 @@ def test_the_path_of_a_file_is_certified(tmp_path: Path, capsys: pytest.CaptureF
     assert out.splitlines()[-1].startswith("certified at every scale (by ")
 
 
-# --- bench ------------------------------------------------------------------------------------------------------------
-
-
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
@@ -320,14 +314,14 @@ def stopped_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def run(args: argparse.Namespace) -> int:
         raise error
 
-    monkeypatch.setattr(bench_command, "run", run)
+    monkeypatch.setattr(claims_command, "run", run)
 
 
 def test_a_code_that_a_command_returns_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_command, "run", lambda args: 7)
-    assert main(["bench-crossings"]) == 7
-    monkeypatch.setattr(sys, "argv", ["rws_theory", "bench-crossings", "--seed", "3"])
-    monkeypatch.setattr(bench_command, "run", lambda args: args.seed)
+    monkeypatch.setattr(claims_command, "run", lambda args: 7)
+    assert main(["claims"]) == 7
+    monkeypatch.setattr(sys, "argv", ["rws_theory", "claims", "--list"])
+    monkeypatch.setattr(claims_command, "run", lambda args: 3 * args.list)
     assert main() == 3
     monkeypatch.setattr(sys, "stdout", None)  # as under pythonw
     assert main() == 3
@@ -345,4 +339,4 @@ def test_only_the_command_that_is_named_is_imported(
         main(["path", "--help"])
     assert imported == [COMMANDS["path"].module]
     monkeypatch.setitem(COMMANDS, "path", line.Command("rws_theory.commands.nothing", "gone"))
-    assert "path           gone" in printed_by(capsys)[0]
+    assert re.search("path +gone", printed_by(capsys)[0])
