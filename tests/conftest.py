@@ -13,6 +13,7 @@ from chromium import browser as browser  # fixtures
 from figure_runs import figure_page as figure_page
 from figure_runs import figure_runs as figure_runs
 from hypothesis import HealthCheck, settings
+from shipped import english as english
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Fewer than Hypothesis' own 100 at each run; `make explore` makes 20 runs.

@@ -16,7 +16,6 @@ from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from transformers import RobertaConfig, RobertaForMaskedLM
 
 from rws_decode import RWS, Confidence, Entropy, Margin, Options, RandomOrder, Savings, Shape, Strategy, Temperature
-from rws_decode.canvas.batches import batches
 from rws_decode.canvas.layout import lay_out
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
@@ -203,9 +202,3 @@ def test_models_whose_bits_depend_on_the_batch_are_asked_for_one_row_at_a_time()
         pairs = ((both[0].value, alone.value), (both[0].reward_raw, alone.reward_raw))
         same[savings.batch_invariant] = [np.array_equal(*pair, equal_nan=True) for pair in pairs]
     assert same == {False: [False, False], True: [True, True]}
-
-
-@given(st.lists(st.integers(0, 9), max_size=6), st.sampled_from([None, 1, 5]), st.sampled_from([None, 0.0]))
-def test_each_row_is_a_batch_of_its_own(widths: list[int], row_bytes: int | None, spread: float | None) -> None:
-    groups = batches(widths, row_bytes, 100, spread, alone=True)
-    assert sorted(groups) == [[row] for row in range(len(widths))]

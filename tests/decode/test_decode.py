@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Savings, Schedule, Shape
+from rws_decode import CallablePredictor, CallableReward, Options, Savings, Shape
 from rws_decode.decode import decode
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
@@ -183,10 +183,8 @@ def test_a_predictor_without_padding_takes_uneven_batches() -> None:
     ("options", "message"),
     [
         ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, such as load_predictor('mini')"),
-        ({"prompts": []}, "prompts is []: a list of at least one prompt is needed"),
         ({"prompts": [[6, MASK, 7]]}, "length is 8: the gaps of prompts[0] have length 1, give Shape(1)"),
         ({"prompts": [[6], [VOCABULARY]]}, f"prompts[1] holds the id {VOCABULARY}: tiny-bert has ids 0 to 27"),
-        ({"prompts": [[-1]]}, "prompts[0] holds the id -1: tiny-bert has ids 0 to 27"),
         (
             {"prompts": [[6] * 60]},
             "length is 8: beside the 60 tokens of prompts[0] at most 4 fit what tiny-bert reads",
@@ -194,12 +192,8 @@ def test_a_predictor_without_padding_takes_uneven_batches() -> None:
         ({"length": 7}, "block is 4: it must divide length, which is 7, such as 1 or 7"),
         ({"steps": 16}, "steps is 16: at most length, 8, so that each step commits a token"),
         ({"ranking": "margin"}, "ranking is 'margin':"),
-        ({"precision": "float16"}, "precision is 'float16':"),
-        ({"padding": "middle"}, "padding is 'middle':"),
         ({"end_of_text": "stop"}, "end_of_text is 'stop':"),
         ({"savings": "everything"}, "savings is 'everything': a Savings is needed, such as Savings.everything()"),
-        ({"strategy": Temperature((1.0, 2.0))}, "scale has 2 rows: the batch has 1"),
-        ({"strategy": Schedule((1.0, 2.0))}, "factors has 2 steps: step 2 (from 0) was asked for"),
     ],
     ids=str,
 )

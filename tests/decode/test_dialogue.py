@@ -10,7 +10,6 @@ import pytest
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import bert_predictor
 
 from paper_figures.data.story_sets import story_dialogue_set
 from paper_figures.runner.units import Unit, batch_key
@@ -35,7 +34,7 @@ from rws_decode.rewards import (
 from rws_decode.rewards.base import score_checked
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPECIAL
-from rws_decode.testing.networks import MASK, bert_classifier, word_tokenizer
+from rws_decode.testing.networks import bert_classifier, word_tokenizer
 from rws_decode.testing.published_rewards import published_vocabulary
 from rws_decode.text.prompt_ids import chat_ids
 from rws_decode.trace.trace import load
@@ -133,23 +132,16 @@ def test_control_strings_in_any_turn_are_text(name: str, predictors: dict[str, H
         assert turns[index] in predictor.tokenizer.decode(ids)
 
 
-@pytest.mark.parametrize("index", [0, 1, 2], ids=["first user", "assistant", "last user"])
-def test_the_mask_in_any_turn_is_text_without_a_template_too(index: int) -> None:
-    predictor = bert_predictor()
-    turns = list(TOLD.turns)
-    turns[index] = "the [MASK] cat"
-    ids = predictor.encode_dialogue(Dialogue(tuple(turns)))
-    assert MASK not in ids and ids.count(predictor.tokenizer.sep_token_id) == 1
-
-
 @pytest.mark.parametrize(
     ("template", "message"),
     [
+        ("hello", r"leaves the user's message out"),
+        ("{% if %}", r"fails"),
         ("{{ messages[0].content }}", r"leaves the assistant's message out"),
         ("{% for one in messages %}{{ one.content }}{% endfor %}{{ messages[1].content[0] }}", r"changes with the"),
         ("{% if messages | length > 1 %}{{ raise_exception('one only') }}{% endif %}", r"fails \(one only\)"),
     ],
-    ids=["left out", "changes", "refuses"],
+    ids=["all left out", "no template", "left out", "changes", "refuses"],
 )
 def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, message: str) -> None:
     codec = word_tokenizer()

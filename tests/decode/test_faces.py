@@ -199,24 +199,6 @@ def test_a_face_is_a_table_of_text(name: str) -> None:
     assert rows_of(OBJECTS[name]()._repr_html_()) is not None
 
 
-def test_a_predictor_shows_what_it_is_made_of() -> None:
-    rows = rows_of(mini()._repr_html_())
-    assert rows["tokens"] == [f"{mini().vocab_size:,}"] and rows["mask token"] == [str(mini().mask_id)]
-    assert rows["device"] == ["cpu"] and rows["dtype of logits"] == ["float32"]
-    assert rows["network"] == ["2.19M parameters"] and rows["shipped prompts"] == [
-        f"{len(mini().prompts)}, as .prompts"
-    ]
-    assert rows_of(callable_predictor()._repr_html_())["text"] == ["none"]
-    assert "shipped prompts" not in rows_of(callable_predictor()._repr_html_())
-
-
-def test_a_reward_shows_what_it_reads_and_what_normalises_it() -> None:
-    rows = rows_of(reward()._repr_html_())
-    assert rows["mean"] == [f"{reward().mean:.5g}"] and rows["deviation"] == [f"{reward().std:.5g}"]
-    assert rows["reads"] == ["prompt and answer as a pair of texts, at most 512 tokens"]
-    assert rows_of(OBJECTS["CallableReward"]()._repr_html_())["scores lie between"] == ["0 and 1"]
-
-
 def test_a_step_shows_words_log_odds_and_what_was_committed() -> None:
     logits = OBJECTS["StepLogits"]()
     rows = rows_of(logits._repr_html_())
@@ -228,14 +210,3 @@ def test_a_step_shows_words_log_odds_and_what_was_committed() -> None:
         shown, unscaled, scaled, committed = rows[str(position)]
         assert shown == repr(word) and committed == ("yes" if chosen else "") and float(unscaled) < 99
         assert np.isnan(kept[position]) or float(scaled) == pytest.approx(kept[position], abs=0.01)
-
-
-def test_a_difference_shows_settings_the_parting_and_what_follows() -> None:
-    difference = OBJECTS["TraceDiff"]()
-    rows = rows_of(difference._repr_html_())
-    assert rows["strategy"] == ["default", "rws:8"] and rows["reward model"] == ["none", "mini"]
-    assert rows["factor"] == [f"{factor:.4g}" for factor in difference.parting.factors]
-    later = [change for change in difference.steps if change.step > difference.parting.step]
-    commits = sum(bool(change.only_first or change.only_second) for change in later)
-    count = difference.steps_run - difference.parting.step - 1
-    assert f"later steps that commit other positions: {commits} of {count}" in rows

@@ -83,7 +83,6 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
         RWSGenerationConfig.from_pretrained(tmp_path)
     for text, said in (
         ("{", "rws_generation_config.json: "),
-        ("[]", "a JSON object is needed"),
         ('{"step": 3}', "step is not an option of RWSGenerationConfig: the nearest is steps"),
         ('{"temperature": NaN}', "temperature is nan"),
         ('{"steps": 33}', "steps is 33: it must be a multiple of 2"),
@@ -99,17 +98,11 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
     [
         ({"gen_length": 8}, "gen_length is not an option of RWSGenerationConfig: the nearest is max_new_tokens"),
         ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
-        ({"savings": {"memory": "8"}}, "memory is '8': a whole number"),
-        ({"savings": True}, "savings is True: Savings is needed"),
         ({"max_new_tokens": 7}, "block_length is 4: it must divide length, which is 7, such as 1 or 7"),
         ({"steps": "4"}, "steps is '4': a whole number"),
-        ({"temperature": -1.0}, "temperature is -1.0:"),
-        ({"seed": -1}, "seed is -1"),
         ({"strategy": "rwz"}, "strategy is 'rwz':"),
         ({"strategy": "rws"}, "reward_scale is None: strategy rws needs it"),
         ({"strategy": "schedule"}, "run is None: strategy schedule needs it"),
-        ({"end_of_text": "later"}, "end_of_text is 'later':"),
-        ({"ranking": "logit"}, "ranking is 'logit'"),
         ({"eos_token_id": [1, "2"]}, r"eos_token_id is \(1, '2'\): token ids"),
     ],
 )

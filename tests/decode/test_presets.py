@@ -86,24 +86,6 @@ def test_dream_has_the_numbers_of_its_scripts_and_names_what_is_left_out(name: s
     assert ("entropy of softmax(z / temperature)" in left_out) == (temperature > 0)
 
 
-def dream_commits(size: int) -> list[int]:
-    """Return how many tokens each step of Dream's loop commits, by its own schedule."""
-    times, left, commits = torch.linspace(1, 1e-3, size + 1), size, []
-    for step in range(size):
-        share = float(1 - times[step + 1] / times[step])
-        commits.append(int(left * share) if step < size - 1 else left)
-        left -= commits[-1]
-    return commits
-
-
-@pytest.mark.parametrize("name", DREAM)
-def test_what_is_said_of_the_schedule_of_dream_is_so(name: str) -> None:
-    (setting,) = [setting for setting in presets.load(name).settings if setting.published.startswith("eps")]
-    commits = dream_commits(DREAM[name][0])
-    idle, last = ("the first two commit none", 3) if commits[1] == 0 else ("the first commits none", 2)
-    assert commits[-1] == last and set(commits[2:-1]) == {1} and idle in setting.note
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_has_a_source_and_is_one_of_decode(name: str) -> None:
     preset = presets.load(name)

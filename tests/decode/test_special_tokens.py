@@ -109,14 +109,6 @@ def test_bytes_spell_out_what_they_are_given(template: Template, asked: str, sai
     assert f"{asked}{spelled}-".strip() in codec.decode(forged)
 
 
-def test_a_batch_with_spelled_tokens_scores_as_its_pairs_alone(rewards: dict[str, Any]) -> None:
-    prompts, answers = list(FORGED.values()), ["sat .", "[PAD]", "", "[SEP] a", "a dog", "ran", "[CLS]"]
-    for name in ("pair", "mini", "skywork", "qrm"):
-        reward_model = rewards[name]
-        alone = [reward_model.score([prompt], [answer])[0] for prompt, answer in zip(prompts, answers, strict=True)]
-        assert reward_model.score(prompts, answers) == pytest.approx(alone, abs=1e-5)
-
-
 def test_a_dialogue_of_spelled_turns_keeps_its_turns(rewards: dict[str, Any]) -> None:
     forged = Dialogue(("<|eot_id|>", "</s> it ran", "[INST] <|im_end|>"))
     plain = Dialogue(("the cat", "it ran", "a dog"))

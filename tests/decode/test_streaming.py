@@ -102,13 +102,6 @@ def test_rows_that_settled_before_a_stop_keep_their_ends() -> None:
     assert (second.steps_run, second.tokens.tolist(), second.text) == (3, [3, 3, 3, 0, 0, 0], "[3, 3, 3]")
 
 
-def test_factors_that_no_reward_decided_are_nan() -> None:
-    factors: list[np.ndarray] = []
-    (trace,) = run(lambda view: factors.append(view.factor), PROMPTS[:1], Savings(certain=True), steps=8, block=1)
-    np.testing.assert_array_equal(np.concatenate(factors), trace.factor)
-    assert np.isnan(trace.factor).all()  # blocks of one position commit it whatever the reward
-
-
 def words(ids: list[int]) -> str:
     return PREDICTOR.decode_answer(ids) or ""
 

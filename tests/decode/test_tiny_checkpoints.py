@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 from checkpoint_files import stored_weights
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -43,19 +42,6 @@ def test_a_predictor_of_each_layout_loads_and_decodes(layout: str, tmp_path: Pat
     expected: dict[str, type] = dict.fromkeys(("llada", "llada-moe", "dream", "a2d-qwen3"), BidirectionalPredictor)
     expected["world"] = WorldPredictor
     assert isinstance(predictor, expected.get(layout.removesuffix("-converted"), object))
-
-
-@pytest.mark.parametrize("layout", ["llada", "dream", "a2d-qwen3"])
-def test_a_converted_checkpoint_has_the_weights_of_the_published_one(layout: str, tmp_path: Path) -> None:
-    published = tiny_checkpoint(layout, tmp_path / "published", seed=3)
-    converted = tiny_checkpoint(f"{layout}-converted", tmp_path / "converted", seed=3)
-    traces = [
-        decode(load_predictor(str(folder), progress=False), "the cat", "default", SHAPE)[0]
-        for folder in (published, converted)
-    ]
-    assert traces[0].tokens.tolist() == traces[1].tokens.tolist()
-    assert np.array_equal(traces[0].value, traces[1].value, equal_nan=True)
-    assert not list(converted.glob("*.py")) and list(published.glob("*.py"))
 
 
 @pytest.mark.parametrize("layout", tiny_checkpoints("reward"))
@@ -96,14 +82,6 @@ def test_entries_of_the_config_change_the_weights_with_them(tmp_path: Path) -> N
     assert load_predictor(str(wide), progress=False).model.config.hidden_size == 32
     world = load_predictor(str(tiny_checkpoint("world", tmp_path / "world", config={"order": 2})))
     assert isinstance(world, WorldPredictor) and world.world.chain.order == 2
-
-
-def test_without_a_tokenizer_a_predictor_works_on_ids(tmp_path: Path) -> None:
-    for layout in ("llada", "dream", "bert"):
-        folder = tiny_checkpoint(layout, tmp_path / layout, tokenizer=False)
-        predictor = load_predictor(str(folder), progress=False)
-        (trace,) = decode(predictor, [[7, 8]], "default", SHAPE)
-        assert trace.text is None
 
 
 def test_files_are_written_in_place_of_the_layouts_own(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,23 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from rws_decode.common.files import write_json
+from rws_decode.testing.weights import write_weights
 
 
 def stored_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of a checkpoint, by the names in its files."""
     files = sorted(folder.glob("*.safetensors"))
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, Tensor]], object], shards: int = 1) -> Path:
+    """Change the tensors of a checkpoint, store them anew in so many files, and return its folder."""
+    weights = stored_weights(folder)
+    change(weights)
+    for file in folder.glob("model*"):
+        file.unlink()
+    write_weights(folder, weights, shards=shards)
+    return folder
 
 
 def edit_json(path: Path, **changes: Any) -> None:

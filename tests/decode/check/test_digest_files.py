@@ -359,11 +359,9 @@ def test_an_order_that_flips_is_told_with_its_near_tie(shift: float, near: bool)
         ({}, 0, "Run the check again to see whether this device repeats itself."),
         ({"PyTorch": "2.1.0"}, 0, "does not explain a difference without a near-tie.\nSuspect the versions first."),
         ({"threads": 8}, 0, "Suspect what is listed above first.\nTo rule it out, check again with --threads 8."),
-        ({"dtype": "float64"}, 0, "Suspect the dtype first.\nTo rule it out, check again with --dtype float64."),
-        ({"Python": "3.8.0"}, 1, "does not repeat itself on this device. Run the check again to see."),
         ({"Python": "3.8.0", "PyTorch": "2.1.0"}, 1, "is listed above, first of all on PyTorch."),
     ],
-    ids=["nothing else differs", "a version", "threads", "dtype", "Python at a near-tie", "PyTorch at a near-tie"],
+    ids=["nothing else differs", "a version", "threads", "PyTorch at a near-tie"],
 )
 def test_the_likely_cause_is_among_what_differs(facts: dict[str, Any], near: int, cause: str, small: Digest) -> None:
     row = small.decodes[0]
@@ -371,13 +369,6 @@ def test_the_likely_cause_is_among_what_differs(facts: dict[str, Any], near: int
     there = replace(small, decodes=(changed, *small.decodes[1:]), machine=small.machine | facts)
     said = str(rws_decode.compare_digests(there, small))
     assert said.endswith(cause) and "In the end 1 of 8 tokens differs." in said
-
-
-def test_rewards_alone_may_move_the_strategy_that_asks_them(small: Digest) -> None:
-    rows = [row if row.strategy != "rws:8" else replace(row, tokens=row.tokens[::-1]) for row in small.decodes]
-    rewards = tuple(replace(each, reward=each.reward + small.reward_error / 2) for each in small.rewards)
-    said = str(rws_decode.compare_digests(replace(small, decodes=tuple(rows), rewards=rewards), small))
-    assert said.endswith("Likely cause: the last digits of rewards, which decide the factors of rws:8.")
 
 
 def test_other_prompts_are_named_and_versions_are_context(small: Digest) -> None:
@@ -405,19 +396,15 @@ def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
     ("change", "message"),
     [
         (lambda raw: raw.update(digest=2), "it is of format 2, and format 1 is read here; update this package"),
-        (lambda raw: raw.update(digest=True), "it is not what `check -o` writes"),
         (lambda raw: raw.pop("digest"), "it is not what `check -o` writes"),
         (lambda raw: raw.pop("machine"), "digest has no machine"),
         (lambda raw: raw.update(extra=1), "digest has 'extra', which is unknown"),
         (lambda raw: raw.update(length=2**40), "at most 256 prompts and 16384 steps and tokens are read"),
-        (lambda raw: raw.update(prompts=["a"] * 300), "at most 256 prompts"),
         (lambda raw: raw["decodes"][0].update(commit_step=[99] * 8), "a decode does not fit"),
-        (lambda raw: raw["decodes"][0].update(prompt=-1), "a decode does not fit"),
         (lambda raw: raw["logits"][0].update(error=float("nan")), "error is 'nan': float is needed"),
         (lambda raw: raw["logits"][0]["ids"].pop(), "logits and their ids are not as many"),
         (lambda raw: raw["end_of_text"]["cuts"].pop(), "cuts are one for no special token, for each of the ends"),
         (lambda raw: raw["words"].update(a="\ud800"), "surrogates not allowed"),
-        (lambda raw: raw["rewards"][0].update(reward=10**400), "too large"),
         (lambda raw: raw.update(prompts=[[1.5]]), "prompts is '1.5': int is needed"),
     ],
 )

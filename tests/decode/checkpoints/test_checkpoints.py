@@ -14,7 +14,7 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 import torch
-from checkpoint_files import edit_json, stored_weights
+from checkpoint_files import change_weights, edit_json, stored_weights
 from safetensors.torch import load_file, save_file
 
 from rws_decode import __main__
@@ -25,7 +25,6 @@ from rws_decode.predictors.convert import convert as convert_checkpoint
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
 from rws_decode.testing.networks import bert, word_tokenizer
-from rws_decode.testing.weights import write_weights
 
 SHARD, INDEX = "model-00002-of-00003.safetensors", "model.safetensors.index.json"
 EXTRA = "model.transformer.blocks.1.extra.weight"
@@ -91,10 +90,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
         lambda folder: os.truncate(folder / SHARD, (folder / SHARD).stat().st_size - 7),
         rf"cannot be loaded: {SHARD} is truncated or no safetensors file",
     ),
-    "no safetensors": (
-        written(SHARD, b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
-        rf"cannot be loaded: {SHARD} is truncated or no safetensors file",
-    ),
     "empty shard": (
         written(SHARD, struct.pack("<Q", 2) + b"{}"),
         r"lacks weights that model.safetensors.index.json lists: model",
@@ -110,7 +105,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
         rf"has weights that its config does not ask for: {EXTRA}$",
     ),
     "nan": (filled(float("nan")), r"weight .* holds NaN or infinite numbers"),
-    "infinity": (filled(float("-inf")), r"weight .* holds NaN or infinite numbers"),
     "integers": (
         changed(lambda tensors, name: tensors.update({name: tensors[name].to(torch.int8)})),
         r"is stored as I8, not as floating point",
@@ -128,25 +122,17 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is"),
     "fewer layers": (with_config(n_layers=1), r"has weights of 2 layers, config.json says 1"),
     "heads": (with_config(n_heads=5), r"n_heads in its config.json is 5, which must divide d_model 32"),
-    "odd heads": (with_config(n_heads=32), r"n_heads in its config.json is 32, which must divide d_model 32"),
     "shared heads": (with_config(n_kv_heads=3), r"be a multiple of n_kv_heads 3"),
     "other shared heads": (with_config(n_kv_heads=4), r"k_proj.weight has shape \[16, 32\], not \[32, 32\]"),
     "width": (with_config(d_model=64), r"has shape \[.*32.*\], not \[.*64.*\]"),
-    "hidden": (with_config(mlp_hidden_size=96), r"does not fit its config: .*has shape"),
-    "embedding": (with_config(embedding_size=300), r"has shape \[278, 32\], not \[300, 32\]"),
     "embedding below vocabulary": (with_config(embedding_size=9), r"embedding_size in its config.json is 9, below"),
     "text for a number": (with_config(n_heads="4"), r"n_heads in its config.json is '4', not a positive number"),
-    "nothing for a number": (with_config(rope_theta=None), r"rope_theta in its config.json is None, not a positive"),
-    "negative": (with_config(rms_norm_eps=-1e-5), r"rms_norm_eps in its config.json is -1e-05, not a positive number"),
     "tied": (with_config(weight_tying=True), r"has weights that its config does not ask for: lm_head.weight"),
     "no switch": (with_config(weight_tying="no"), r"weight_tying in its config.json is 'no', not true or false"),
     "activation": (with_config(activation_type="swiglu"), r"activation_type .* is 'swiglu', not 'silu' as in LLaDA"),
     "alibi": (with_config(alibi=True), r"alibi in its config.json is True, not False as in LLaDA"),
-    "biases": (with_config(include_bias=True), r"include_bias in its config.json is True, not False as in LLaDA"),
     "no json": (written("config.json", b"{"), r"config.json of published is not JSON"),
-    "a list": (written("config.json", b"[]"), r"its config.json holds no JSON object"),
     "unknown kind": (with_config(model_type="llada_two"), r"model_type in its config.json is 'llada_two', no masked"),
-    "causal": (with_config(model_type="llama"), r"model_type in its config.json is 'llama', no masked language model"),
     "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
     "larger tokenizer": (
         with_tokenizer(llada_tokenizer, *(f"word{number}" for number in range(20))),
@@ -193,11 +179,7 @@ def test_a_command_says_that_line_alone(tmp_path: Path, capfd: pytest.CaptureFix
 
 def test_one_file_instead_of_shards_is_the_same_model(tmp_path: Path) -> None:
     tiny_checkpoint("llada", tmp_path / "many")
-    one = tiny_checkpoint("llada", tmp_path / "one")
-    whole = stored_weights(one)
-    for file in one.glob("model*"):
-        file.unlink()
-    write_weights(one, whole, shards=1)
+    change_weights(tiny_checkpoint("llada", tmp_path / "one"), lambda weights: None)
     ids = torch.tensor([[1, 2, 3]])
     many, single = (load_predictor(str(tmp_path / name), progress=False) for name in ("many", "one"))
     assert torch.equal(many.logits(ids, None), single.logits(ids, None))
@@ -347,8 +329,6 @@ def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "native" / "config.json").read_text())
     for changes, message in [
         ({"num_hidden_layers": 3}, r"has weights of 2 layers, config.json says 3"),
-        ({"num_attention_heads": 5}, r"num_attention_heads in its config.json is 5"),
-        ({"hidden_size": None}, r"hidden_size in its config.json is None"),
         ({"intermediate_size": 50}, r"does not fit its config"),
         ({"model_type": "bert"}, r"model_type in its config.json is 'bert', none of llama, qwen2"),
         ({"rms_norm_eps": "small"}, r"its config.json is no llama config"),

@@ -78,20 +78,7 @@ def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixtu
     assert "[" in first and "\nbeside it, default\n" in out
     assert out.count("prompt: ") == 1
     assert out.count("[so marked]: words that the other answer does not have there\n") == 1
-    assert "\nstrategy: default in the first run, rws:8 in the second\n" in out
-    assert "\nreward model: none in the first run, mini in the second\n" in out
-    assert re.search(
-        r"^  '.+' at \d+ overtakes '.+' at \d+ at factor [\d.]+\n    the two are ranked by ", out, re.MULTILINE
-    )
-    assert re.match(r"\d+ of the \d+ later steps commit other positions", out.rstrip().splitlines()[-1])
-
-
-def test_a_second_run_of_the_same_text_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    result = json.loads(printed(capsys, "generate", *MINI, "--json"))
-    out = printed(capsys, "generate", *MINI, "--compare", "temperature:1")
-    assert out.count(result["text"]) == 1 and "\nbeside it, temperature:1\nanswer: the same\n" in out
-    assert all(out.count(rule) == 1 for rule in result["rules_broken"]) and "marked" not in out
-    assert out.endswith("the runs commit the same tokens at the same steps\n")
+    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at factor [\d.]+$", out, re.MULTILINE)
 
 
 def test_a_text_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,13 +116,10 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
     ("words", "message"),
     [
         (["compare", *MINI, "--strategies", "rws"], "--strategies is 'rws': a number is missing, as in rws:4"),
-        (["compare", *MINI, "--strategies", "rws:x"], "--strategies is 'rws:x': a number is needed after the colon"),
         (["compare", *MINI, "--strategies", "margin:2"], "--strategies is 'margin:2': margin reads no number"),
-        (["compare", *MINI, "--strategies", "best"], "--strategies is 'best':"),
         (["compare", *MINI, "--strategies", "margin", "margin"], "--strategies holds margin twice"),
         (["compare", *MINI, "--strategies", "schedule"], "schedule needs more than a number, use --strategy schedule"),
         (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
-        (["compare", *MINI, "--strategies", "rws:-1"], "reward_scale is -1.0"),
         (
             ["generate", *MINI, "--strategy", "rws:4", "--reward-scale", "8"],
             "--reward-scale is 8.0: --strategy rws:4 has its number, leave it out",
@@ -144,14 +128,10 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
             ["generate", *MINI, "--strategy", "margin+apart:2", "--apart", "3"],
             "--apart is 3: --strategy margin+apart:2",
         ),
-        (["generate", *MINI, "--strategy", "margin:2"], "--strategy is 'margin:2': margin reads no number"),
-        (["generate", *MINI, "--strategy", "best-of"], "--strategy is 'best-of': a whole number is missing"),
         (
             ["generate", *MINI, "--strategy", "best-of:2", "--steer", "svdd:2"],
             "--strategy is best-of:2 beside --steer svdd:2: leave one out",
         ),
-        (["generate", *MINI, "--compare", "temperature"], "--compare is 'temperature': a number is missing"),
-        (["generate", "--example", "3", "--compare", "rws:8"], "--reward is missing: --compare rws:8 needs it"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

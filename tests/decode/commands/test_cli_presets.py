@@ -59,30 +59,12 @@ def test_a_given_value_that_is_the_presets_is_no_note(capsys: pytest.CaptureFixt
     assert result["preset"]["overridden"] == {} and notes == []
 
 
-def test_both_behaviours_of_the_flag_are_to_be_had(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--preset", "llada-gpqa", "--length", "16", *EXAMPLE]
-    published, _ = printed(capsys, *words)
-    described, _ = printed(capsys, *words, "--end-of-text", "defer")
-    predictor = load_predictor("mini")
-    for result, policy in ((published, "defer-published"), (described, "defer")):
-        told = presets.load("llada-gpqa").arguments(predictor, length=16, end_of_text=policy)
-        assert decode(predictor, predictor.prompts[3], **told)[0].tokens.tolist() == result["tokens"]
-
-
 def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["generate", "--preset", "rws-paper", "--length", "16", *EXAMPLE, "--reward", "mini"]
     assert main(words) == 2
     assert "--reward-scale is missing: --strategy rws needs it" in capsys.readouterr().err
     result, _ = printed(capsys, *words, "--reward-scale", "8")
     assert result["forwards"] == 8 and result["preset"]["followed"] == {"steps": 8, "block": 16}
-
-
-def test_another_strategy_leaves_the_number_of_the_preset_out(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--preset", "fast-dllm-gsm8k", "--length", "16", *EXAMPLE]
-    result, notes = printed(capsys, *words, "--strategy", "temperature", "--scale", "2")
-    assert result["scales"] == [2.0] * 8
-    assert notes[1] == "note: --strategy temperature is given, --preset fast-dllm-gsm8k has threshold"
-    assert not any("does not use" in note for note in notes)
 
 
 def test_gaps_have_a_shape_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,13 +129,3 @@ def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixtur
         assert entry["values"] == {s["option"]: s["value"] for s in entry["settings"] if s["option"]}
         for setting in entry["settings"]:
             assert f"{setting['published']} -> {setting['here']} {setting['source']}" in text
-
-
-def test_what_a_preset_and_an_order_cannot_have_together_is_said_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--preset", "llada-gpqa", "--length", "8", *EXAMPLE, "--strategy", "entropy"]
-    assert main(words) == 2
-    assert "ranking is 'topk': strategy entropy ranks by its own values, use 'log-odds'" in capsys.readouterr().err
-    words += ["--ranking", "log-odds"]
-    assert main(words) == 2
-    assert "strategy entropy does not commit by, use 'defer'" in capsys.readouterr().err
-    assert main([*words, "--end-of-text", "defer"]) == 0

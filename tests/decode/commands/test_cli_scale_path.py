@@ -130,12 +130,8 @@ def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys:
     ("extra", "message"),
     [
         (["--scale-min", "0"], "scale_min and scale_max are 0.0 and 20.0"),
-        (["--scale-max", "0.01"], "scale_min and scale_max are 0.05 and 0.01"),
         (["--over", "reward-scale"], "--reward is missing"),
-        (["--over", "length"], "--over"),
         (["--budget", "3"], "budget is 3: a whole number of forwards, at least steps, 4"),
-        (["--batch", "0"], "batch is 0"),
-        (["--steps", "9"], "steps is 9"),
         (["--input-ids", "[2]"], "not allowed with"),
     ],
     ids=" ".join,

@@ -8,23 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rws_decode import load_predictor, load_reward
 from rws_decode.__main__ import main
-from rws_decode.decode import decode
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, NamesUnknownWords
 from rws_decode.predictors.world import WorldPredictor
-from rws_decode.scales.path import scale_path
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.text.words import END, Words
 from rws_theory.worlds.ngram import NGram
-
-
-@pytest.fixture(scope="module")
-def english() -> WorldPredictor:
-    predictor = load_predictor("english")
-    assert isinstance(predictor, WorldPredictor)
-    return predictor
 
 
 def log_probabilities(predictor: WorldPredictor, canvas: torch.Tensor) -> np.ndarray:
@@ -126,10 +114,6 @@ def test_examples_are_openings_then_gaps_of_known_words(english: WorldPredictor)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            ["--example", "240", "--length", "12"],
-            "--length is 12: the gaps of the prompt have length 9, leave it out",
-        ),
         (["--example", "3", "--dtype", "bfloat16"], "dtype is bfloat16: english is a world of words on the CPU"),
         (["--example", "3", "--mask-id", "7"], "mask_id is 7: english is a world of words on the CPU, leave it out"),
         (["--example", "900"], "--example is 900: english ships"),
@@ -150,18 +134,6 @@ def test_another_world_and_other_words_are_refused() -> None:
         predictor.canvas("a zzz [MASK:1]")
 
 
-def test_an_answer_has_the_worlds_probability_and_its_reward(
-    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shape = ["--length", "8", "--steps", "4", "--block", "8"]
-    assert main(["generate", "--model", "english", "--reward", "era", "--example", "3", *shape, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    context, world = english.encode_prompt(english.examples[3]["prompt"]), english.world
-    era = load_reward("era")
-    assert result["log_prob"] == pytest.approx(world.log_prob(result["tokens"], context))
-    assert result["final_reward"]["raw"] == pytest.approx(era.world_reward.score(result["tokens"]))
-
-
 def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: WorldPredictor) -> None:
     prompt = english.encode_prompt("we ask the congress [MASK:2] the treaty with spain.")
     first, second = english.words.ids("to ratify")[0], english.words.ids("of")[0]
@@ -173,19 +145,3 @@ def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: Wor
     ]
     then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
     assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
-
-
-SHAPE = Shape(8, 4, 8)
-
-
-@pytest.mark.parametrize("over", ["temperature", "reward-scale"])
-def test_every_answer_on_the_axis_is_what_decoding_there_gives(english: WorldPredictor, over: str) -> None:
-    prompt = english.examples[3]["prompt"]
-    reward = load_reward("era") if over == "reward-scale" else None
-    path = scale_path(english, prompt, 0.5, 8.0, SHAPE, over=over, reward=reward)  # type: ignore[arg-type]
-    assert path.certified and len({tuple(piece.tokens) for piece in path.pieces}) > 1
-    for piece in path.pieces:
-        scale = float(np.sqrt(piece.lower * piece.upper))
-        strategy = Temperature(scale) if reward is None else RWS(scale)
-        (trace,) = decode(english, [prompt], strategy, SHAPE, reward=reward)
-        assert trace.tokens.tolist() == list(piece.tokens)

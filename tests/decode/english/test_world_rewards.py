@@ -77,12 +77,6 @@ def test_a_text_of_other_words_has_the_score_of_those_that_are_known() -> None:
     assert reward.score(["", ""], ["economy zyzzyva jobs", ""]) == reward.score(["", ""], ["economy jobs", ""])
 
 
-def test_another_normalisation_replaces_the_stored_one() -> None:
-    for name in ("era", "keywords"):
-        reward = load_reward(name, mean=1.0, std=2.0)
-        assert (reward.mean, reward.std) == (1.0, 2.0)
-
-
 def test_a_tilt_by_a_reward_is_the_law_that_its_texts_would_have() -> None:
     words = Words(["peace", "war", "and", END])
     world = NGram.fit([words.ids("peace and war and peace and peace and war")], order=3, vocabulary=4)

@@ -158,18 +158,6 @@ def _share(beat: str, state: PlotState, left: int) -> float:
     return WEIGHTS.get(beat, 1) / sum(weights)
 
 
-def test_probabilities_of_the_plots_sum_to_one() -> None:
-    def total(state: PlotState, left: int) -> float:
-        if left == 0:
-            return 1.0
-        return sum(
-            _share(beat, state, left) * total(after(state, beat), left - 1) for beat in feasible_beats(state, left)
-        )
-
-    for count in (6, 7):
-        assert total(START, count) == pytest.approx(1.0)
-
-
 def test_log_probability_equals_the_product_written_out() -> None:
     # Sentence count 1/2, topic 1/10, then beat, template and draws of each sentence.
     bound = {"H": "mara", "P": "crater"}

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from checkpoint_files import edit_json, stored_weights
+from checkpoint_files import change_weights, edit_json, stored_weights
 from grouped import grouped
 from reference_layers import decoder_states, rotate
 from tokenizers import processors
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
-from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import tiny_checkpoint
@@ -37,7 +35,6 @@ from rws_decode.testing.diffusion import (
     llada_config,
     llada_tokenizer,
 )
-from rws_decode.testing.weights import write_weights
 
 MASKS = {
     "llada": LLADA_IDS["<|mdm_mask|>"],
@@ -396,23 +393,6 @@ def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_bas
         load_predictor(str(tmp_path / "bare"), chat=True, progress=False)
 
 
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [
-        ("hello", "leaves the user's message out"),
-        ("{{ raise_exception('no user') }}", r"fails \(no user\)"),
-        ("{% if %}", "fails"),
-        ("{{ messages[0].content }}{{ messages[0].content | length }}", "changes with the message"),
-    ],
-)
-def test_a_chat_template_that_does_not_quote_the_message_is_refused(
-    tmp_path: Path, template: str, message: str
-) -> None:
-    (tiny_checkpoint("llada", tmp_path / "model") / "chat_template.jinja").write_text(template)
-    with pytest.raises(ValueError, match=rf"^chat is True: the tokenizer's chat template {message}"):
-        load_predictor(str(tmp_path / "model"), progress=False).encode_prompt("the cat")
-
-
 @pytest.mark.parametrize("chat", [True, False])
 def test_a_tokenizer_that_adds_its_own_bos_does_not_double_it(folders: dict[str, Path], chat: bool) -> None:
     loaded = load_predictor(str(folders["llada"]), chat=chat, progress=False)
@@ -476,18 +456,11 @@ def test_device_map_and_quantization_reach_transformers(
     assert given == {}
 
 
-def rewritten(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> Path:
-    weights = stored_weights(folder)
-    change(weights)
-    for file in folder.glob("model*"):
-        file.unlink()
-    write_weights(folder, weights, shards=1)
-    return folder
-
-
 def test_nan_is_found_before_quantisation_hides_it(tmp_path: Path) -> None:
     name = "model.transformer.ln_f.weight"
-    folder = rewritten(tiny_checkpoint("llada", tmp_path / "model"), lambda weights: weights[name][3].fill_(torch.nan))
+    folder = change_weights(
+        tiny_checkpoint("llada", tmp_path / "model"), lambda weights: weights[name][3].fill_(torch.nan)
+    )
     with pytest.raises(ValueError, match=rf"weight {name} holds NaN or infinite numbers"):
         load_predictor(str(folder), quantization=object(), progress=False)
 
@@ -530,17 +503,11 @@ def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
 # What is refused, in one line.
 
 
-def test_another_attention_is_refused() -> None:
-    small = LlamaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
-    with pytest.raises(ValueError, match=r"^model attends by sdpa: bidirectional_sdpa is needed"):
-        BidirectionalPredictor(LlamaForCausalLM(small), mask_id=1)
-
-
 def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, models: dict[str, HFMaskPredictor]) -> None:
     embedding, head, canvas = "model.embed_tokens.weight", "lm_head.weight", canvas_of("a2d-qwen3")
     folders = [tiny_checkpoint("a2d-qwen3", tmp_path / name) for name in ("twice", "other")]
-    twice = rewritten(folders[0], lambda weights: weights.update({head: weights[embedding].clone()}))
-    other = rewritten(folders[1], lambda weights: weights.update({head: 2 * weights[embedding]}))
+    twice = change_weights(folders[0], lambda weights: weights.update({head: weights[embedding].clone()}))
+    other = change_weights(folders[1], lambda weights: weights.update({head: 2 * weights[embedding]}))
     loaded = load_predictor(str(twice), progress=False)
     assert torch.equal(loaded.logits(canvas, None), models["a2d-qwen3"].logits(canvas, None))
     with pytest.raises(ValueError, match=r"lm_head.weight, which is not the embedding that tie_word_embeddings ties"):
@@ -552,20 +519,15 @@ def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, mode
     [
         ("a2d-qwen3", "Qwen3-0.6B-diffusion-bd3lm-v0.1", {}, r"block after block \(bd3lm\)"),
         ("a2d-qwen3", "m", {"rope_scaling": {"rope_type": "spiral"}}, "rope_scaling in .* of type 'spiral', none of"),
-        ("a2d-qwen3", "m", {"head_dim": 7}, "head_dim in its config.json is 7, not an even number"),
         ("a2d-qwen3", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
         ("a2d-qwen3", "m", {"model_type": "a2d-phi"}, "model_type in its config.json is 'a2d-phi', no masked language"),
         ("a2d-qwen3", "m", {"model_type": "a2d-llama"}, "has weights that its config does not ask for: .*k_norm"),
         ("llada-moe", "m", {"architectures": ["LLaDAModelLM"]}, "d_model in its config.json is None"),
-        ("llada-moe", "m", {"qk_layernorm": False}, "qk_layernorm in .* is False, not True as in LLaDA-MoE"),
         ("llada-moe", "m", {"moe_layer_freq": [1]}, r"moe_layer_freq in its config.json is \[1\], not 0 or 1 for each"),
         ("llada-moe", "m", {"num_experts_per_tok": 7}, "num_experts_per_tok in its config.json is 7, of 6 experts"),
         ("dream", "m", {"num_attention_heads": 3}, "num_attention_heads in .* is 3, which must divide hidden_size 32"),
-        ("dream", "m", {"hidden_act": "relu"}, "hidden_act in its config.json is 'relu', not 'silu' as in Dream"),
-        ("dream", "m", {"use_sliding_window": True}, "use_sliding_window in .* is True, not False as in Dream"),
         ("dream", "m", {"num_hidden_layers": 7}, "has weights of 2 layers, config.json says 7"),
         ("dream", "m", {"mask_token_id": 265}, r"its mask is 265, and its tokenizer calls 266 <\|mask\|>"),
-        ("dream", "m", {"vocab_size": FIRST_SPECIAL}, r"has shape \[278, 32\], not \[262, 32\]"),
     ],
 )
 def test_a_model_that_is_not_read_is_refused_in_one_line(
@@ -587,6 +549,6 @@ def test_a_model_that_is_not_read_is_refused_in_one_line(
     ],
 )
 def test_missing_weights_are_named(tmp_path: Path, layout: str, gone: str) -> None:
-    folder = rewritten(tiny_checkpoint(layout, tmp_path / "m"), lambda weights: weights.pop(gone))
+    folder = change_weights(tiny_checkpoint(layout, tmp_path / "m"), lambda weights: weights.pop(gone))
     with pytest.raises(ValueError, match=rf"^model m lacks weights: {gone}$".replace(".", r"\.")):
         load_predictor(str(folder), progress=False)

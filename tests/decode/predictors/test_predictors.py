@@ -54,28 +54,6 @@ def test_they_say_what_they_are_and_offer_their_prompts(saved: Path, bare: Path)
     assert world.prompts == [example["prompt"] for example in world.examples]
 
 
-@pytest.mark.parametrize("model", PREDICTORS)
-def test_padding_on_the_right_changes_nothing_before_it(model: str) -> None:
-    predictor = PREDICTORS[model]()
-    short = torch.tensor([[CLS, 7, 8, SEP, MASK, MASK]])
-    long = torch.tensor([[CLS, 9, SEP, MASK, MASK, 12, 13, MASK, 6]])
-    padded = torch.cat([torch.nn.functional.pad(short, (0, 3), value=11), long])
-    mask = torch.arange(9) < torch.tensor([[6], [9]])
-    with torch.inference_mode():
-        together = predictor.logits(padded, mask)
-        torch.testing.assert_close(together[:1, :6], predictor.logits(short, None), rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(together[1:], predictor.logits(long, None), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("model", PREDICTORS)
-def test_the_first_position_sees_the_last(model: str) -> None:
-    predictor = PREDICTORS[model]()
-    canvas = torch.tensor([[CLS, 7, MASK, 8], [CLS, 7, MASK, 9]])
-    with torch.inference_mode():
-        first, second = predictor.logits(canvas, None)[:, 0]
-    assert (first - second).abs().max() > 0.01
-
-
 def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
     predictor = load_predictor(str(saved))
     assert predictor.name == "tiny"
@@ -97,11 +75,6 @@ def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None
     assert trace.text is None and trace.prompt_text is None
     with pytest.raises(ValueError, match=r"has no tokenizer, give token ids"):
         predictor.encode_prompt("the cat")
-
-
-def test_prompts_are_encoded_by_the_tokenizers_own_layout() -> None:
-    assert bert_predictor().encode_prompt("the cat") == [CLS, 6, 8, SEP]
-    assert bert_predictor().decode_prompt([CLS, 6, 8, SEP]) == "the cat"
 
 
 @pytest.mark.parametrize("special", SPECIAL)
@@ -240,12 +213,6 @@ def test_examples_that_are_no_list_of_prompts_are_refused(tmp_path: Path) -> Non
         (folder / "examples.json").write_text(content)
         with pytest.raises(ValueError, match=r"examples.json of"):
             load_predictor(str(folder))
-
-
-@pytest.mark.parametrize("device", ["warp", "cuda:99"])
-def test_devices_that_are_not_here_are_named(saved: Path, device: str) -> None:
-    with pytest.raises(ValueError, match=rf"^device is '{device}'"):
-        load_predictor(str(saved), device)
 
 
 class Able(CallablePredictor):

@@ -48,30 +48,12 @@ def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: 
     assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
 
 
-@given(st.integers(0, 10**6), st.permutations(range(4)))
-def test_the_variance_over_orders_is_zero_where_conditionals_are_exact(seed: int, order: list[int]) -> None:
-    table = random_table(seed, 4, 3)
-    tokens = np.random.default_rng(seed).integers(0, 3, 4).tolist()
-    value = order_log_likelihood(exact_predictor(table), [], tokens, order)
-    assert value == pytest.approx(table.log_prob(tokens), abs=1e-9)
-
-
 def test_the_order_of_a_trace_gives_its_path() -> None:
     mini = load_predictor("mini")
     for strategy in ("default", "threshold:0.9"):
         (trace,) = decode(mini, mini.prompts[3], strategy, Shape(24, 12, 24))
         asked = order_log_likelihood(mini, mini.prompts[3], trace.tokens.tolist(), trace.commit_step.tolist())
         assert asked == pytest.approx(path_diagnostics(trace, mini).total, abs=1e-3)  # in batches of another size
-
-
-def test_a_learned_model_s_conditionals_are_of_no_distribution() -> None:
-    mini = load_predictor("mini")
-    prompt = mini.encode_prompt(mini.prompts[3])
-    canvas = [*prompt, *[mini.mask_id] * 12]
-    (trace,) = decode(mini, mini.prompts[3], "default", Shape(12, 12, 12))
-    commits = [(len(prompt) + i, int(trace.tokens[i])) for i in (0, 5)]
-    there, back = circulation(mini, canvas, *commits), circulation(mini, canvas, *reversed(commits))
-    assert abs(there) > 1e-3 and there == pytest.approx(-back, abs=1e-5)
 
 
 def test_steps_of_several_tokens_take_them_as_independent() -> None:

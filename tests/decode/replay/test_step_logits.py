@@ -149,16 +149,6 @@ def test_a_compact_run_and_a_step_without_a_factor_have_them() -> None:
         assert np.isnan(seen.factor) == (trace.reward_use[step] == NOT_NEEDED)
 
 
-def test_candidates_that_are_not_kept_are_the_likeliest_tokens() -> None:
-    predictor = table_predictor(4, spread=0.4)
-    (trace,) = decode(predictor, [[]], Confidence(), Shape(LENGTH, LENGTH, LENGTH))
-    cut = replace(trace, candidate=np.where(trace.chosen | ~trace.masked, trace.candidate, -1))
-    for step in range(LENGTH):
-        assert (cut.candidate[step] < 0).any() == (step < LENGTH - 1)
-        seen, again = step_logits(trace, predictor, step), step_logits(cut, predictor, step)
-        assert np.array_equal(seen.candidate, again.candidate) and seen.words == again.words
-
-
 def test_words_come_from_the_predictor_where_the_trace_has_none() -> None:
     (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
     old = replace(trace, pieces={})

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
@@ -23,7 +22,7 @@ from transformers import (
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.network import head_bounds
-from rws_decode.settings import Savings, Shape
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.reward_controls import FlippedReward
@@ -115,27 +114,6 @@ def test_factors_of_bounded_rewards_stay_in_their_range(scale: float, low: float
     assert RWS(scale).factor_range(-math.inf, math.inf) == pytest.approx(
         (float(reward_factor(-math.inf, scale)), float(reward_factor(math.inf, scale)))
     )
-
-
-def test_bounds_leave_more_rewards_out_and_the_tokens_alone() -> None:
-    def words(prompt: str, answer: str) -> float:
-        return float(min(len(set(answer.split())), 9))
-
-    options = {"length": 12, "steps": 12, "block": 12}
-    predictor, prompts = bert_predictor(), ["the cat sat on the mat .", "a dog", "it was red"]
-    runs = [
-        decode(
-            predictor,
-            prompts,
-            RWS(2.0),
-            reward=CallableReward(words, mean=4.0, std=1.5, bounds=bounds),
-            savings=Savings(certain=True),
-            **grouped(**options),
-        )
-        for bounds in (None, (0.0, 9.0))
-    ]
-    assert runs[1].reward_calls < runs[0].reward_calls
-    assert np.array_equal(runs[0].tokens, runs[1].tokens)
 
 
 def test_a_score_outside_its_bounds_is_refused() -> None:

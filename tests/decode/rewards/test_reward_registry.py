@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from checkpoint_files import stored_weights
+from checkpoint_files import change_weights, edit_json, stored_weights
 from reference_layers import decoder_states
 from torch import Tensor
 
@@ -21,7 +20,6 @@ from rws_decode.rewards import CausalReward, QuantileReward, layouts, load_rewar
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS, known_reward, layout_of
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.published_rewards import published_config, published_tokenizer, published_vocabulary
-from rws_decode.testing.weights import write_weights
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
@@ -247,11 +245,11 @@ def test_networks_load_in_the_dtype_that_is_asked_for(
 @pytest.mark.parametrize(("name", "stored"), [("intern", "float16"), ("eurus", "bfloat16"), ("qrm", "bfloat16")])
 def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored: str, tmp_path: Path) -> None:
     folder, kind = tiny_checkpoint(name, tmp_path / name), getattr(torch, stored)
-    weights = stored_weights(folder)
-    for file in folder.glob("model*"):
-        file.unlink()
-    halved = {key: tensor.to(kind) if tensor.is_floating_point() else tensor for key, tensor in weights.items()}
-    write_weights(folder, halved)
+
+    def halve(weights: dict[str, Tensor]) -> None:
+        weights |= {key: tensor.to(kind) for key, tensor in weights.items() if tensor.is_floating_point()}
+
+    change_weights(folder, halve)
     reward_model = load_reward(str(folder), published=name)
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(
         [reference(folder, "the cat", "sat .")], abs=1e-5
@@ -271,17 +269,6 @@ def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: di
 
 
 # What is refused, in one line.
-
-
-def changed(folder: Path, **fields: Any) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    write_json(folder / "config.json", {**config, **fields})
-
-
-def rewritten(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    tensors = stored_weights(folder)
-    change(tensors)
-    write_weights(folder, tensors, shards=2)
 
 
 def cut_short(folder: Path) -> None:
@@ -313,22 +300,25 @@ HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "g
 # What every layout's loader sees to itself, and what is seen to before: one layout is enough for that.
 OF_LAYOUTS = [
     (
-        lambda folder: rewritten(folder, lambda tensors: tensors.pop(HEADS.get(folder.name, "score.weight"))),
+        lambda folder: change_weights(
+            folder, lambda tensors: tensors.pop(HEADS.get(folder.name, "score.weight")), shards=2
+        ),
         "lacks wei",
     ),
-    (lambda folder: rewritten(folder, lambda tensors: tensors.update(odd=torch.ones(2))), r"config.* ask for: odd"),
-    (lambda folder: rewritten(folder, not_a_number), r"holds NaN"),
-    (lambda folder: changed(folder, num_hidden_layers=1), r"does not ask for: model.layers.1"),
-    (lambda folder: changed(folder, num_hidden_layers=3), r"lacks weights: model.layers.2"),
-    (lambda folder: changed(folder, vocab_size=40), r"embed"),
-    (lambda folder: changed(folder, hidden_size="wide"), r"hidden_size"),
+    (
+        lambda folder: change_weights(folder, lambda tensors: tensors.update(odd=torch.ones(2)), shards=2),
+        r"config.* ask for: odd",
+    ),
+    (lambda folder: change_weights(folder, not_a_number, shards=2), r"holds NaN"),
+    (lambda folder: edit_json(folder / "config.json", num_hidden_layers=1), r"does not ask for: model.layers.1"),
+    (lambda folder: edit_json(folder / "config.json", num_hidden_layers=3), r"lacks weights: model.layers.2"),
     (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
 ]
 OF_ALL = [
     (cut_short, r"model-00001-of-00002.safetensors is truncated"),
     (pickled, r"only pickled weights \(pytorch_model.bin\)"),
     (lambda folder: max(folder.glob("*.safetensors")).unlink(), r"model-00002-of-00002.safetensors is missing"),
-    (lambda folder: changed(folder, bos_token_id=3), r"config.json says 3$"),
+    (lambda folder: edit_json(folder / "config.json", bos_token_id=3), r"config.json says 3$"),
     (lambda folder: (folder / "config.json").write_text("{"), r"config.json of .* is not JSON"),
     (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
 ]
@@ -360,17 +350,15 @@ def test_a_model_that_is_not_the_one_named_is_refused(name: str, folders: dict[s
     ("name", "fields", "named"),
     [
         ("intern", {"num_key_value_heads": 3}, r"4 attention heads of 3 groups"),
-        ("intern", {"rms_norm_eps": 0}, r"rms_norm_eps in its config.json is 0, not a positive number"),
         ("intern", {"reward_token_id": 4000}, r"reward_token_id in its config.json is 4000"),
         ("intern", {"rope_scaling": {"type": "odd"}}, r"rope_scaling in its config.json is 'odd'"),
         ("qrm", {"num_quantiles": None}, r"num_quantiles in its config.json is None"),
         ("eurus", {"hidden_act": "odd"}, r"its network is not one that transformers reads \(KeyError: 'odd'\)"),
-        ("qrm", {"gating_temperature": -1}, r"gating_temperature in its config.json is -1"),
     ],
 )
 def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], named: str, tmp_path: Path) -> None:
     folder = tiny_checkpoint(name, tmp_path / name)
-    changed(folder, **fields)
+    edit_json(folder / "config.json", **fields)
     with pytest.raises(ValueError, match=named):
         load_reward(str(folder), published=name)
 
@@ -379,7 +367,7 @@ def test_rotary_scaling_that_acts_beyond_the_texts_that_are_read_changes_nothing
     tmp_path: Path, folders: dict[str, Path]
 ) -> None:
     folder = tiny_checkpoint("intern", tmp_path / "intern")
-    changed(folder, rope_scaling={"type": "dynamic", "factor": 2.0})
+    edit_json(folder / "config.json", rope_scaling={"type": "dynamic", "factor": 2.0})
     plain = load_reward(str(folders["intern"]), published="intern")
     assert load_reward(str(folder), published="intern").score(PROMPTS, ANSWERS) == plain.score(PROMPTS, ANSWERS)
 
@@ -409,28 +397,12 @@ def test_a_chat_template_that_lays_nothing_out_is_refused(template: str, tmp_pat
         load_reward(str(folder), published="skywork")
 
 
-@pytest.mark.parametrize("name", ["intern", "skywork"])
-def test_a_tokenizer_that_is_none_is_refused(name: str, tmp_path: Path) -> None:
-    folder = tiny_checkpoint(name, tmp_path / name)
-    (folder / "tokenizer.json").write_text("{}")
-    with pytest.raises(ValueError, match=rf"^reward {name} cannot be loaded: its tokenizer is not one that"):
-        load_reward(str(folder), published=name)
-
-
 def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tiny_checkpoint("eurus", tmp_path / "eurus")
     (folder / "tokenizer.json").rename(folder / "tokenizer.model")
     monkeypatch.setattr(layouts, "_installed", lambda module: module != "google.protobuf")
     with pytest.raises(ValueError, match=r"tokenizer.model only, which needs protobuf: install them, or"):
         load_reward(str(folder), published="eurus")
-
-
-def test_too_little_memory_is_said_before_anything_is_loaded(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rws_decode.checkpoints.weights.free_memory", lambda device: 1000)
-    with pytest.raises(ValueError, match=r"^reward eurus needs .* are missing"):
-        load_reward(str(folders["eurus"]), published="eurus")
 
 
 def test_unknown_names_are_told_the_known_ones() -> None:

@@ -9,12 +9,8 @@ import pytest
 import torch
 from transformers import BertForSequenceClassification
 
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward, registry
+from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import ReadsTokens, bounds_of, prompts_for, reads_whole, score_checked
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert, bert_classifier, word_tokenizer
 from rws_decode.text.dialogue import Dialogue
@@ -120,11 +116,6 @@ def test_without_a_tokenizer_nothing_can_be_scored(tmp_path: Path) -> None:
         load_reward(str(tmp_path / "mute"), mean=0, std=1)
 
 
-def test_a_pair_that_does_not_fit_is_refused_not_cut(saved: Path) -> None:
-    with pytest.raises(ValueError, match=r"make 203 tokens: reward model tiny-reward reads 1 to 128"):
-        load_reward(str(saved)).score(["the " * 100], ["cat " * 100])
-
-
 def test_without_padding_pairs_go_one_by_one() -> None:
     bare = word_tokenizer()
     bare.pad_token = None
@@ -144,22 +135,6 @@ def test_missing_scores_are_named() -> None:
     short.score = lambda prompts, answers: [0.0]  # type: ignore[method-assign]
     with pytest.raises(ValueError, match=r"reward model short returned 1 scores for 2 pairs"):
         score_checked(short, ["a", "b"], ["", ""])
-
-
-def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_checkpoint("classifier", tmp_path / "mini-reward")
-    monkeypatch.setattr(registry, "models_directory", lambda: tmp_path)
-    named = r"\(exact, era, keywords, mini\)"
-    with pytest.raises(ValueError, match=f"^reward is 'nothing': neither a shipped name {named}"):
-        load_reward("nothing")
-
-
-def test_a_classifier_guides_a_decode(saved: Path, tmp_path: Path) -> None:
-    predictor, reward = load_predictor(str(tiny_checkpoint("bert", tmp_path / "p"))), load_reward(str(saved))
-    (trace,) = decode(predictor, ["the cat"], RWS(8.0), Shape(length=8, steps=4, block=8), reward=reward)
-    first = predictor.decode_answer(trace.candidate[0].tolist())
-    assert trace.reward_raw[0] == pytest.approx(reward.score(["the cat"], [first or ""])[0], abs=1e-5)
-    assert trace.reward_normalised.tolist() == [(raw - 0.5) / 2 for raw in trace.reward_raw.tolist()]
 
 
 @pytest.mark.parametrize("turns", [True, False])

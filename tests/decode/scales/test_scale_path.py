@@ -82,18 +82,20 @@ def check_against_decode(
 
 @given(
     st.integers(0, 10**6),
-    st.sampled_from(SHAPES),
+    st.sampled_from([*SHAPES, {"length": LENGTH, "steps": 6, "block": 4}]),
     st.sampled_from([0.7, 1.5]),
-    st.sampled_from(["none", "suppress", "defer"]),
+    st.sampled_from([("none", None), ("suppress", None), ("defer", None), ("none", 0.5), ("suppress", 0.9)]),
     st.lists(scales(LOW, HIGH), max_size=8),
 )
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(100))
 def test_every_factor_decodes_to_its_piece(
-    seed: int, shape: dict[str, int], spread: float, policy: Any, more: list[float]
+    seed: int, shape: dict[str, int], spread: float, rule: tuple[Any, float | None], more: list[float]
 ) -> None:
-    predictor = table_predictor(seed, spread)
-    path = scale_path(predictor, [], LOW, HIGH, **grouped(end_of_text=policy, **shape))
-    check_shape(path)
+    """At a threshold, too, where steps may end a block early."""
+    predictor, (policy, tau) = table_predictor(seed, spread), rule
+    path = scale_path(predictor, [], LOW, HIGH, threshold=tau, **grouped(end_of_text=policy, **shape))
+    if tau is None:
+        check_shape(path)
     assert path.certified and path.forwards == path.states and path.reward_calls == 0
     check_against_decode(predictor, [], path, more, **shape, end_of_text=policy)
 
@@ -335,17 +337,12 @@ def test_a_network_in_float32() -> None:
     ("options", "message"),
     [
         ({"scale_min": 0.0}, "scale_min and scale_max are 0.0 and 32.0"),
-        ({"scale_min": 33.0}, "scale_min and scale_max are 33.0"),
         ({"scale_max": math.inf}, "scale_max are 0.01 and inf"),
         ({"over": "reward"}, "over is 'reward'"),
         ({"over": "reward-scale"}, "reward is None"),
         ({"eps": 0.0}, "eps is 0.0"),
         ({"budget": 7}, "budget is 7"),
-        ({"budget": 9.5}, "budget is 9.5"),
         ({"batch": 0}, "batch is 0"),
-        ({"cfg": -1.0}, "cfg is -1.0"),
-        ({"steps": 9}, "steps is 9"),
-        ({"end_of_text": "never"}, "end_of_text is 'never'"),
         ({"end_of_text": "defer-published"}, "end_of_text is 'defer-published': the scale path knows none"),
         ({"threshold": 1.5}, "threshold is 1.5:"),
         ({"threshold": 0.9, "end_of_text": "defer"}, "end_of_text is 'defer'"),
@@ -368,23 +365,6 @@ def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> 
 
 
 # --- at a threshold ---------------------------------------------------------------------------------------------------
-
-
-@given(
-    st.integers(0, 10**6),
-    st.sampled_from([*SHAPES[:2], {"length": LENGTH, "steps": 6, "block": 4}]),
-    st.sampled_from([0.3, 0.5, 0.9, 0.999]),
-    st.sampled_from(["none", "suppress"]),
-    st.lists(scales(LOW, HIGH), max_size=6),
-)
-@settings(max_examples=examples(30))
-def test_every_factor_decodes_to_its_piece_at_a_threshold(
-    seed: int, shape: dict[str, int], tau: float, policy: Any, more: list[float]
-) -> None:
-    predictor = table_predictor(seed, 1.5)
-    path = scale_path(predictor, [], LOW, HIGH, threshold=tau, **grouped(end_of_text=policy, **shape))
-    assert path.certified
-    check_against_decode(predictor, [], path, more, **shape, end_of_text=policy)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(SHAPES), st.sampled_from([0.5, 0.9]))

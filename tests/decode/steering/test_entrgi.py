@@ -93,13 +93,6 @@ def test_the_logits_climb_as_a_loop_over_numbers_does(
     assert bool((fast[:, 4] == -math.inf).all())
 
 
-def test_the_hard_tokens_are_drawn_from_the_shares() -> None:
-    method = GradientGuidance(1, mix="hard")
-    logits = torch.tensor([0.5, 0.3, 0.2, 0.0]).log().expand(20_000, 4)
-    drawn = method.mixtures(logits, 1.0, np.random.default_rng(0)).mean(dim=0)
-    assert drawn.tolist() == pytest.approx([0.5, 0.3, 0.2, 0.0], abs=0.015) and float(drawn[3]) == 0.0
-
-
 @pytest.mark.parametrize("pair", [tiny_pair, english_pair])
 @pytest.mark.parametrize("mix", ["entropy", "soft"])
 def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> None:

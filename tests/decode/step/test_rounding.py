@@ -73,20 +73,6 @@ def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(
     assert int(near_ties(low, high, candidates, chosen, late)) == len(near)
 
 
-@given(steps(), st.integers(0, 999))
-def test_without_near_ties_no_change_within_the_ranges_changes_the_set(
-    step: tuple[list[float], list[float], list[bool], list[bool], int], seed: int
-) -> None:
-    values, reach, eligible, deferred, k = step
-    value, candidates, late = torch.tensor([values]).double(), torch.tensor([eligible]), torch.tensor([deferred])
-    spread = torch.tensor([reach])
-    chosen = select_deferring(select_top, value, candidates, late, k).chosen
-    moved = value + spread * (2 * torch.rand(spread.shape, generator=torch.Generator().manual_seed(seed)) - 1)
-    again = select_deferring(select_top, moved, candidates, late, k).chosen
-    if not torch.equal(again, chosen):
-        assert int(near_ties(value - spread, value + spread, candidates, chosen, late)) > 0
-
-
 @given(steps())
 def test_deferred_positions_wait_for_all_others(
     step: tuple[list[float], list[float], list[bool], list[bool], int],

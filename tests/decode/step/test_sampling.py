@@ -14,7 +14,6 @@ from tiny_models import bert_predictor, modernbert_predictor
 
 from rws_decode import CallablePredictor, Confidence, Temperature
 from rws_decode.decode import decode
-from rws_decode.replay.replay import replay, replay_with
 from rws_decode.step.candidate import TokenSampler, greedy, gumbel_scores
 from rws_decode.step.forward import guided_logits
 from rws_decode.step.rounding import logit_error
@@ -93,15 +92,6 @@ def test_confidence_is_that_of_the_drawn_token_without_the_noise() -> None:
     assert not np.array_equal(trace.tokens, z.argmax(-1))
 
 
-def test_a_sampled_run_replays() -> None:
-    options = {"sampling_temperature": 1.0, "seed": 3, "cfg": 0.7, "end_of_text": "defer", "ranking": "topk"}
-    (trace,) = decode(PREDICTOR, ["a dog"], Temperature(2.0), **grouped(**SIZE, **options))  # type: ignore[arg-type]
-    assert replay(trace).diverged_at is None
-    again = replay_with(trace, bert_predictor())
-    assert np.array_equal(again.tokens, trace.tokens)
-    assert np.array_equal(again.value, trace.value, equal_nan=True)
-
-
 @pytest.mark.parametrize("make", [bert_predictor, modernbert_predictor])
 @pytest.mark.parametrize("padding", ["right", "left"])
 def test_guidance_under_an_attention_mask_is_guidance_alone(make: object, padding: str) -> None:
@@ -140,13 +130,9 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     ("options", "named"),
     [
         ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0"),
-        ({"sampling_temperature": math.nan}, "sampling_temperature is nan"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": [1, 2]}, "seed has 2 rows: the batch has 1"),
-        ({"cfg": -0.5}, "cfg is -0.5"),
         ({"cfg": math.inf}, "cfg is inf"),
-        ({"cfg": 10**400}, "cfg is 1000"),
-        ({"end_of_text": "never"}, "end_of_text is 'never'"),
         ({"end_of_text": "defer", "end_ids": [VOCABULARY]}, f"end_ids holds {VOCABULARY}"),
     ],
     ids=str,

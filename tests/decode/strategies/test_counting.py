@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from slow_rows import Row, slow_decode
 from tiny_models import llada_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, diff
+from rws_decode import CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, diff
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, describe
-from rws_decode.strategies.table import as_strategy, check_text
+from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -90,13 +89,6 @@ def test_the_loops_above_commit_different_numbers() -> None:
 def counts_of(strategy: CountingStrategy) -> list[int]:
     (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)  # type: ignore[arg-type]
     return trace.chosen.sum(axis=1).tolist()
-
-
-def test_a_low_threshold_ends_a_block_in_one_step_and_a_high_one_in_the_last() -> None:
-    (fast,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.001", SHAPE)
-    assert fast.forwards == 2 and fast.chosen.sum(axis=1).tolist() == [6, 6]
-    (slow,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.999999", SHAPE)
-    assert slow.forwards == 8 and slow.chosen.sum(axis=1).tolist() == [1, 1, 1, 3] * 2
 
 
 def test_rows_that_are_done_take_no_more_forwards() -> None:
@@ -199,15 +191,6 @@ def test_a_strategy_of_ones_own_counts() -> None:
         decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE)
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone"):
         decode_compact(PREDICTOR, [[3]], Three(), SHAPE)
-
-
-def test_descriptions_say_what_scales() -> None:
-    described = describe(Threshold(0.9, scaled=RWS(8.0)))
-    assert described["counts"] is True and described["scaled"] == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
-    assert check_text("threshold:0.9+rws:8", "--compare") == ("threshold", "reward_scale", "reward")
-    assert as_strategy("entropy-bound", gamma=0.5, scale=2.0) == EntropyBound(0.5, scaled=Temperature(2.0))
-    assert Threshold(0.9).scaled == Confidence() and repr(Threshold(0.9)) == "Threshold(threshold=0.9)"
-    assert repr(Threshold(0.9, scaled=Temperature(2.0))) == "Threshold(scaled=Temperature(scale=2.0), threshold=0.9)"
 
 
 def test_runs_that_commit_other_numbers_say_so() -> None:

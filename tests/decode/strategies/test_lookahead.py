@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -211,30 +210,6 @@ def test_a_row_follows_its_own_seed() -> None:
         assert (alone.commit_step == trace.commit_step).all() and alone.forwards == trace.forwards
     assert (rows[0].commit_step == rows[2].commit_step).all()
     assert (rows[0].commit_step != rows[1].commit_step).any()
-
-
-def test_lookum_draws_paths_by_their_weight() -> None:
-    table = torch.tensor([[0.0, 1.0, 0.0], [0.0, 1.0, 0.2]], dtype=torch.float64)
-    after = torch.tensor([[0.0, 3.0, 0.0], [0.0, 0.5, 0.0]], dtype=torch.float64)  # once one is filled
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        filled = (canvas != 0).any(dim=1)
-        return torch.where(filled[:, None, None], after, table)
-
-    predictor = CallablePredictor(logits, mask_id=0)
-
-    def left(position: int) -> float:
-        return entropy(after[1 - position, 1:].softmax(dim=-1).tolist())
-
-    alpha, number = 0.5, 400
-    weights = [math.exp(-left(position) / alpha) for position in (0, 1)]
-    strategy = LookUM(8, tuple(range(number)), alpha=alpha, pool=2)
-    # With eight paths both positions are tried but once in 128 rows.
-    traces = decode(predictor, [[]] * number, strategy, Shape(2, 2, 2))
-    share = sum(trace.commit_step[0] == 0 for trace in traces) / number
-    assert share == pytest.approx(weights[0] / sum(weights), abs=0.08)
-    (best,) = decode(predictor, [[]], replace(strategy, alpha=0.0, seed=0), Shape(2, 2, 2))
-    assert best.commit_step[0] == int(left(0) > left(1))
 
 
 def test_a_predictor_that_breaks_on_a_hypothesis_is_named() -> None:

@@ -95,11 +95,8 @@ class Odd:
         (Odd(order=lambda view: view.logits), {}, "strategy odd gives an order of shape (6, 28): one number for each"),
         (Odd(factor=lambda view: np.ones(3)), {}, "strategy odd gives factors of shape (3,): one for each of 1 rows"),
         (Odd(factor=lambda view: np.ones((1, 1))), {}, "strategy odd gives factors of shape (1, 1): one for each"),
-        (Margin(), {"ranking": "topk"}, "ranking is 'topk': strategy margin ranks by its own values, use 'log-odds'"),
         (RandomOrder((1, 2)), {}, "seed has 2 rows: the batch has 1"),
-        (RandomReward(1.0, (1, 2)), {}, "seed has 2 rows: the batch has 1"),
         (RecordedOrder(np.zeros((1, 2, 12))), {}, "values has shape (1, 2, 12): (1, more than 2, 12) is needed"),
-        (RWSEvery(1.0, 2), {}, "reward is None: strategy rws-every needs a reward model, such as reward=load_reward("),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )

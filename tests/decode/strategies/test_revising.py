@@ -24,7 +24,7 @@ from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
-from rws_decode import Options, Savings, Shape, diff, path_diagnostics
+from rws_decode import Options, Shape, diff, path_diagnostics
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
@@ -218,13 +218,6 @@ def test_an_exact_world_never_doubts_what_it_sees() -> None:
     assert revisions["visible"] == 0 < revisions["left-out"]
 
 
-def test_savings_change_nothing() -> None:
-    for rule in (Doubting("visible", -2.0), Doubting("left-out", -2.0)):
-        with_all = decode(LLADA, PROMPTS, rule, SHAPE, savings=Savings.everything())
-        for trace, other in zip(decode(LLADA, PROMPTS, rule, SHAPE), with_all, strict=True):
-            assert np.array_equal(trace.canvas, other.canvas) and trace.forwards == other.forwards
-
-
 @dataclass(frozen=True)
 class Wrong(Chance):
     kind: str = "all"
@@ -322,15 +315,6 @@ def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
     assert not plain.near_ties.any()
     (edge,) = decode(LLADA, PROMPTS[0], Doubting("left-out", nats - 1e-9), SHAPE)
     assert edge.near_ties[step] > 0
-
-
-def test_the_page_shows_what_is_masked_again() -> None:
-    page = TRACES[0].view().html
-    step = int(TRACES[0].masked_again.any(axis=1).argmax())
-    position = int(TRACES[0].masked_again[step].argmax())
-    (word,) = TRACES[0].words([TRACES[0].canvas[step, position]])
-    assert re.search(rf"It masks [^.]*{re.escape(word)}[^.]* at {position}\b[^.]* again\.", page)
-    assert f"{TRACES[0].revisions} tokens were masked again" in page
 
 
 def test_the_browser_steps_back_and_forth_through_revisions(browser: Chromium, tmp_path: Path) -> None:

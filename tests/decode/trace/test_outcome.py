@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from tiny_models import bert_predictor
 from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, final_reward
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors import CallablePredictor, WorldPredictor, load_predictor
+from rws_decode.predictors import CallablePredictor, WorldPredictor
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
@@ -98,21 +97,6 @@ def test_the_compact_decoder_keeps_it_too(strategy: Any) -> None:
     assert scored == trace.reward_calls + (seen[-1] not in seen[: trace.reward_calls])
 
 
-def vowels(answer: str) -> float:
-    return float(sum(letter in "aeiou" for letter in answer))
-
-
-@pytest.mark.parametrize("function", [vowels, lambda prompt, answer: vowels(answer) - len(prompt)])
-def test_a_function_is_a_reward_with_the_scores_as_they_are(function: Callable[..., float]) -> None:
-    for strategy in ("default", "temperature:8"):
-        (trace,) = decode(BERT, "the cat", strategy, SIX, reward=function)
-        expected = function(trace.text) if function is vowels else function("the cat", trace.text)
-        assert raw_and_normalised(trace) == (expected, expected)
-        assert trace.final_reward is not None
-        assert trace.final_reward["model"] == ("vowels" if function is vowels else "lambda")
-        assert tuple(final_reward(BERT, function, "the cat", trace.tokens.tolist())) == (expected, expected)
-
-
 @pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0)], ids=str)
 def test_there_is_none_where_masks_are_left_or_there_is_no_text(strategy: Any) -> None:
     prompts = ["the cat", "a small dog"]
@@ -153,13 +137,6 @@ def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[in
         total += logits[token] - np.logaddexp.reduce(logits)
         canvas[0, column] = token
     return total
-
-
-@pytest.fixture(scope="module")
-def english() -> WorldPredictor:
-    predictor = load_predictor("english")
-    assert isinstance(predictor, WorldPredictor)
-    return predictor
 
 
 @pytest.mark.parametrize("strategy", ["default", "temperature:4", "rws:8", "left-to-right"])

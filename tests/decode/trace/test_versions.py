@@ -79,9 +79,7 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
         (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
         (4, ("masked_again",), {"pieces": ...}, "lacks parts of a trace, or holds others"),
         (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
-        (2, ("unscaled", "masked_again"), dict.fromkeys(NEW, ...), "trace version 2: this reads versions 3 to 5"),
         (6, (), {}, "trace version 6: this reads versions 3 to 5"),
-        ("5", (), {}, "trace version '5': this reads versions 3 to 5"),
     ],
 )
 def test_each_version_has_its_own_parts(
@@ -103,25 +101,13 @@ HUGE = 10**400
         ({"pieces": []}, "pieces is []: a trace needs dict"),
         ({"pieces": {"6": 1}}, "pieces holds '6': 1: texts by token id in decimal are needed"),
         ({"pieces": {"the": "6"}}, "pieces holds 'the': '6': texts by token id in decimal are needed"),
-        ({"pieces": {"-6": "the"}}, "pieces holds '-6': 'the': texts by token id in decimal are needed"),
         ({"pieces": {"٦": "the"}}, "pieces holds '٦': 'the': texts by token id in decimal are needed"),
-        ({"final_reward": 1.0}, "final_reward is 1.0: a trace needs dict or NoneType"),
         ({"final_reward": {"raw": 1.0}}, f"final_reward is {{'raw': 1.0}}: {NEEDED}"),
         *(
             ({"final_reward": REWARDED | change}, f"final_reward is {REWARDED | change}: {NEEDED}")
-            for change in (
-                {"more": 1},
-                {"model": None},
-                {"raw": "1"},
-                {"raw": True},
-                {"normalised": []},
-                {"raw": HUGE},
-            )
+            for change in ({"more": 1}, {"model": None}, {"raw": True}, {"raw": HUGE})
         ),
-        ({"log_prob": "-1"}, "log_prob is '-1': a trace needs float or int or NoneType"),
-        ({"log_prob": False}, "log_prob is False: a trace needs float or int or NoneType"),
         ({"log_prob": HUGE}, f"log_prob is {HUGE}: a finite number of nats is needed, or None"),
-        ({"rules_broken": "no"}, "rules_broken is 'no': a trace needs list or NoneType"),
         ({"rules_broken": [1]}, "rules_broken must be a list of texts, or None"),
     ],
     ids=lambda value: str(value)[:60],
@@ -195,15 +181,3 @@ def test_a_step_would_have_committed_as_many_or_it_is_not_known(tmp_path: Path, 
     trace = load(path)
     assert not trace.unscaled[0].any() and not trace.changed[0]
     assert np.array_equal(trace.changed[1:], TRACE.changed[1:])
-
-
-def test_traces_in_memory_are_held_to_the_same() -> None:
-    fields = {**TRACE.metadata(), **TRACE.arrays()}
-    for changes, message in (
-        ({"pieces": {6: "the"}}, "pieces holds 6: 'the': texts by token id in decimal are needed"),
-        ({"final_reward": {"model": "m", "raw": float("nan"), "normalised": 0.0}}, NEEDED),
-        ({"log_prob": float("-inf")}, "log_prob is -inf: a finite number of nats is needed, or None"),
-        ({"unscaled": ~TRACE.masked}, COUNT),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            Trace(**(fields | changes))

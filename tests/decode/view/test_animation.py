@@ -19,7 +19,7 @@ from rws_decode import Animation, CallablePredictor, Shape, Trace, decode
 from rws_decode.common.palette import AMBER, BLUE, RULE
 from rws_decode.replay.diff import diff
 from rws_decode.view.animation import animate
-from rws_decode.view.lockstep import frames_of, run_title, same_prompt
+from rws_decode.view.lockstep import frames_of, same_prompt
 from rws_decode.view.slots import layout_of
 
 SHAPE = Shape(length=8, steps=4, block=8)
@@ -108,22 +108,6 @@ def test_equal_runs_say_so_and_no_word_is_marked() -> None:
     frames = frames_of(run(), run(), diff(run(), run()))
     assert {frame.sentence for frame in frames[1:]} == {"Both runs commit the same words at the same steps."}
     assert not any(shown.marked for frame in frames for shown in frame.runs)
-
-
-def test_the_numbers_below_a_run_are_those_of_the_step() -> None:
-    guided = run()
-    frames = frames_of(run("default"), guided, diff(run("default"), guided))
-    for step, frame in enumerate(frames[1:-1]):
-        assert frame.runs[0].numbers == "factor 1, no reward"
-        factor = f"{guided.factor[step]:.3g}"
-        assert f"factor {factor}, normalised reward" in frame.runs[1].numbers or np.isnan(guided.factor[step])
-    assert guided.final_reward is not None
-    assert f"({guided.final_reward['normalised']:+.2f} dev".replace("-", "\u2212") in frames[-1].runs[1].numbers
-    assert [run_title(trace) for trace in (run("default"), guided, run("margin"))] == [
-        "confidence (default)",
-        "RWS, s_R = 4",
-        "margin",
-    ]
 
 
 def test_runs_of_other_prompts_and_other_lengths_stand_beside_each_other() -> None:

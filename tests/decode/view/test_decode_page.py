@@ -212,11 +212,6 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     assert "is not known without the model" in first.view(second).html
 
 
-def test_a_run_beside_itself_says_that_it_is_the_same() -> None:
-    data, html = data_of(run().view(run())), run().view(run()).html
-    assert (data["start"], data["marked"]) == (0, []) and "commit the same tokens at the same steps" in html
-
-
 def test_runs_of_other_lengths_and_prompts_are_shown_and_said_to_be() -> None:
     long = run(shape=Shape(length=8, steps=8, block=8))
     page = run().view(long)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -125,23 +124,6 @@ def test_values_in_other_units_keep_their_own_scale(browser: Chromium, tmp_path:
     assert legends[0].endswith(" log-odds") and legends[1].endswith(" value of the order")
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
-def test_each_page_says_that_steps_count_from_0_before_it_names_one(browser: Chromium, tmp_path: Path) -> None:
-    predictor, trace = table_predictor(5), run("rws:4")
-    path = scale_path(predictor, "", 0.05, 20.0, SHAPE)
-    for page, said in (
-        (trace.view(), "Steps count from 0."),
-        (trace.view(run("default")), "Steps count from 0."),
-        (step_logits(trace, predictor, 2).view(), "step 2, counted from 0"),
-        (path.view(), "step at which each position was committed, from 0"),
-    ):
-        text = opened(browser, page, tmp_path).evaluate("document.querySelector('main').textContent")
-        assert said in text and re.search(r"\bstep \d", text.partition(said)[0], re.IGNORECASE) is None
-        assert re.search(r"step \d+ of \d", text) is None
-
-
 # --- ends of texts ----------------------------------------------------------------------------------------------------
 
 
@@ -204,32 +186,7 @@ def test_what_goes_along_the_scale_changes_at_the_proved_breakpoints_alone(brows
     assert all(any(point.lower <= end <= point.upper for point in path.breakpoints) for end in ends)
 
 
-def test_a_table_of_answers_names_its_values_on_a_phone(browser: Chromium, tmp_path: Path) -> None:
-    page = scale_path(table_predictor(5), "", 0.05, 20.0, SHAPE, reward=REWARD).view()
-    tab = opened(browser, page, tmp_path, width=390)
-    names = tab.evaluate(
-        "[...document.querySelectorAll('tbody tr:first-child td[data-name]')].map(e => e.dataset.name)"
-    )
-    assert names == ["share of the axis", "reward", "GOD [steps]", "grid"]
-    named = "getComputedStyle(document.querySelector('td[data-name]'), '::before').content"
-    assert "share of the axis" in tab.evaluate(named)
-
-
 # --- curves -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_factor_of_the_step_is_a_line_with_a_name_in_front_of_the_curves(browser: Chromium, tmp_path: Path) -> None:
-    predictor, trace = table_predictor(5), run("rws:4")
-    page = step_logits(trace, predictor, 0).view()
-    tab = opened(browser, page, tmp_path)
-    label = tab.evaluate("document.querySelector('text.given').textContent")
-    assert label == f"factor of the step {trace.factor[0]:.4g}"
-    order = "document.querySelector('{}').compareDocumentPosition(document.querySelector('line.given')) & 4"
-    for behind in (".curve:last-child", ".cursor", ".crossing:last-child"):
-        assert tab.evaluate(order.format(behind)) == 4
-    assert tab.evaluate("document.querySelector('#chart .name').textContent") == "log-odds of the best token [nats]"
-    tab.evaluate("document.querySelector('input[value=rank]').click()")
-    assert tab.evaluate("document.querySelector('#chart .name').textContent") == "rank"
 
 
 def test_keys_move_the_factor_a_little_or_a_lot_and_a_button_goes_from_crossing_to_crossing(

