@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ import numpy as np
 import pytest
 import single_stage_runs
 from grouped import grouped
-from single_stage_runs import assert_refused, options_of, save_models
+from single_stage_runs import options_of, save_models
 
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import scale_path as figure
-from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.studies.design.options import GRID
 from rws_decode.common.files import write_json
@@ -112,22 +110,6 @@ def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
         assert all((output["coherent"] is not None) == has_checker for output in prompt["outputs"])
 
 
-def test_it_goes_on_where_it_stopped(
-    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
-    assert run(finished, options, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 0
-    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
-    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    sorted((tmp_path / "scale-path").glob("units-*/*.parquet"))[0].unlink()
-    assert run(tmp_path, options, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 1
-    stored, again = results_of(finished), results_of(tmp_path)
-    assert stored.pop("seconds") > 0 and again.pop("seconds") > 0 and stored == again
-    assert len(read_unit_rows(tmp_path)) == 3
-
-
 def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_path: Path) -> None:
     assert run(tmp_path, options, "--prompts", "1", "--budget", "4") == 0
     (prompt,) = results_of(tmp_path)["profiles"]
@@ -137,25 +119,6 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
     assert "as far as was followed" in exhibit.conclusions[0] and "proved" not in exhibit.conclusions[0]
     left = exhibit.pictures[0].figure.axes[1].patches
     assert len(left) == sum(len(path["unexplored"]) for path in prompt["paths"])
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
-        (["--scale-min", "0"], "--scale-min and --scale-max are 0.0 and 32.0"),
-        (["--reward-scale", "-1"], "reward_scale is -1.0"),
-        (["--budget", "3"], "--budget is 3: at least --steps, 4"),
-        (["--block", "3"], "block is 3"),
-        (["--judge", "nowhere"], "judge is 'nowhere'"),
-        (["--causal", "nowhere"], "causal is 'nowhere'"),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_one_line_and_exit_two(
-    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_refused("scale-path", tmp_path / "out", [*options, *extra], message, capsys)
 
 
 def made_up(**changes: Any) -> dict[str, Any]:

@@ -463,6 +463,7 @@ GENERATE = "rws_decode generate --model mini --prompt cat --length 8 --steps 4 -
 REWARDED = f"{GENERATE} --strategy rws --reward mini --reward-scale"
 PATH = "rws_decode scale-path --model mini --prompt cat --length 4 --steps 2 --block 4 --scale-max 2 --scale-min"
 STUDY = "paper_figures experiment reward-bench --out out --prompts 1 --validation 1 --length 4 --steps 2 --block 4"
+DIALOGUES = "paper_figures experiment mt-bench --out out --prompts 1"
 REACH = "paper_figures experiment reach --out out --prompts 1 --length 4 --steps 2 --block 4"
 TOPK = "rws_theory path good.npy --scale-max 2"
 
@@ -690,6 +691,22 @@ COMMANDS: dict[str, str] = {
     f"{REACH} --budget 0": "budget",
     "paper_figures experiment scale-path --out out --prompts -1": "--prompts is -1: at least 0 is needed",
     "paper_figures experiment commit-order --out out --examples -1": "examples",
+    "paper_figures experiment commit-order --out out --length 16 --steps 6 --block 16": "steps is 6",
+    f"{STUDY} --reward-scale 1 1": "--reward-scale is",
+    "paper_figures experiment precision --out out --scales 2 2": "--scales is [2.0, 2.0]",
+    "paper_figures experiment scale-path --out out --length 4 --steps 4 --block 4 --budget 3": "--budget is 3",
+    "paper_figures experiment frequency --out out --every 2 2": "--every is",
+    "paper_figures experiment frequency --out out --timing-prompts 0": "--timing-prompts is 0",
+    "paper_figures experiment overhead --out out --repetitions 0": "--repetitions is 0",
+    "paper_figures experiment examples --out out --show 0": "--show is 0",
+    "paper_figures experiment humaneval --out out --samples 0": "--samples is 0",
+    "paper_figures experiment humaneval --out out --samples 2 --decode-temperature 0": "--decode-temperature is 0",
+    "paper_figures experiment humaneval --out out --allow-code-execution": "--data is puzzles",
+    f"{DIALOGUES} --yes": "--yes is given without --llm-judge",
+    f"{DIALOGUES} --base-url http://localhost/v1": "--base-url is given without --llm-judge",
+    f"{DIALOGUES} --llm-judge x": "--yes is missing",
+    f'{DIALOGUES} --llm-judge x --yes --llm-options {{"clock":1}}': "--llm-options is",
+    f"{DIALOGUES} --llm-judge x --yes --methods margin": "constant is not among --methods",
 }
 
 

@@ -52,16 +52,6 @@ def frame_of(out: Path) -> pd.DataFrame:
     return read_unit_rows(out)
 
 
-def assert_one_line(words: list[str], out: Path, message: str, capsys: Any) -> None:
-    """Run a command that refuses its options: status 2, one line that says why, and nothing in the folder `out`."""
-    try:
-        status = main([*words, "--out", str(out)])
-    except SystemExit as ended:
-        status = int(ended.code or 0)
-    err = capsys.readouterr().err
-    assert status == 2 and message in err and err.count("\n") == 1 and not list(out.iterdir())
-
-
 def save_dialogues(root: Path, rows: list[dict[str, Any]]) -> Path:
     """Save a predictor, two reward models and dialogues below a folder, and return it."""
     tiny_checkpoint("bert", root / "model")

@@ -126,21 +126,7 @@ def test_our_prompt_shows_the_conversation() -> None:
             judge_messages("with-question", wrong, "A", "B")
 
 
-NONE = [
-    "",
-    "3",
-    "1..",
-    '"1',
-    "1'",
-    "12",
-    "1 or 2",
-    "Answer 1",
-    "**1**",
-    "one",
-    "I cannot choose 1.",
-    "\u0661",
-    "\uff11",
-]
+NONE = ["", "3", "1..", '"1', "1'", "12", "1 or 2", "Answer 1", "**1**", "one", "I cannot choose 1.", "\u0661", "\uff11"]
 SAID = {"1": ["1", " 1\n", '"1"', "`1`"], "2": ["2", "2.", "'2.'", "“2”"], None: NONE}
 
 
@@ -290,8 +276,8 @@ def test_swapping_the_texts_swaps_wins_and_losses(
 
 @pytest.mark.parametrize(
     "failure",
-    [fails(408), fails(409), fails(429), fails(429, Retry_After="0.01"), fails(500), fails(503), cuts],
-    ids="408 409 429 wait 500 503 cut".split(),
+    [fails(408), fails(429, Retry_After="0.01"), fails(500), cuts],
+    ids="408 wait 500 cut".split(),
 )
 def test_failures_that_pass_are_tried_again(failure: Behaviour, serve: Serve, tmp_path: Path) -> None:
     server = serve(in_turn(failure, failure))
@@ -328,7 +314,7 @@ def test_what_is_no_completion_is_told_in_one_line_and_not_stored(
     assert outcomes(ask(server, tmp_path)) == ["win", "loss", "loss"]
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [401, 404, 422])
 def test_failures_that_stay_are_told_at_once_in_one_line_without_the_key(
     status: int, serve: Serve, tmp_path: Path
 ) -> None:
@@ -469,24 +455,8 @@ def test_nothing_is_asked_twice(serve: Serve, tmp_path: Path) -> None:
 
 def test_the_address_of_a_reply_is_that_of_older_versions() -> None:
     judge = LLMJudge("judge", "http://localhost:8000/v1/", seed=1)
-    body = {
-        "model": "judge",
-        "messages": [
-            {
-                "role": "system",
-                "content": "You are a strict evaluator. Decide which answer (1 or 2) is higher quality.\n"
-                "If answer 1 is better, respond with 1.\nIf answer 2 is better, respond with 2.\n"
-                "Respond ONLY with one character: 1 or 2.",
-            },
-            {"role": "user", "content": "Answer 1:\nä\n\nAnswer 2:\nb"},
-        ],
-        "temperature": 0.0,
-        "max_tokens": 16,
-        "seed": 1,
-    }
-    assert judge.body("?", "ä", "b") == body
     # Paid replies are found under it: a change of it would have them asked again.
-    assert judge.key(body, 0) == "e6c6c136249e1dcd23bab2b6bc3ac1634f1c26f671de97480990cefbbdde3290"
+    assert judge.key(judge.body("?", "ä", "b"), 0) == "e6c6c136249e1dcd23bab2b6bc3ac1634f1c26f671de97480990cefbbdde3290"
 
 
 OTHERS: dict[str, list[Any]] = {

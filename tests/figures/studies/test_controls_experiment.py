@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from grouped import grouped
-from study_runs import assert_one_line
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results, read_unit_rows
@@ -198,22 +197,6 @@ def test_failing_judge_is_recorded_and_the_rest_stands(
     assert failures and {failure["fields"]["strategy"] for failure in failures} == {"score"}
     answers = answers_of(read_unit_rows(tmp_path / "out"))
     assert len(answers) == 6 and answers["own_score"].notna().all()
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--reward-scale", "1", "1"], "--reward-scale is"),
-        (["--reward-scale", "-1"], "--reward-scale is"),
-        (["--sampling-temperature", "0"], "--sampling-temperature is 0.0"),
-        (["--batch", "0"], "--batch is 0"),
-        (["--judges", "nobody"], "nobody"),
-    ],
-)
-def test_misuse_is_one_line(
-    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_one_line([*options, *extra], tmp_path, message, capsys)
 
 
 def test_a_study_whose_units_all_fail_says_why_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study_runs import assert_one_line, save_dialogues
+from study_runs import save_dialogues
 from test_mt_bench import SHAPE, TURNS
 
 from paper_figures.__main__ import main
@@ -146,14 +146,3 @@ def test_pieces_follow_a_decoder_that_takes_spaces_back() -> None:
         return " ".join(words[token] for token in ids).replace(" .", ".")
 
     assert text_pieces(decode, [0, 1, 2, 3]) == ["it", " was", ".", " so"] and text_pieces(decode, []) == []
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [(["--show", "0"], "--show is 0"), (["--pick", "nice"], "invalid choice"), (["--prompts", "9"], "9 are wanted")],
-    ids=["show", "pick", "prompts"],
-)
-def test_misuse_is_one_line(
-    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_one_line([*options, *extra], tmp_path, message, capsys)

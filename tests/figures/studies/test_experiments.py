@@ -102,16 +102,6 @@ def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[
     return records
 
 
-def times(out: Path) -> dict[str, int]:
-    return {str(path.relative_to(out)): path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-
-
-def lasting(out: Path) -> tuple[str, dict[str, Any]]:
-    """Return all rows, and what is drawn from them, but for how long it took."""
-    rows = read_unit_rows(out).drop(columns="seconds").to_dict("records")
-    return repr(rows), {name: value for name, value in results_of(out).items() if name != "seconds"}
-
-
 def test_rows_are_those_of_plain_decodes(frame: pd.DataFrame, models: Path) -> None:
     predictor = load_predictor(str(models / "model"))
     guide, other = (load_reward(str(models / name)) for name in ("reward", "judge"))
@@ -256,19 +246,8 @@ def test_a_true_story_is_measured_by_its_true_probability() -> None:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "-1"], "--prompts is -1: at least 0"),
-        (["--prompts", "5"], "it has 4 different prompts, 5 are wanted"),
-        (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
-        (["--workers", "0"], "--workers is 0"),
-        (["--seed", "-1"], "--seed is -1"),
-        (["--scales", "0"], "is [0.0]"),
         (["--scales", "2", "2"], "is [2.0, 2.0]"),
-        (["--scales", "nan"], "is [nan]"),
         (["--scales", "two"], "invalid float value: 'two'"),
-        (["--methods", "guess"], "invalid choice: 'guess'"),
-        (["--block", "7"], "block is 7"),
-        (["--model", "nowhere"], "model is 'nowhere'"),
-        (["--reward", "nowhere"], "reward is 'nowhere'"),
         (["--judge", "nowhere"], "judge is 'nowhere'"),
         (["--causal", "nowhere"], "causal is 'nowhere'"),
     ],
@@ -338,42 +317,3 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
         assert row["trace"] == f"{row['method']}-{row['example']}.parquet"
         assert (row["text"], row["god_steps"]) == (trace.text, trace.god_steps)
         assert (row["commit_step"], row["factors"]) == (trace.commit_step.tolist(), trace.factor.tolist())
-
-
-def test_commit_order_reuses_what_is_there(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = commit_order(tmp_path, models)
-    before = times(tmp_path)
-    capsys.readouterr()
-    assert commit_order(tmp_path, models, "--json") == first
-    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 0
-    assert times(tmp_path) == before
-    (tmp_path / "commit-order/rws-3.parquet").unlink()
-    assert commit_order(tmp_path, models) == first
-    assert (tmp_path / "commit-order/rws-3.parquet").is_file()
-    other = commit_order(tmp_path, models, "--reward-scale", "2")
-    guided = load(tmp_path / "commit-order/rws-3.parquet")
-    assert guided.strategy["reward_scale"] == other["settings"]["reward_scale"] == 2.0
-    assert [row["text"] for row in other["rows"]][:2] == [row["text"] for row in first["rows"]][:2]
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--examples", "5"], "--examples is 5: "),
-        (
-            ["--steps", "6", "--block", "16"],
-            "steps is 6: it must divide length, 16, to commit equal groups from left to right, such as 4 or 8",
-        ),
-        (["--reward-scale", "-1"], "reward_scale is -1.0"),
-    ],
-    ids=" ".join,
-)
-def test_commit_order_refuses_bad_input(
-    extra: list[str], message: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "model")]
-    arguments += ["--reward", str(models / "reward"), "--length", "16", "--steps", "8", "--block", "8"]
-    assert main([*arguments, *extra]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1
-    assert not list(tmp_path.rglob("*.parquet"))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from sandboxed import needs_bubblewrap
-from study_runs import assert_one_line
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import load_humaneval
@@ -121,18 +120,3 @@ def test_several_samples_of_puzzles_are_counted_without_bias(
         (row,) = [row for row in table_rows if (row["method"], row["measure"]) == ("rws", f"pass@{k}")]
         assert row["n"] == 2
         assert row["mean"] == pytest.approx(100 * sum(pass_at_k(5, sum(passes), k) for passes in right) / 2)
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--samples", "0"], "--samples is 0"),
-        (["--samples", "2", "--decode-temperature", "0"], "--decode-temperature is 0"),
-        (["--allow-code-execution"], "--data is puzzles"),
-        (["--data", "humaneval:/nowhere"], "no such file"),
-    ],
-)
-def test_misuse_is_one_line(
-    extra: list[str], message: str, models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_one_line([*models, *extra], tmp_path, message, capsys)

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from grouped import grouped
-from study_runs import EXAMPLES, SHAPE, assert_one_line, frame_of, run_again, save_models
+from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
@@ -164,18 +164,3 @@ def test_second_run_computes_nothing_and_the_order_of_rows_does_not_matter(
         # A run has its rows in the order asked for, a folder that is read in that of their hashes.
         assert rows == [dict(row) for row in named_tables[name].rows]
         assert (finished / "keywords" / f"{name}.md").is_file() and (finished / "keywords" / f"{name}.csv").is_file()
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--causal", "nowhere"], "causal"),
-        (["--prompts", "9"], "9 are wanted"),
-        (["--rewards", "mini", "mini"], "--rewards is"),
-    ],
-    ids=["causal", "prompts", "rewards"],
-)
-def test_misuse_is_one_line(
-    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_one_line(["experiment", "keywords", *options, *extra], tmp_path, message, capsys)

@@ -16,7 +16,7 @@ import pytest
 from grouped import grouped
 from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
-from study_runs import assert_one_line, save_dialogues
+from study_runs import save_dialogues
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
@@ -222,21 +222,6 @@ def test_server_that_dies_midway_loses_nothing(
     assert {row["mean"] for row in mine if row["measure"] == "answer_1"} == {1.0}
 
 
-def test_invalid_verdicts_are_counted_and_left_out(small: tuple[list[str], Path]) -> None:
-    options, out = small
-    sent = json.dumps({"repeats": 0})
-    with JudgeServer(lambda number, body: "neither") as server:
-        code, tables, _ = asked(options, out, server, "--llm-options", sent)
-    assert code == 0
-    mine = [row for row in tables["llm_orders"] if '"repeats": 0' in row.get("settings", sent)]
-    assert max(row["mean"] for row in mine if row["measure"] == "invalid") > 0
-    # What is left is the same text by both, of which nobody was asked.
-    assert {row["mean"] for row in mine if row["measure"] == "as_first"} <= {0.5, None}
-    assert all(row["n"] == 0 for row in mine if row["measure"] == "answer_1")
-    signs = [row for row in tables.get("llm_sign_tests", []) if '"repeats": 0' in row.get("settings", sent)]
-    assert all(row["wins"] == row["losses"] == 0 for row in signs)
-
-
 def test_verdicts_count_for_the_texts_they_were_given_on_alone(
     judged: tuple[Path, Tables, JudgeServer], tmp_path: Path
 ) -> None:
@@ -256,34 +241,6 @@ def test_verdicts_count_for_the_texts_they_were_given_on_alone(
         read_verdicts(tmp_path / "verdicts.csv")
 
 
-def test_the_number_of_requests_is_told_first(
-    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    options, out = small
-    with JudgeServer(longer) as server:
-        words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url]
-        assert main([*words, "--yes", "--llm-options", '{"seed": 9}']) == 0 and server.arrivals
-        announced = re.search(r"(\d+) requests \(0 verdicts are stored\)", capsys.readouterr().err)
-        assert announced is not None and int(announced[1]) == len(server.arrivals)
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("reply", "asks"), [("y\n", True), ("\n", False)], ids=["yes", "no"])
-def test_terminal_is_asked(
-    reply: str, asks: bool, small: tuple[list[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options, out = small
-    monkeypatch.setattr("sys.stdin", _Terminal(reply))
-    settings = ["--llm-options", json.dumps({"seed": 10 + asks})]
-    with JudgeServer(longer) as server:
-        words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, *settings]
-        assert main(words) == 0 and bool(server.arrivals) is asks
-
-
 def test_judge_pair_shows_turns() -> None:
     asked, ours, default = ["Why?", "Then?"], ["So.", ""], ["Or.", "No."]
     assert judge_pair("paper", asked, ours, default)[1:] == ("So.\n\n", "Or.\n\nNo.")
@@ -298,30 +255,3 @@ def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
     assert (row["won"], row["share"]) == (47, 0.5875)
     assert row["p"] == pytest.approx(2 * stats.binom.sf(46, 80, 0.5))
     assert row["low"] < 0.5 < row["high"]
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--yes"], "--yes is given without --llm-judge"),
-        (["--base-url", "http://localhost/v1"], "--base-url is given without --llm-judge"),
-        (["--llm-judge", "x"], "--yes is missing"),
-        (["--llm-judge", "x", "--yes", "--base-url", "localhost"], "base_url is"),
-        (["--llm-judge", "x", "--yes", "--base-url", "https://example.org/v1"], "OPENAI_API_KEY is not set"),
-        (["--llm-judge", "x", "--yes", "--llm-options", "[]"], "--llm-options is"),
-        (["--llm-judge", "x", "--yes", "--llm-options", '{"clock": 1}'], "--llm-options is"),
-        (["--llm-judge", "x", "--yes", "--methods", "margin"], "constant is not among --methods"),
-    ],
-    ids=lambda value: "-".join(value).replace("/", "") if isinstance(value, list) else "",
-)
-def test_misuse_is_one_line_before_anything_is_decoded(
-    extra: list[str],
-    message: str,
-    options: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert_one_line([*options, *extra], tmp_path, message, capsys)

@@ -12,7 +12,7 @@ import pytest
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.design.asked import asked_prompts, given_as
+from paper_figures.studies.design.asked import asked_prompts
 from paper_figures.studies.design.options import Drawn
 from paper_figures.studies.options import PrecisionOptions
 from rws_decode.testing import tiny_checkpoint
@@ -171,27 +171,15 @@ def test_keywords_come_with_a_file_and_without_a_causal_model(
         assert "keywords_included" in measures and ("perplexity_per_text" in measures) is (causal != "none")
 
 
-def test_the_shipped_reward_is_told_to_be_of_another_language(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "reach", "--out", str(tmp_path), "--model", str(models / "llada"), *SHAPE, "--prompt", "a"]
-    status, _, err = said_by([*words, "--scale-min", "1", "--scale-max", "2"], capsys)
-    assert status == 0 and f"note: --reward mini: made for the language of the shipped models, not of {models}" in err
-
-
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 MISTAKES: list[tuple[list[str], str]] = [
     (["--prompt", "zorp flurb ?"], "prompt 'zorp flurb ?' holds no word that mini knows: use others"),
     (["--prompt", ""], "--prompt is '': a text is needed"),
     (["--prompt", "the lens", "--examples", "3"], "not allowed with argument --prompt"),
-    (["--data", "stories", "--prompt", "the lens"], "not allowed with argument"),
     (["--examples", "900"], "--examples is 900: mini ships 112 examples, choose 0 to 111"),
     (["--prompt", "the lens [MASK:3]"], "has gaps ('the lens [MASK:3]'): a study decodes an answer after its prompt"),
     (["--prompt", "the lens", "--prompts", "2"], "--prompts is 2: --prompt names 1 different ones"),
-    (["--prompt", "the lens", "--prompts", "-1"], "--prompts is -1: at least 0 is needed"),
-    (["--data", "tales"], "data is 'tales': no such file, and the sources are stories, "),
-    (["--data", "gone.csv"], "data is gone.csv: no such file"),
     (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
     (
         ["--model", "{models}/llada"],
@@ -251,9 +239,3 @@ def test_a_file_is_taken_whole_and_a_source_in_the_study_s_number(tmp_path: Path
     ):
         assert len(asked_prompts(options).test) == count
     assert [prompt.name for prompt in asked_prompts(PrecisionOptions(out="", examples=(5, 3, 5))).test] == ["5", "3"]
-
-
-def test_two_ways_at_once_are_refused_from_python_as_well() -> None:
-    assert given_as(PrecisionOptions(out="")) == "data"
-    with pytest.raises(ValueError, match="--prompt and --examples are given"):
-        given_as(PrecisionOptions(out="", prompt=("a",), examples=(1,)))

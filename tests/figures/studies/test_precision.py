@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import single_stage_runs
 from grouped import grouped
-from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
+from single_stage_runs import PROMPTS, options_of, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import ResultsWarning, read_unit_rows
@@ -157,21 +157,3 @@ def test_changed_weights_make_it_again(
         assert json.loads(capsys.readouterr().out)["units"]["computed"] == 9
     with pytest.warns(ResultsWarning, match="9 units of earlier model files are left out"):
         assert len(read_unit_rows(tmp_path / "out")) == 9
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--seed", "-1"], "--seed is -1"),
-        (["--scales", "0"], "--scales is [0.0]"),
-        (["--scales", "2", "2"], "--scales is [2.0, 2.0]"),
-        (["--block", "7"], "block is 7"),
-        (["--model", "nowhere"], "model is 'nowhere'"),
-        (["--reward", "nowhere"], "reward is 'nowhere'"),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_one_line_and_exit_two(
-    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_refused("precision", tmp_path / "out", [*options, *extra], message, capsys)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from grouped import grouped
 from safetensors.torch import load_file
-from study_runs import SHAPE, assert_one_line, frame_of, run_again, save_models
+from study_runs import SHAPE, frame_of, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner import worker
@@ -199,17 +199,6 @@ def test_trade_off_is_the_mean_over_the_guides(
     assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
 
 
-def test_every_table_of_seconds_says_what_measured_them(frames: dict[str, pd.DataFrame]) -> None:
-    named_tables = {
-        table.name: table for table in frequency.tables(frames["frequency"]) + overhead.tables(frames["overhead"])
-    }
-    for name in ("trade_off", "overhead"):
-        assert (
-            f"Measured on {timing.machine_name('cpu')}, PyTorch threads: 1, workers at once: 1"
-            in named_tables[name].caption
-        )
-
-
 def test_run_that_stopped_before_the_measures_has_the_tables_that_it_can_have(frames: dict[str, pd.DataFrame]) -> None:
     frame = frames["frequency"]
     early = frame[~frame["strategy"].isin(["score", "perplexity", "timing"])].dropna(axis="columns", how="all")
@@ -264,46 +253,8 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
     assert row["timed_seconds"][0]["median_cpu_seconds"] is None
 
 
-def test_models_that_are_forgotten_are_loaded_again(options: list[str]) -> None:
-    guide = named(options, "rewards")
-    reward_model = decoding.reward_of(guide)
-    assert decoding.reward_of(guide) is reward_model
-    worker.forget("causal")
-    assert decoding.reward_of(guide) is reward_model
-    worker.forget("reward", "causal")
-    assert decoding.reward_of(guide) is not reward_model
-
-
-def test_second_run_measures_nothing_again(
-    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, extra in RUNS.items():
-        run_again(name, [*options, *extra], finished, capsys)
-
-
 def test_several_workers_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
     note_several_workers(RunOptions(out="x"))
     assert capsys.readouterr().err == ""
     note_several_workers(RunOptions(out="x", workers=3))
     assert re.fullmatch("note: 3 workers time answers at once .*--workers 1.*\n", capsys.readouterr().err)
-
-
-@pytest.mark.parametrize(
-    ("experiment", "extra", "message"),
-    [
-        ("frequency", ["--every", "0"], "--every is"),
-        ("frequency", ["--every", "2", "2"], "--every is"),
-        ("frequency", ["--timing-prompts", "0"], "--timing-prompts is 0"),
-        ("overhead", ["--repetitions", "0"], "--repetitions is 0"),
-    ],
-    ids=["never", "twice", "prompts", "repetitions"],
-)
-def test_misuse_is_one_line(
-    experiment: str,
-    extra: list[str],
-    message: str,
-    options: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert_one_line(["experiment", experiment, *options, *extra], tmp_path, message, capsys)
