@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 from handmade_runs import read_csv, summary_row, write_run
 
-from paper_figures import plan
 from paper_figures.__main__ import main
-from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.runs import read_run
 from paper_figures.figures import fig1_commit_order, fig4_worked_decode
 from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
-from paper_figures.table import Table
-from paper_figures.tables import table2_llm_judge, table4_humaneval, table7_reward_statistics
+from paper_figures.tables import table4_humaneval, table7_reward_statistics
 from rws_decode.common.files import write_json
 
 FOLDER = "/somewhere/of/mine"
@@ -80,12 +77,6 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
     assert not out.exists()
 
 
-def test_a_run_of_which_all_units_failed_says_so(tmp_path: Path) -> None:
-    write_run(tmp_path, "mt-bench", {})
-    with pytest.raises(ValueError, match="no answer was judged"):
-        table2_llm_judge.compute(tmp_path)
-
-
 def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Path, tmp_path: Path) -> None:
     (tmp_path / "reward-bench").mkdir()
     shutil.copy(figure_runs / "reward-bench" / "results.json", tmp_path / "reward-bench")
@@ -108,12 +99,6 @@ def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_pa
         fig1_commit_order.compute(tmp_path)
 
 
-def test_tables_without_rows_are_left_out() -> None:
-    some = [{"a": "1"}]
-    exhibit = Exhibit("A title", tables=(Table("none", [], [], "None."), Table("some", some, some, "Some.")))
-    assert [table.name for table in exhibit.tables] == ["some"]
-
-
 @pytest.mark.parametrize("damage", ["picture", "record", "part"])
 def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp_path: Path) -> None:
     assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
@@ -128,17 +113,6 @@ def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp
     assert main(["table9_reward_models", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
     assert list(read_records(tmp_path)) == ["table9_reward_models"]
     assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
-
-
-def test_an_interrupted_run_ends_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(plan, "make_missing", stop)
-    assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 130
-    assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
 def test_given_reward_scales_were_not_chosen(tmp_path: Path) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from judge_server import JudgeServer, longer
 from scipy import stats
 
-from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.llm_judge import printed_intervals
@@ -26,8 +23,6 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.registry import PUBLISHED
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier
 from rws_theory.gain import reward_factor
 from rws_theory.printed import printed_in
 
@@ -168,41 +163,6 @@ def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_pat
     assert headline.endswith(f"for {corrected or 'none'}.")
 
 
-def test_an_llms_verdicts_by_order_stand_beside(tmp_path: Path) -> None:
-    exhibit = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates() | llm_tables()))
-    line = cells(exhibit, "table10_llm_judge_orders")["GRM"]
-    assert line["here: RWS shown first, RWS win, %"] == pytest.approx(80.0)
-    assert line["here: RWS shown second, RWS win, %"] == pytest.approx(60.0)
-    assert line["here: order decides, % of those asked about"] == pytest.approx(25.0)
-
-
-def test_verdicts_of_a_real_endpoint_reach_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tiny_checkpoint("bert", tmp_path / "model")
-    tiny_checkpoint("classifier", tmp_path / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    tiny_checkpoint("classifier", tmp_path / "two")
-    bert_classifier(1).save_pretrained(tmp_path / "two")
-    turns = [("the cat sat on a mat .", "then the dog ran"), ("red blue", "it was small"), ("the hill", "a cat")]
-    rows = [{"question_id": 81 + index, "category": "x", "turns": question} for index, question in enumerate(turns)]
-    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in rows))
-    words = "experiment mt-bench --data mt-bench:questions.jsonl --prompts 0 --model ./model --rewards ./one ./two"
-    words += " --reward-scale 8 --methods constant --length 8 --steps 4 --block 8 --out runs --yes"
-    with JudgeServer(longer) as server:
-        assert main([*words.split(), "--llm-judge", "tall", "--base-url", server.url]) == 0
-    tables = json.loads((tmp_path / "runs" / "mt-bench" / "results.json").read_text())["tables"]
-    wanted = {"guide": "./one", "method": "rws"}
-    both, first = (
-        next(
-            entry["mean"] for entry in tables[table]["rows"] if (wanted | {"measure": measure}).items() <= entry.items()
-        )
-        for table, measure in (("llm_win_rates", "both"), ("llm_orders", "as_first"))
-    )
-    two, ten = (module.exhibit(tmp_path / "runs") for module in (table2_llm_judge, table10_llm_judge_orders))
-    assert cells(two, "table2_llm_judge")["./one"]["here: RWS preferred, by tall, %"] == pytest.approx(100 * both)
-    assert cells(ten, "table10_llm_judge_orders")["./one"]["here: RWS shown first, RWS win, %"] == 100 * first
-    assert "tall, prompt paper" in two.tables[0].caption
-
-
 # Tables 7 and 9
 
 
@@ -254,14 +214,6 @@ def test_table_9_has_the_registry_and_counts_the_shipped_weights() -> None:
     assert rows["mini"]["here: parameters"] == sum(parameter.numel() for parameter in model.parameters())
     assert (models_directory() / "mini-reward").is_dir()
     assert any("Eurus is printed as built on LLaMA-2" in line and "Mistral" in line for line in exhibit.conclusions)
-
-
-@pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
-def test_networks_are_those_that_checkpoints_are_loaded_on(name: str, tmp_path: Path) -> None:
-    entry = PUBLISHED[name]
-    folder = tiny_checkpoint(name, tmp_path / name)
-    loaded = load_reward(str(folder), published=name).model  # type: ignore[attr-defined]
-    assert type(loaded).__name__.startswith(table9_reward_models.NETWORKS[entry.layout])
 
 
 # All of them

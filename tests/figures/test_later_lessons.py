@@ -15,7 +15,6 @@ from scipy.stats import binomtest, multinomial
 from paper_figures.lessons import antibody, order_worth, orders, own_traces, printed_tables, proved, reward_matters
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, t_test_power
-from paper_figures.statistics.frontier_points import FrontierText
 from paper_figures.studies.design.evidence_arms import Arm
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode import Options, Shape, decode, diff, load_predictor, load_reward, strategy_log_prob
@@ -23,7 +22,6 @@ from rws_decode.checkpoints.packages import PACKAGED, is_installed
 from rws_decode.predictors import WorldPredictor
 from rws_theory import selection_path
 from rws_theory.printed import printed_in
-from rws_theory.worlds import Frontier, FrontierPoint
 from rws_theory.worlds.information_curve import information_curve
 
 # --- lesson 6 ---------------------------------------------------------------------------------------------------------
@@ -63,11 +61,6 @@ def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
     low, high = printed_tables.net_interval(rows[0]["win"], rows[0]["default_win"], n)
     assert wide["bars"][0]["values"][0][0] == pytest.approx((high - low) / 2, rel=1e-3)
     assert all(line["values"] == sorted(line["values"]) for line in seen["lines"])
-
-
-def test_the_folder_of_the_reader_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RWS_RUNS", "my-runs")
-    assert printed_tables.runs_of("unused") == Path("my-runs")
 
 
 # --- lesson 8 ---------------------------------------------------------------------------------------------------------
@@ -152,20 +145,6 @@ def test_the_least_difference_is_seen_in_four_of_five_studies(record: Recorded) 
     sd = row.least / least_difference(1.0, row.n)  # type: ignore[operator]
     for n, margins in zip((row.n, 4 * row.n), least["english: reward"], strict=True):
         assert t_test_power(margins * MEASURES["reward"].margin, sd, n) == pytest.approx(0.8, abs=1e-6)
-
-
-def test_methods_of_one_text_share_a_row_and_the_likeliest_is_first() -> None:
-    english = load_predictor("english")
-    assert isinstance(english, WorldPredictor)
-    best = FrontierPoint(0.0, -3.0, 1.0, np.array([5, 6]))
-    curve = Frontier((best,), ((0.0, -3.0),), True)
-    texts = [FrontierText(name, -4.5, 0.5, 1.5, [7, 8]) for name in ("a", "b")]
-    _, _, *rows = reward_matters.texts_to_read(curve, texts, english).strip().splitlines()
-    assert [row.split(" | ")[:4] for row in rows] == [
-        ["| **most probable**", "-3.0", "1.0", "0.0"],
-        ["| a, b", "-4.5", "0.5", "1.5"],
-    ]
-    assert rows[1].endswith(f"| {english.words.text([7, 8])} |")
 
 
 # --- lesson 11 --------------------------------------------------------------------------------------------------------

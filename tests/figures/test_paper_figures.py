@@ -274,14 +274,6 @@ def test_a_missing_trace_is_a_missing_run(runs: Path, tmp_path: Path) -> None:
         fig1_commit_order.compute(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"settings": {}}'])
-def test_results_that_are_none_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "temperature").mkdir()
-    (tmp_path / "temperature" / "results.json").write_text(text)
-    assert main(["table8_temperature", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    assert "results.json" in capsys.readouterr().err
-
-
 def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fig99", "--out", str(tmp_path / "out")]) == 2
     assert "NAME is 'fig99'" in capsys.readouterr().err

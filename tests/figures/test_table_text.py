@@ -31,19 +31,6 @@ def test_signs_that_are_escaped_are_cut_as_words_are() -> None:
     assert max(map(len, lines)) <= 40 and "\x1b" not in "".join(lines)
 
 
-def test_headers_are_broken_again_where_their_cells_were_cut() -> None:
-    names = ("a aaaaaa aaaaaa aaaaaaa", "aaaaaa_aaaaaaaaa")
-    lines = fitted([dict.fromkeys(names, "word " * 30), dict.fromkeys(names, "other " * 30)], 40).splitlines()
-    assert max(map(len, lines)) <= 40 and any(line.startswith("word") for line in lines)
-
-
-def test_a_header_is_broken_again_where_a_block_cuts_its_cells() -> None:
-    names, long = ("b", "aaaaaaaaaaaa aaaaaaaaaaaa", "a aaa", "f"), "word " * 30
-    cells = [(None, long, None, None), (None,) * 4, (1.125, None, long, long), (1.5, None, None, None)]
-    rows = [dict(zip(names, row, strict=True)) for row in (*cells, (long, 0.0078125, None, None))]
-    assert max(map(len, fitted(rows, 50).splitlines())) <= 50
-
-
 def test_a_table_that_fits_is_shown_as_it_is() -> None:
     rows = [{"method": "rws", "scale": 8.0, "net": 0.25}, {"method": "margin", "scale": 8.0, "net": -1}]
     assert fitted(rows).splitlines() == ["method  scale   net", "rws         8  0.25", "margin      8    -1"]

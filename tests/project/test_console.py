@@ -189,16 +189,3 @@ for words in {words!r}:
     assert not large, (words, large)
 """
     subprocess.run([sys.executable, "-c", code.format(words=words)], cwd=ROOT, check=True, capture_output=True)
-
-
-def test_help_imports_little() -> None:
-    code = """
-import sys
-from rws_decode.__main__ import main
-try:
-    main(["generate", "--help"])
-except SystemExit:
-    print(len(sys.modules), file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert int(done.stderr) < 250  # they were 176; NumPy alone brings more than a hundred

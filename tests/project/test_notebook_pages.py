@@ -55,12 +55,6 @@ def text_of(tab: Tab, page: str) -> str:
     return tab.evaluate(f"{page}.querySelector('main').innerText")
 
 
-@pytest.mark.parametrize("name", TITLES)
-def test_a_lesson_holds_its_pages(browser: Chromium, files: dict[str, Path], name: str) -> None:
-    tab = browser.open(files[name].as_uri(), width=1200)
-    assert tab.evaluate(f"{FRAMES}.map(frame => frame.contentDocument.title)") == TITLES[name]
-
-
 @pytest.mark.parametrize(("name", "number"), PAGES)
 def test_moving_the_slider_changes_the_text(browser: Chromium, files: dict[str, Path], name: str, number: int) -> None:
     tab = browser.open(files[name].as_uri(), width=1200)
@@ -81,17 +75,15 @@ def test_moving_the_slider_changes_the_text(browser: Chromium, files: dict[str, 
 
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("name", TITLES)
-def test_no_page_is_wider_than_its_window(browser: Chromium, files: dict[str, Path], name: str, width: int) -> None:
+def test_a_lesson_holds_its_pages_in_its_window_and_asks_the_network_for_nothing(
+    browser: Chromium, files: dict[str, Path], name: str, width: int
+) -> None:
     tab = browser.open(files[name].as_uri(), width=width)
+    assert tab.evaluate(f"{FRAMES}.map(frame => frame.contentDocument.title)") == TITLES[name]
     boxes = tab.evaluate(f"{FRAMES}.map(frame => frame.getBoundingClientRect()).map(box => [box.left, box.right])")
     assert len(boxes) == len(TITLES[name]) and all(0 <= left < right <= width for left, right in boxes)
     assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     inside = f"{FRAMES}.map(frame => frame.contentDocument.documentElement)"
     assert tab.evaluate(f"{inside}.every(page => page.scrollWidth <= page.clientWidth)")
-
-
-@pytest.mark.parametrize("name", TITLES)
-def test_a_page_asks_the_network_for_nothing(browser: Chromium, files: dict[str, Path], name: str) -> None:
-    tab = browser.open(files[name].as_uri(), width=1200)
     asked = tab.evaluate(f"{FRAMES}.flatMap(f => f.contentWindow.performance.getEntriesByType('resource'))")
     assert asked == [] and not any("exceptionDetails" in message for message in tab.messages)

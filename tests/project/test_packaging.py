@@ -138,23 +138,6 @@ def test_the_decoder_draws_in_one_place_alone() -> None:
     assert drawing and [path for path in drawing if not path.is_relative_to(plots)] == []
 
 
-def test_imports_are_seen_however_they_are_written(tmp_path: Path) -> None:
-    written = (
-        "import a.b",
-        "from a import b",
-        "def f():\n    import a.b",
-        "import_module('a.b')",
-        "__import__('a.b')",
-        "importlib.resources.files('a.b')",
-    )
-    for text in written:
-        (tmp_path / "module.py").write_text(text, encoding="utf-8")
-        assert [name for _, name in imports(tmp_path)] == ["a.b"], text
-    for text, names in (("open('a/b.json')", ["a/b.json"]), ("x = f'a.{y}'", ["a."]), ("'see a.b for more'", [])):
-        (tmp_path / "module.py").write_text(text, encoding="utf-8")
-        assert [name for _, name in named_in_strings(tmp_path)] == names, text
-
-
 # The rooms of the decoder, from the ground up: a module imports from its own line and from those above it. Of a module
 # that two lines name, the longer name counts.
 DECODER = (

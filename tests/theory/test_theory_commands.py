@@ -72,17 +72,6 @@ def test_help_says_what_can_be_given(
     assert [text for text in HELP[command] if text not in said] == []
 
 
-def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    said, nothing = printed_by(capsys)
-    assert said.startswith("usage: python -m rws_theory") and nothing == ""
-
-
-def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0 and capsys.readouterr().out == f"{rws_theory.__version__}\n"
-
-
 def path_of(file: str, **changed: str) -> list[str]:
     given = {"k": "1", "scale-min": "1", "scale-max": "2"} | changed
     return ["path", file, *(f"--{name}={value}" for name, value in given.items())]

@@ -304,12 +304,9 @@ def test_the_command_prints_what_it_writes(
     [
         (["--shape", "huge"], "shape is 'huge'"),
         (["--shape", "tiny", "--model", "mini"], "--model is mini"),
-        (["--shape", "tiny", "--block", "7"], "block is 7"),
-        (["--shape", "tiny", "--dtype", "int"], "dtype is 'int'"),
         (["--shape", "tiny", "--batches", "0"], "--batches is 0"),
         (["--check", "--out", "x.json"], "--out is x.json"),
         (["--out", "x.json"], "--out is x.json"),
-        (["--shape", "tiny", "--device", "cuda:99"], "device is 'cuda:99'"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

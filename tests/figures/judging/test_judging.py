@@ -126,7 +126,7 @@ def test_our_prompt_shows_the_conversation() -> None:
             judge_messages("with-question", wrong, "A", "B")
 
 
-NONE = ["", "3", "1..", '"1', "1'", "12", "1 or 2", "Answer 1", "**1**", "one", "I cannot choose 1.", "\u0661", "\uff11"]
+NONE = ["", "3", "1..", '"1', "1'", "12", "1 or 2", "Answer 1", "**1**", "one", "No 1.", "\u0661", "\uff11"]
 SAID = {"1": ["1", " 1\n", '"1"', "`1`"], "2": ["2", "2.", "'2.'", "“2”"], None: NONE}
 
 

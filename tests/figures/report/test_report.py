@@ -8,7 +8,6 @@ import io
 import json
 import platform
 import re
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from report_pages import SETTINGS, Page, results, small_page
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
 from paper_figures.plan import CLAIMS, PLAN, parsed
-from paper_figures.report.page import QUESTIONS, environment, write_page
+from paper_figures.report.page import QUESTIONS, write_page
 from paper_figures.report.provenance import notes, run_facts
 from paper_figures.report.runs import setting
 from paper_figures.runner.versions import provenance
@@ -211,42 +210,6 @@ def test_nothing_of_the_data_is_taken_for_markup(small: Path) -> None:
     assert "&lt;b&gt;" in text and "<b>" not in text
 
 
-def test_columns_of_text_wrap_and_of_numbers_do_not() -> None:
-    columns = ["name", "paper: n", "here: found", "verdict"]
-    rows = [["a", "1.5", "some words that are long enough to wrap " * 3, "false"], ["b", "-2", None, "true"]]
-    template = '{% import "tables.html" as tables %}{{ tables.table(entry) }}'
-    entry = {"stem": "s", "caption": "C.", "columns": columns, "rows": rows}
-    text = environment(Path()).from_string(template).render(entry=entry)
-    assert '<th colspan="1" class="paper" scope="colgroup">printed in the paper</th>' in text
-    assert '<td class="paper number" data-label="printed in the paper: n">1.5</td>' in text
-    assert '<td class="here long text" data-label="here: found">some words' in text
-    assert '<span class="verdict false">false</span>' in text and "&ndash;" in text
-    assert '<th scope="row" data-label="name">a</th>' in text and text.count("<tr>") == 4
-
-
-def test_contrast_is_enough_in_both_schemes() -> None:
-    style = files("paper_figures.report").joinpath("page.css").read_text(encoding="utf-8")
-    light, dark = re.split(r"prefers-color-scheme: dark", style)[:2]
-    pairs = [("ink", "paper"), ("ink", "soft"), ("ink", "printed"), ("ink", "here"), ("muted", "paper")]
-    pairs += [(f"{name}-ink", name) for name in ("yes", "mended", "other", "no")] + [("link", "paper")]
-    for part in (light, dark):
-        colours = dict(re.findall(r"--([\w-]+): (#\w{6})", part.split("}")[0]))
-        for ink, ground in pairs:
-            assert _contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
-
-
-def _contrast(ink: str, ground: str) -> float:
-    """Return the ratio of luminances as WCAG 2 defines it."""
-
-    def luminance(colour: str) -> float:
-        parts = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        return float(linear @ [0.2126, 0.7152, 0.0722])
-
-    high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
 def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> None:
     text = small.read_text(encoding="utf-8")
     part = text[text.index('id="provenance"') :]
@@ -285,14 +248,6 @@ def test_exhibits_of_two_runs_of_an_experiment_are_told_apart(tmp_path: Path) ->
     assert "In all 2 runs: 4.2 min of work" in text and ">4.0 min<" in text and ">12 s<" in text
     ids = re.findall(r' id="([^"]+)"', text)
     assert len(ids) == len(set(ids))
-
-
-def test_records_of_other_names_are_left_alone(tmp_path: Path) -> None:
-    out = small_page(tmp_path / "out").parent
-    before = (out / "index.html").read_bytes()
-    (out / "figures" / "fig99_gone.json").write_text("{}")
-    write_page(out / "runs", out)
-    assert (out / "index.html").read_bytes() == before
 
 
 def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:

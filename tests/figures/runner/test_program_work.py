@@ -130,11 +130,3 @@ def test_misuse_is_refused_before_anything_is_run(
     wrong = unit(**({"answer": "    return x + 1\n", "settings": settings_of(problems, **changes)} | fields))
     with pytest.raises(ValueError, match=message):
         run_programs([good, wrong])
-
-
-def test_settings_refuse_by_themselves(problems: Path) -> None:
-    assert program_settings(problems)["allow_code_execution"] is False
-    with pytest.raises(ValueError, match="allow_code_execution is False"):
-        run_programs([unit("", program_settings(problems))])
-    with pytest.raises(ValueError, match="no such file"):
-        program_settings("nowhere.jsonl")

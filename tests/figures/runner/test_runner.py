@@ -32,7 +32,7 @@ def parts(out: Path) -> list[Path]:
     return sorted(out.glob("tiny/units-*/*.parquet"))
 
 
-def test_killed_ten_times_ends_with_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count, batch = 200, 2
     # The server that forks imports what it preloads from here.
     root = Path(runner.__file__).parents[2]
@@ -42,8 +42,8 @@ def test_killed_ten_times_ends_with_the_same_table(tmp_path: Path, monkeypatch: 
     context.set_forkserver_preload(["unit_work", "tqdm", "pandas"])
     moments = random.Random(0)
     out, grew = tmp_path / "killed", []
-    # Ten times; more where the machine is so busy that ten runs get nowhere.
-    while len(grew) < 10 or (len(set(grew)) < 4 and len(grew) < 60):
+    # Six times; more where the machine is so busy that six runs get nowhere.
+    while len(grew) < 6 or (len(set(grew)) < 4 and len(grew) < 60):
         started = tmp_path / f"started-{len(grew)}"
         run = context.Process(target=unit_work.run_quietly, args=(str(out), count, batch, str(started)))
         run.start()
@@ -113,11 +113,6 @@ def test_failing_unit_is_recorded_and_retried_when_asked(tmp_path: Path, monkeyp
     mended = unit_work.run(tmp_path, 7, unit_work.failing, batch=3, retry_failed=True)
     assert mended.computed == report.failed and not mended.failed and not read_failures(tmp_path)
     assert set(unit_work.prompts(tmp_path)) == {f"prompt {number}" for number in range(7)}
-
-
-def test_sys_exit_is_a_failure_like_any_other(tmp_path: Path) -> None:
-    report = unit_work.run(tmp_path, 5, unit_work.leaving)
-    assert len(report.failed) == 1 and read_failures(tmp_path)[0]["error"]["type"] == "SystemExit"
 
 
 def test_unit_that_ends_its_process_is_blamed_alone(tmp_path: Path) -> None:
@@ -252,13 +247,6 @@ def test_bad_rows_are_the_unit_s_failure(tmp_path: Path) -> None:
     errors = {failure["fields"]["prompt"]: failure["error"] for failure in read_failures(tmp_path)}
     assert "['prompt']: these are columns of the unit" in errors["prompt 1"]["message"]
     assert errors["prompt 0"]["type"].startswith("Arrow")
-
-
-def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_units(unit_work.units(3), Each(unit_work.rows), tmp_path, origin=ORIGIN)
-    output = capsys.readouterr()
-    first, last = output.err.splitlines()
-    assert not output.out and first == "tiny: 0 of 3 units" and last.startswith("tiny: 3 of 3 units, ")
 
 
 def test_misuse_is_named(tmp_path: Path) -> None:

@@ -282,8 +282,8 @@ def test_calls_that_lead_around_the_sandbox_are_refused() -> None:
     )
     machine = ("x86_64", "aarch64").index(os.uname().machine)
     words = {name: [numbers[machine], *numbers[2:]] for name, numbers in REFUSED.items()}
-    check = f"    for name, words in {words}.items():\n        assert f(words) == (-1, {errno.EPERM}), (name, f(words))\n"
-    execution = ran(call, f"def check(f):\n{check}")
+    each = f"    for name, words in {words}.items(): assert f(words) == (-1, {errno.EPERM}), (name, f(words))\n"
+    execution = ran(call, f"def check(f):\n{each}")
     assert execution.passed, execution
 
 

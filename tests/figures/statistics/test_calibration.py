@@ -235,13 +235,8 @@ def test_nectar_is_the_default_where_its_library_is_installed(
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--sample", "1"], "--sample is 1: at least 2"),
         (["--sample", "25"], "--sample is 25: the data hold 24 pairs"),
-        (["--batch", "0"], "--batch is 0"),
-        (["--seed", "-1"], "--seed is -1"),
-        (["--dtype", "int8"], "dtype is 'int8'"),
         (["--published", "mini"], "published is 'mini'"),
-        (["--revision", "main"], "revision is 'main'"),
         (["--answer-field", "text"], "row 0 of the data has no text in 'text'"),
         (["--out", "/"], "--out is /: a directory"),
     ],
@@ -253,9 +248,3 @@ def test_misuse_is_one_line_and_status_2(
     assert (status, report) == (2, None)
     *before, line = err.strip().splitlines()
     assert named in line and all(told.startswith("calibrate: loading ") for told in before)
-
-
-def test_without_json_it_says_the_same_in_a_line(reward: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--reward", str(reward), "--data", str(data)]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("tiny: mean ") and out.rstrip().endswith("over 24 pairs of 12 rows")

