@@ -158,19 +158,18 @@ def slow_divergence(memory: float, strategy: str, words: int, seed: int = 0) -> 
     return float(np.exp(log_p) @ (log_p - law.log_prob)), law.commit_step[order_worth.SHOWN].tolist()
 
 
-@pytest.mark.parametrize(("words", "distance"), [(1, 1), (2, 1), (2, 3), (3, 2), (4, 3)])
+@pytest.mark.parametrize(("words", "distance"), [(2, 1), (2, 3), (4, 3)])
 def test_the_fast_divergences_of_the_chain_are_those_of_every_text(words: int, distance: int) -> None:
     far = f"+apart:{distance}" if distance > 1 else ""
-    for memory in (0.0, 0.6):
-        value, steps = order_worth.of_confidence(memory, words, distance)
-        expected = slow_divergence(memory, f"default{far}", words)
-        assert value == pytest.approx(expected[0], abs=1e-9) and steps.tolist() == expected[1]
-        entropies = order_worth.set_entropies(memory)
-        seeds = [np.random.default_rng(seed).random(8) for seed in range(3)]
-        weights, steps = order_worth.of_orders(np.array(seeds), words, distance)
-        slow = [slow_divergence(memory, f"random-order{far}", words, seed) for seed in range(3)]
-        assert weights @ entropies == pytest.approx(np.mean([each[0] for each in slow]), abs=1e-9)
-        assert steps.tolist() == slow[0][1]
+    memory = 0.6
+    value, steps = order_worth.of_confidence(memory, words, distance)
+    expected = slow_divergence(memory, f"default{far}", words)
+    assert value == pytest.approx(expected[0], abs=1e-9) and steps.tolist() == expected[1]
+    seeds = [np.random.default_rng(seed).random(8) for seed in range(2)]
+    weights, steps = order_worth.of_orders(np.array(seeds), words, distance)
+    slow = [slow_divergence(memory, f"random-order{far}", words, seed) for seed in range(2)]
+    assert weights @ order_worth.set_entropies(memory) == pytest.approx(np.mean([each[0] for each in slow]), abs=1e-9)
+    assert steps.tolist() == slow[0][1]
 
 
 def test_the_grid_has_all_random_orders_and_the_page_shows_it() -> None:

@@ -215,15 +215,6 @@ def test_positions_with_one_allowed_token_come_first() -> None:
     assert selection_path(np.zeros((0, 3)), 0, 1.0, 2.0).pieces == (Piece(1.0, 2.0, ()),)
 
 
-def test_input_is_kept_as_it_is() -> None:
-    z = np.array(APPENDIX_D)
-    before = z.copy()
-    path = selection_path(z, np.int64(1), np.float32(0.5), 32)
-    assert np.array_equal(z, before) and type(path.k) is int
-    assert [type(v) for v in (path.pieces[0].lower, path.pieces[-1].upper)] == [float, float]
-    assert path.pieces[0].lower == 0.5 and path.pieces[-1].upper == 32.0
-
-
 # --- what it costs ----------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ from references import polynomial_crossings
 import rws_theory.theorem1
 from rws_theory import Crossing, Crossings, crossings, testing
 from rws_theory.parity import parity
-from rws_theory.testing import from_gaps
 from rws_theory.theorem1 import Clause, Theorem1Verdict, theorem1
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -70,23 +69,6 @@ def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
         for r, sign in ((mpmath.mpf(10) ** -6, signs.near_zero), (mpmath.mpf(50), signs.near_infinity)):
             g = mpmath.fsum(mpmath.exp(-r * k) for k in u) - mpmath.fsum(mpmath.exp(-r * k) for k in v)
             assert sign == -mpmath.sign(mpmath.chop(g, mpmath.mpf(10) ** -380))
-
-
-@settings(deadline=None, max_examples=60)
-@given(testing.logit_pairs())
-def test_exchanging_the_pair_turns_the_signs_and_keeps_the_parities(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    forward, backward = parity(*pair), parity(*pair[::-1])
-    assert (forward.near_zero, forward.at_one, forward.near_infinity) == (
-        -backward.near_zero,
-        -backward.at_one,
-        -backward.near_infinity,
-    )
-    assert (forward.below_one, forward.above_one, forward.power, forward.gap) == (
-        backward.below_one,
-        backward.above_one,
-        backward.power,
-        backward.gap,
-    )
 
 
 @settings(deadline=None, max_examples=examples(80))
@@ -280,12 +262,6 @@ def test_forbidden_tokens_and_lengths() -> None:
     assert (more.power, more.near_zero, more.near_infinity, more.gap) == (0, -1, 1, 1)
     alone = theorem1([2.0], [0.0, -1.0])
     assert alone.delta == (math.inf, 1) and alone.hypothesis and alone.no_flip and alone.dimension == 2
-
-
-def test_floats_are_the_rationals_they_are() -> None:
-    assert parity([0.0, -0.1], [0, Fraction(-1, 10)]).at_one == 1  # 0.1 is a little above 1/10
-    assert parity(from_gaps([0.5, 0.25]), np.array([0.0, -0.25, -0.5])).at_one == 0
-    assert theorem1(np.float32([0, -1]), [0, -2]).parity.at_one == -1
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ from rws_theory.worlds.ensembles import (
 )
 from rws_theory.worlds.joint_table import Floats, JointTable, reward_statistics
 from rws_theory.worlds.less_reward import check_less_reward, rws_less_reward_example
-from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.reference_decoder import (
     MaskedDecode,
     constant_rule,
@@ -83,31 +82,6 @@ def test_a_reward_of_a_sub_structure_sees_every_other_position() -> None:
     part = random_rewards("sub-structure", tables, np.random.default_rng(0))
     assert (part[:, :, 0] == part[:, :, 1]).all()
     assert np.exp(part[:, :, 0]) == pytest.approx(np.exp(tables).sum(axis=2))
-
-
-def test_tables_and_rewards_are_drawn_from_the_generator_as_described() -> None:
-    drawn = np.random.default_rng(3)
-    normal, weights, initial, steps, scores = (
-        drawn.standard_normal((2, 3, 3)),
-        drawn.standard_exponential((2, 3, 3)),
-        drawn.standard_normal((2, 3)),
-        drawn.standard_normal((2, 3, 3)),
-        drawn.standard_normal((2, 3, 3)),
-    )
-    rng = np.random.default_rng(3)
-    for m, computed in enumerate(random_tables("softmax-normal", 2, 2, 3, rng)):
-        assert computed == pytest.approx(JointTable(2 * normal[m]).log_p)
-    for m, computed in enumerate(random_tables("dirichlet", 2, 2, 3, rng)):
-        assert computed == pytest.approx(JointTable(np.log(weights[m])).log_p)
-    for m, computed in enumerate(tables := random_tables("markov", 2, 2, 3, rng)):
-        assert computed == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(2).log_p)
-    assert random_rewards("independent", tables, rng).tolist() == scores.tolist()
-    assert random_rewards("log-probability", tables, rng) is tables
-    long = random_tables("markov", 2, 4, 2, np.random.default_rng(4))
-    drawn = np.random.default_rng(4)
-    initial, steps = drawn.standard_normal((2, 2)), drawn.standard_normal((2, 2, 2))
-    for m in range(2):
-        assert long[m] == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(4).log_p)
 
 
 def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,18 +177,13 @@ def test_more_steps_are_never_worse_and_one_word_a_step_costs_nothing() -> None:
     [
         (lambda: information_curve(WORLD, 20), r"draws is 0: 3\^20 texts are too many"),
         (lambda: information_curve(WORLD, 20, draws=5), "rng is None"),
-        (lambda: information_curve(WORLD, 20, draws=1, rng=np.random.default_rng(0)), "draws is 1"),
         (lambda: information_curve(WORLD, 3, contexts=[]), r"contexts are \[\]"),
-        (lambda: information_curve(WORLD, 3, contexts=[[7]]), "context holds 7"),
-        (lambda: information_curve(WORLD, 0), "length is 0"),
         (lambda: information_curve(random_chain(0, 2), 2000), "length is 2000"),
-        (lambda: information_curve(random_chain(0, 2), 4, draws=9), "draws is 9"),
         (lambda: information_curve(random_table(0, 3, 2), 4), "length is 4: the table has 3"),
         (lambda: information_curve(random_table(0, 3, 2), 3, contexts=[[0]]), "contexts are"),
         (lambda: information_curve("english", 3), "world is 'english'"),  # type: ignore[arg-type]
         (lambda: best_schedule(WORLD, 4, 5), "steps is 5"),
         (lambda: information_curve(WORLD, 3).schedule((2, 2)), "they sum to 4, 3 is needed"),
-        (lambda: information_curve(WORLD, 3).schedule((3, 0)), r"counts\[1\] is 0"),
     ],
 )
 def test_bad_input_gets_one_line(call: Any, named: str) -> None:
