@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from paper_figures.data.examples import refuse_few, shipped_examples
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
-from rws_decode.commands.shown import DRAWN, table
+from rws_decode.commands.shown import table
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -24,8 +23,6 @@ _GOALS = {
     "rws overhead, all at once": "at most 0.5",
 }
 _LOOPS = Shape(length=128, steps=64, block=32)
-_QUALITY = Shape(length=32, steps=32, block=32)
-_WORLDS = {"mini": "mini", "english": "era"}
 _DEVICE = Shape(length=256, steps=128, block=32)
 
 
@@ -58,12 +55,6 @@ class BenchOptions:
     steps: int | None = option(None, f"{SHAPE['steps']} (default: {_LOOPS.steps}; {_DEVICE.steps} with --shape)")
     block: int | None = option(None, f"{SHAPE['block']} (default: {_LOOPS.block})")
     repeats: int = option(2, "runs of each decode; the fastest counts, or the median with --shape", least=1)
-    quality: bool = option(
-        False, "time strategies and steering methods beside the quality of their texts, on mini and on english"
-    )
-    methods: tuple[str, ...] | None = option(
-        None, "those of --quality, the first is what seconds are compared with", metavar="NAME[:NUMBER]"
-    )
     threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1, most=MOST_THREADS)
     json: bool = json_option()
     device: DeviceOptions = group(DeviceOptions, "a device and its limits: models of a shape in place of --model")
@@ -89,11 +80,6 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(BenchOptions, args)
     if not options.of_a_device and options.device.out is not None:
         raise ValueError(f"--out is {options.device.out}: only --shape writes a file, use --json")
-
-    if options.quality:
-        return _run_quality(options)
-    if options.methods is not None:
-        raise ValueError(f"--methods is {' '.join(options.methods)}: only --quality reads it")
     return _run_device(options) if options.of_a_device else _run_loops(options)
 
 
@@ -104,18 +90,6 @@ def _threads(options: BenchOptions) -> Any:
 
     # The loops in use get as many threads as ours.
     return torch_threads(torch.get_num_threads() if options.threads is None else options.threads)
-
-
-def _loaded(options: BenchOptions, model: str, usual: str) -> tuple[Any, Any, list[str]]:
-    """Return predictor, reward model (the usual one if none is named) and prompts, spread over those held out."""
-    reward = options.reward if options.reward.reward is not None else replace(options.reward, reward=usual)
-    prompts = 16 if options.prompts is None else options.prompts
-    # Gaps have lengths of their own.
-    examples = [example for example in shipped_examples(model) if example.get("kind") != "gap"]
-    refuse_few("--prompts", prompts, examples, model, "examples without gaps")
-    loading("bench", model, reward.reward)
-    spread = [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)]
-    return options.loading.load(model, options.mask_id), reward.load(options.loading.device), spread
 
 
 def _run_device(options: BenchOptions) -> int:
@@ -154,56 +128,18 @@ def _run_device(options: BenchOptions) -> int:
     return 1
 
 
-def _run_quality(options: BenchOptions) -> int:
-    """Measure quality and seconds in each world, and print."""
-    from paper_figures.bench.quality import quality
-    from paper_figures.studies.options import RIVALS
-    from rws_decode.steering.table import check_method, is_method
-    from rws_decode.strategies.table import check_text
-
-    if options.of_a_device:
-        raise ValueError("--quality measures texts: --shape and --check have none, leave them out")
-    methods = RIVALS if options.methods is None else options.methods
-    for text in methods:
-        (check_method if is_method(text) else check_text)(text, "--methods")
-    if options.model is not None and options.model not in _WORLDS and options.reward.reward is None:
-        raise ValueError(f"--reward is missing: --model {options.model} has none of its own")
-    worlds = _WORLDS if options.model is None else {options.model: _WORLDS.get(options.model, "")}
-    results = []
-    for model, usual in worlds.items():
-        predictor, reward, prompts = _loaded(options, model, usual)
-        shown = progress(f"bench, {model}", options.repeats * len(methods), "method")
-        with _threads(options), shown as bar:
-            settings = {"shape": options.answer(_QUALITY), "repeats": options.repeats, "advance": bar.advance}
-            results.append(quality(predictor, reward, prompts, methods, **settings))
-    print(json.dumps(results, allow_nan=False) if options.json else "\n\n".join(map(_quality_text, results)))
-    return 0
-
-
-def _quality_text(result: dict[str, Any]) -> str:
-    measures = {
-        **{"reward": "reward", "log_prob": "log p", "rules_broken": "rules broken", "god_tokens": "GOD [tokens]"},
-        **{"forwards": "forwards", "reward_calls": "reward calls", "seconds": "seconds", "ratio": "over the first"},
-    }
-    known = [name for name in measures if any(row[name] is not None for row in result["methods"])]
-    digits = {"seconds": 3, "reward": 3, "forwards": 1, "reward_calls": 1}
-    rows = [
-        [row["method"], *("-" if row[name] is None else f"{row[name]:.{digits.get(name, 2)}f}" for name in known)]
-        for row in result["methods"]
-    ]
-    head = (
-        f"{result['model']}, reward {result['reward']}: means over {result['prompts']} prompts, {result['length']} "
-        f"tokens in at most {result['steps']} steps, blocks of {result['block']}; reward raw, log p in nats; forwards "
-        f"and reward calls of all copies. {result['device']}, {result['threads']} threads; seconds for one prompt, "
-        f"all at once, least of {result['repeats']}. {DRAWN}"
-    )
-    return "\n".join([*textwrap.wrap(head, 110), "", table(["", *(measures[name] for name in known)], rows)])
-
-
 def _run_loops(options: BenchOptions) -> int:
     from paper_figures.bench.loops import bench
 
-    predictor, reward, prompts = _loaded(options, options.model or "mini", "mini")
+    model = options.model or "mini"
+    named = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
+    count = 16 if options.prompts is None else options.prompts
+    # Gaps have lengths of their own.
+    examples = [example for example in shipped_examples(model) if example.get("kind") != "gap"]
+    refuse_few("--prompts", count, examples, model, "examples without gaps")
+    loading("bench", model, named.reward)
+    prompts = [examples[number * len(examples) // count]["prompt"] for number in range(count)]
+    predictor, reward = options.loading.load(model, options.mask_id), named.load(options.loading.device)
     with _threads(options), progress("bench, 10 ways", options.repeats * len(prompts), "prompt") as shown:
         result = bench(
             predictor,

@@ -117,9 +117,6 @@ HERE: dict[str, Here] = {
         more="--draw 1 --prompts 20 --length 4", says=("KL(p || q)",)
     ),
     "python -m rws_decode score .* --draw 15": Here(more="--draw 1 --length 4", says=("left-to-right", "KL(p || q)")),
-    "python -m rws_decode bench --quality .*": Here(
-        more="--prompts 1 --length 8 --steps 4 --block 8 --methods default svdd:2", says=("svdd:2", "log p")
-    ),
     DIGEST: Here(leaves=("mini.json",), says=("On another machine, run",)),
     "python -m rws_decode check mini --reward mini --against .*": Here(first=(DIGEST,), says=("Nothing differs: ",)),
     "python -m rws_decode check mini --reward mini --settings": Here(
