@@ -258,15 +258,12 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
     ("TAB-rows-sum", {"table1_win_rate": {("rows", 2, "draw"): "3.65"}}, {
         "counterexample": "Printed rows: Intern 100.2, Eurus 100.1, QRM 99.9.",
         "correction": "They sum to 100 within the rounding of three numbers to one decimal (0.15)."}),
-    ("TAB-rows-sum", {"table1_win_rate": {("rows", 2, "draw"): "3.6501"}}, {"correction": None}),
     ("TAB-rows-distinct", {"table1_win_rate": {("rows", 5, "draw"): "3.8", ("rows", 5, "default_win"): "36"}}, {
         "counterexample": "Eurus and Intern have the same win, draw and loss, 58.7 / 3.6 / 37.8; QRM and Skywork"
         " have the same win, draw and loss, 60.2 / 3.8 / 36.0"}),
     ("TAB-quintile-mean", {"table1_win_rate": {
         **MADE_TRUE["TAB-quintile-mean"]["table1_win_rate"], ("rows", 1, "win"): "60.7", ("rows", 4, "win"): "54.9"}}, {
         "counterexample": "Columns further off than that: LlamaOB, GRM."}),
-    ("TAB-overhead-prompts", {"table11_overhead": {("prompts_measured",): "101"}}, {
-        "counterexample": "101 prompts from 100."}),
     ("TAB-temperature-caption", {"table8_temperature": {
         ("rows", row, "god"): god for row, god in enumerate(("0.7", "0.8", "0.8", "1.5", "2", "2.2", "2.3", "2.4"))}}, {
         "verdict": "true"}),
@@ -290,17 +287,14 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
     *((name, {table: dict(numbers)}, {"verdict": verdict}) for name, table, verdict, *numbers in (
         ("TAB-quintile-monotone", "table5_god_quintiles", "false", (("rows", 1, "Skywork"), "46.7")),
         ("TAB-winrate-range", "table1_win_rate", "true", (("rows", 4, "default_win"), "55.7")),
-        ("TAB-winrate-range", "table1_win_rate", "false", (("rows", 4, "default_win"), "55.8")),
         # The printed 33 stands for everything below 34: 675300 / 20197 is the largest increase.
         ("TAB-overhead", "table11_overhead", "false", (("text", "increase_high"), "655103/20197")),
         ("TAB-overhead", "table11_overhead", "true", (("text", "increase_high"), "655104/20197")),
         ("F-temperature-quality", "table8_temperature", "false", (("rows", 3, "perplexity"), "12.31")),
         ("F-temperature-quality", "table8_temperature", "not confirmed", (("rows", 3, "perplexity"), "12.32")),
-        ("F-temperature-quality", "table8_temperature", "not confirmed", (("rows", 2, "perplexity"), "11.5")),
         ("F-temperature-quality", "table8_temperature", "false",
          (("rows", 3, "god"), "0.95"), (("rows", 3, "perplexity"), "13")),
         ("TAB-frequency-tradeoff", "table12_frequency", "false", (("rows", 2, "god"), "0.95")),
-        ("TAB-frequency-tradeoff", "table12_frequency", "false", (("rows", 1, "seconds"), "26.13")),
         ("S5-god-attribution", "table1_win_rate", "false", (("rows", 5, "god"), "1.426")),
         ("S5-god-attribution", "table1_win_rate", "true", (("rows", 5, "god"), "2.65"), (("rows", 4, "god"), "2.5")),
         ("TAB-quintile-counts", "table1_win_rate", "not confirmed", (("rows", 0, "win"), "10")),
@@ -313,11 +307,8 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
         ("TAB-humaneval-gain", "table4_humaneval", "true",
          (("default",), "73.78"), (("rows", 1, "pass_at_1"), "80.49")),
         ("TAB-humaneval-gain", "table4_humaneval", "false", (("rows", 1, "pass_at_1"), "24.40")),
-        ("TAB-humaneval-gain", "table4_humaneval", "false", (("rows", 4, "pass_at_1"), "19.6")),
         ("TAB-diversity", "table6_diversity", "false", (("rows", 1, "distinct_1"), "0.1885")),
-        ("TAB-diversity", "table6_diversity", "false", (("rows", 5, "distinct_2"), "0.571")),
         ("TAB-god-double", "table12_frequency", "false", (("rows", 0, "god"), "1.915")),
-        ("TAB-god-double", "table12_frequency", "true", (("rows", 0, "god"), "1.9151")),
     )),
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ import exact_ranks
 import mpmath
 import numpy as np
 import pytest
+from examples import examples
 from flint import arb, arb_poly, fmpq
 from hypothesis import example, given, settings
 from references import polynomial_crossings
@@ -109,7 +110,7 @@ def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[lis
     assert computed.sign_at_one == exact_sign(from_gaps(u), from_gaps(v), 1.0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(testing.logit_pairs(), testing.scales(0.01, 100.0))
 @example((np.array([0.0, 0.0, 1.0]), np.array([1.0, 3.76688292e-253, -1.0])), 1.0)  # they cross at 1.84e252
 def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
@@ -126,7 +127,7 @@ def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.
         assert exact_sign(a, b, r) == certified.sign_at_one * (-1) ** flips
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(testing.integer_gap_pairs())
 def test_bound_counts_the_sign_changes_of_the_integrated_counting_function(pair: tuple[list[int], list[int]]) -> None:
     """The slow reference: H at every quarter of a unit, from its definition."""

@@ -30,9 +30,6 @@ NOT_PROVED = SelectionPath(1, (Piece(0.5, 2.0, (0,)),), (Bracket(0.5, 1.0, False
 
 SAID = {
     "one crossing": (crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4]), "Crossings(1 at 4.8121, all proved)"),
-    "a tangency": (crossings(*TANGENCY), "Crossings(1 at 1.0986 (multiplicity 2), all proved)"),
-    "no crossing": (crossings([3.0, 0.0], [1.0, 0.0]), "Crossings(none, all proved)"),
-    "identical": (crossings([3.0, 0.0], [0.0, 3.0]), "Crossings(equal at every scale)"),
     "open": (OPEN, "Crossings(1 at 0.5 to 0.6 (a cluster), not all proved)"),
     "one of them": (crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4]).crossings[0], "Crossing(4.8121)"),
     "path": (
@@ -46,17 +43,12 @@ SAID = {
         classify_pairs([[1.1, 0.6, 0.3], [2.0, 1.0, 0.0]], [[1.0, 0.4, 0.4], [3.0, 1.0, 0.0]]),
         "PairClasses(2 pairs, 1 cross, up to 1 crossing, all proved)",
     ),
-    "no pairs": (classify_pairs(np.zeros((0, 3)), np.zeros((0, 3))), "PairClasses(0 pairs, 0 cross, all proved)"),
     "null": (footrule_distribution(3), "FootruleDistribution(3 values, 0 to 1.3333, mean 0.88889)"),
     "tilt": (
         WORLD.tilt([0.0, 0.0, 1.0], 2.0).tilt(np.eye(3), -0.5),
         "NGram(order=3, vocabulary=3, states=7, arcs=10, tilted by word rewards (beta 2), pair rewards (beta -0.5))",
     ),
     "keywords": (WORLD.tilt(keywords([[0, 1]], 3), 3.0).weights, "Tilt(automaton of 5 states (beta 3))"),
-    "many tilts": (
-        WORLD.tilt([0, 0, 1.0], 1.0).tilt([0, 0, 1.0], 1.0).tilt([0, 0, 1.0], 1.0).weights,
-        "Tilt(3 rewards)",
-    ),
     "frontier": (FRONTIER, "Frontier(6 texts, reward 0 to 12, log p -4.4477 to -17.058, complete)"),
     "its end": (
         FRONTIER.points[-1],
@@ -70,7 +62,6 @@ SAID = {
         "crossings: 1 below 1, 1 above)",
     ),
     "clause": (HARD.mended[1], "Clause(a, holds: 'one crossing in (0, 1), P^a < P^b below it')"),
-    "idle clause": (HARD.mended[3], "Clause(c, does not apply: 'P^a > P^b at every r > 0')"),
     "parity": (
         HARD.parity,
         "Parity(ahead: b near 0, a at 1, b near infinity; crossings: odd below 1, odd above)",

@@ -39,7 +39,7 @@ def claim(claims: tuple[Clause, ...], name: str) -> Clause:
 # --- what is true -----------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(testing.integer_gap_pairs())
 @example(([1, 5, 6], [2, 3, 7]))  # equal sums
 @example(([2, 2, 3], [1, 3, 3]))
@@ -57,7 +57,7 @@ def test_parity_is_that_of_the_exact_roots(pair: tuple[list[int], list[int]]) ->
         assert signs.at_one == (-1 if g > 0 else 1) or abs(g) < 1e-12
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(testing.integer_gap_pairs())
 def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
     pair: tuple[list[int], list[int]],
@@ -85,7 +85,7 @@ def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]])
         assert verdict.above_one == sum(r > 1 for r, _ in truth)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(testing.integer_gap_pairs(max_count=2))
 def test_the_mended_theorem_holds_up_to_dimension_three(pair: tuple[list[int], list[int]]) -> None:
     verdict = of_gaps(*pair)

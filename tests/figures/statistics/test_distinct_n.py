@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from null_levels import assert_super_uniform
@@ -29,7 +30,7 @@ def zipf_texts(source: np.random.Generator, pairs: int, words: int = 300, expone
     return [" ".join(map(str, source.choice(words, length, p=weights / weights.sum()))) for length in lengths]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(PAIRS, st.integers(1, 2))
 def test_difference_interval_and_p_are_those_of_the_definition(pairs: list[tuple[str, str]], n: int) -> None:
     def difference(chosen: list[tuple[str, str]]) -> float:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from null_levels import assert_super_uniform
@@ -61,7 +62,7 @@ def slow_tau(god: tuple[float, ...], outcome: tuple[int, ...]) -> int:
     return sum(int(np.sign(god[i] - god[j]) * np.sign(outcome[i] - outcome[j])) for i, j in pairs)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(PROMPTS)
 def test_exact_trend_counts_every_permutation(prompts: list[tuple[float, int]]) -> None:
     god, outcome = zip(*prompts, strict=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ def studentised(d: Array, g: Array) -> float:
     return math.copysign(math.inf, alpha) if abs(alpha) > 1e-7 * size else 0.0
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @example([(0.0, 1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)])  # alpha is 0 but for rounding
 @example([(0.0, 1.0), (1.0, 0.0), (2.0, -1.0)])  # a flip leaves one pair alone with its g
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=7))

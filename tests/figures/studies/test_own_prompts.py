@@ -115,8 +115,9 @@ MORE = {
     "scale-path": ["--causal", "none"],
     "temperature": ["--scales", "2", "--causal", "none"],
     "frequency": ["--repetitions", "1"],
-    "overhead": ["--repetitions", "1", "--methods", "rws", "constant"],
+    "overhead": ["--repetitions", "1"],
 }
+FEW = ("controls", "reward-bench", "mt-bench", "diversity", "temperature", "frequency", "overhead", "keywords")
 REFUSED = {
     "humaneval": "has no right answer to be checked: --data humaneval has tests",
     "keywords": "has no keywords, which this study counts: --data FILE with the fields prompt and keywords has",
@@ -130,6 +131,7 @@ def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
         words += ["--reward", str(models / "guide")]
         return words + (["--judge", str(models / "other")] if study == "scale-path" else [])
     words += ["--rewards", str(models / "guide"), "--judges", str(models / "other")]
+    words += ["--methods", "rws", "constant"] if study in FEW else []
     return words + ([] if study == "temperature" else ["--reward-scale", "8"])
 
 

@@ -12,8 +12,6 @@ from random import Random
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -21,7 +19,7 @@ from paper_figures.training import mini
 from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
 from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
-from paper_figures.training.loop import Muon, Run, fit, orthogonalise, warm_flat_decay
+from paper_figures.training.loop import Muon, Run
 from paper_figures.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
 from paper_figures.training.objective import (
     decoding_loss,
@@ -90,29 +88,6 @@ def test_an_untrained_run_cannot_be_exported(tmp_path: Path, capsys: pytest.Capt
     assert "train it first" in capsys.readouterr().err
     assert main(["train", "mini", "--runs", str(tmp_path), "--every", "0"]) == 2
     assert "--every is 0" in capsys.readouterr().err
-
-
-def test_fit_minimises(tmp_path: Path) -> None:
-    layer = nn.Linear(4, 4)
-    target = torch.eye(4)
-
-    def loss(step: int):
-        value = (layer.weight - target).square().sum() + layer.bias.square().sum()
-        return value, {"value": value.item()}
-
-    fit(Run(tmp_path), layer, loss, schedule=warm_flat_decay(300), lr=0.05, recipe={})
-    assert loss(0)[0].item() < 0.05
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
-def test_orthogonalise_keeps_singular_vectors(rows: int, columns: int, seed: int) -> None:
-    matrix = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    u, s, v = torch.linalg.svd(matrix, full_matrices=False)
-    if s.min() / s.norm() < 0.05:
-        return  # five steps do not bring the smallest directions up
-    result = u.T @ orthogonalise(matrix) @ v.T
-    assert torch.allclose(result, torch.diag(result.diagonal()), atol=1e-6)
-    assert bool(((result.diagonal() > 0.3) & (result.diagonal() < 1.4)).all())
 
 
 def test_muon_steps_like_the_library_in_higher_precision() -> None:

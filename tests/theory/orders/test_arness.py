@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from misuse import refused
@@ -47,7 +48,7 @@ def global_by_definition(steps: list[int], k: int, reading: str) -> float:
     return average(scores, tokens, reading)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(testing.commit_steps(), st.integers(1, 4), st.sampled_from(["tokens", "steps"]))
 def test_arness_follows_its_definition(steps: np.ndarray, k: int, reading: str) -> None:
     computed = global_arness(steps, k, reading)  # type: ignore[arg-type]
@@ -58,7 +59,7 @@ def test_arness_follows_its_definition(steps: np.ndarray, k: int, reading: str) 
     assert computed == pytest.approx(local_by_definition(steps.tolist(), k, reading), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(testing.commit_steps())
 def test_left_to_right_has_arness_one_and_k_makes_it_monotone(steps: np.ndarray) -> None:
     ordered = np.sort(steps)
