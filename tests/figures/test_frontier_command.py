@@ -48,24 +48,3 @@ def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
     assert "regret" in printed.out and "default" in printed.out
     assert printed.err.startswith("frontier: loading english, era ...\nfrontier: searching ...\n")
     assert "frontier: 1 of 1 text, " in printed.err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--strategies", "rws"], "--strategies is 'rws'"),
-        (["--strategies", "default:2"], "--strategies is 'default:2'"),
-        (["--strategies", "threshold:0.9+margin"], "scales a strategy of other papers, as in threshold:0.9+rws:8"),
-        (["--strategies", "none"], "--strategies is 'none'"),
-        (["--strategies", "rws:x"], "--strategies is 'rws:x'"),
-        (["--strategies", "constant"], "--strategies holds 'constant'"),
-        (["--strategies", "best-of:0"], "a whole number of draws is needed"),
-        (["--model", "mini"], "--model is mini: a world is needed, such as english"),
-        (["--reward", "exact"], "--reward is exact: a reward of the world is needed, such as era"),
-        (["--beta", "0"], "beta is 0.0: a finite number above 0 is needed"),
-    ],
-)
-def test_it_refuses_in_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["frontier", "--example", "0", *SHAPE, *words]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert message in error

@@ -44,19 +44,3 @@ def test_the_rows_are_means_of_decodes_beside_the_papers(capsys: pytest.CaptureF
     assert main(SMALL) == 0
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 10 and f"| {math.exp(-rows[0]['log_prob'] / 8):.2f} |" in shown[2]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--model", "mini"], "--model is mini: a world is needed, such as english"),
-        (["--scales", "0"], "--scales is [0.0]: positive finite numbers are needed"),
-        (["--examples", "900"], "--examples is 900: english ships 238 openings, choose 1 to 238"),
-    ],
-)
-def test_unusable_options_are_refused_in_one_line(
-    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["grid", *options]) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1

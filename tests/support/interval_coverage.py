@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, mean_interval
 from paper_figures.statistics.paired_proportions import net_share
-from paper_figures.statistics.resampling import check_resampling
 
 Values = NDArray[np.float64]
 IntervalMethod = Callable[[Values, np.random.Generator, float, int], Interval]
@@ -34,29 +33,11 @@ class Distribution:
 
 
 def coverage(
-    interval: IntervalMethod,
-    distribution: Distribution,
-    n: int,
-    rng: np.random.Generator,
-    simulations: int = 1000,
-    *,
-    resamples: int = 499,
-    level: float = 0.95,
+    interval: IntervalMethod, distribution: Distribution, n: int, rng: np.random.Generator, simulations: int
 ) -> float:
-    """Return the share of simulated intervals that hold the true mean.
-
-    `interval` takes n values, a generator, the level and the number of resamples. The standard error of a coverage
-    c is sqrt(c (1 - c) / simulations). ValueError is raised for simulations or n below 1, and for a level or resamples
-    that no interval has.
-
-    >>> coverage(METHODS["percentile bootstrap"], DISTRIBUTIONS[0], 16, np.random.default_rng(0), 100)  # not 0.95
-    0.3
-    """
-    if simulations < 1 or n < 1:
-        raise ValueError(f"simulations is {simulations} and n {n}: numbers of at least 1 are needed")
-    check_resampling(level, resamples)
+    """Return the share of simulated intervals that hold the true mean; its standard error is sqrt(c (1 - c) / N)."""
     samples = [distribution.draw(rng, n) for _ in range(simulations)]
-    ends = [interval(sample, rng, level, resamples) for sample in samples]
+    ends = [interval(sample, rng, 0.95, 499) for sample in samples]
     return float(np.mean([low <= distribution.mean <= high for _, low, high in ends]))
 
 

@@ -295,20 +295,3 @@ def test_the_command_prints_what_it_writes(
         assert part in text
     for part in ("published, float64", "over the least time", "naive rws over rws", "every step", "1 of 1 as plain"):
         assert part in text
-
-
-@pytest.mark.parametrize(
-    "wrong, named",
-    [
-        (["--shape", "huge"], "shape is 'huge'"),
-        (["--shape", "tiny", "--model", "mini"], "--model is mini"),
-        (["--shape", "tiny", "--batches", "0"], "--batches is 0"),
-        (["--check", "--out", "x.json"], "--out is x.json"),
-        (["--out", "x.json"], "--out is x.json"),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else None,
-)
-def test_misuse_is_told_in_one_line(wrong: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *wrong]) == 2
-    captured = capsys.readouterr()
-    assert named in captured.err and captured.err.count("\n") == 1 and not captured.out

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 from math import sqrt
 
-import interval_coverage
 import numpy as np
 import pytest
 from examples import examples
@@ -78,17 +76,3 @@ def test_the_interval_over_groups_covers_at_twelve(equal: bool, measured: float)
         _, low, high = clustered_interval(values, groups)
         covered += low <= 0 <= high
     assert covered / simulations == pytest.approx(measured, abs=4 * sqrt(measured * (1 - measured) / simulations))
-
-
-def test_misuse_is_named() -> None:
-    for numbers, words in (
-        ({"n": 16, "simulations": 0}, "simulations is 0 and n 16"),
-        ({"n": 0, "simulations": 5}, "simulations is 5 and n 0"),
-        ({"n": 16, "simulations": 5, "level": 95}, "level is 95"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            coverage(METHODS["BCa"], DISTRIBUTIONS[0], rng=np.random.default_rng(0), **numbers)
-
-
-def test_the_examples_of_the_simulation_hold() -> None:
-    assert doctest.testmod(interval_coverage) == (0, 1)

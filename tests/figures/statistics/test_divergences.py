@@ -61,18 +61,6 @@ def test_the_command_prints_a_table_and_its_rows(capsys: pytest.CaptureFixture[s
     assert len(json.loads(capsys.readouterr().out)) == 2 * 3
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--methods", "particle"], "--methods is 'particle'"),
-        (["--methods", "particle-gibbs", "--budgets", "6"], "budget is 6: particle-gibbs:2 takes 14 forwards"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["steering", *words, "--worlds", "2", "--draws", "5"]) == 2
-    assert message in capsys.readouterr().err
-
-
 PROMPT = "war"
 SHAPE = Shape(4, 2, 4)
 

@@ -85,20 +85,6 @@ def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished
     assert calls["default"] == calls["threshold:0.9"] == 0 < calls["threshold:0.9+rws:8"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--strategies", "threshold"], "--strategies is 'threshold': a number is missing, as in threshold:0.9"),
-        (["--strategies", "schedule"], "--strategies is 'schedule': schedule needs more than a number"),
-        (["--worlds", "mini"], "--worlds holds 'mini': MODEL:REWARD is needed, such as english:era"),
-    ],
-)
-def test_misuse_is_named(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(tmp_path / "out", words) == 2
-    output = capsys.readouterr()
-    assert message in output.err and not (tmp_path / "out").exists()
-
-
 def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "8", "--steps", "8", "--block", "8"]
     methods = ["--strategies", "best-of", "particle-gibbs+sweeps:2", "svdd:2"]

@@ -69,19 +69,6 @@ def test_the_command_writes_the_files_and_says_what_was_measured(
     assert sorted(path.name for path in (tmp_path / "english").iterdir()) == sorted(FILES)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["english"], "--package is missing: train english needs it"),
-        (["mini"], "--runs is missing: train mini needs it"),
-        (["mini", "--runs", "r", "--package", "p"], "--package is p: train mini does not read it, leave it out"),
-    ],
-)
-def test_options_of_other_models_are_refused(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", *options]) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_only_regular_texts_of_the_data_folder_are_read(tmp_path: Path) -> None:
     others = {"package/data/../1900_x.txt": b"no", "1900_x.txt": b"no", "package/data/1900_x.txt.bak": b"no"}
     text = {"package/data/1790_x_y.txt": b"Yes. (Applause.) So . . ."}
