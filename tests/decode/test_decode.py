@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,7 +112,7 @@ class Spy(CallablePredictor):
 
 
 @given(st.lists(st.lists(st.sampled_from(range(6, VOCABULARY)), max_size=5), min_size=1, max_size=3), st.integers(0, 2))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(100))
 def test_only_masks_of_the_current_block_ever_change(prompts: list[list[int]], rule: int) -> None:
     predictor = Spy()
     strategy = (Confidence(), Temperature(5.0), RWS(4.0))[rule]

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ import pytest
 import torch
 from grouped import grouped
 from study_runs import save_models
-from tiny_models import bert_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Savings, load_predictor, load_reward
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, load_predictor, load_reward
 from rws_decode.common.threads import hold_threads, torch_threads
 from rws_decode.decode import decode
 from rws_decode.trace.file import trace_bytes
@@ -190,15 +188,3 @@ def test_a_count_that_is_held_is_a_threads_own() -> None:
 def test_other_counts_are_refused(count: Any) -> None:
     with pytest.raises(ValueError, match=rf"^count is {re.escape(repr(count))}: .*1 to 512"), torch_threads(count):
         pass
-
-
-def test_other_batches_are_told_apart_by_settings_alone() -> None:
-    predictor = bert_predictor()
-    prompts = ["the cat sat", "a dog ran over it"]
-    shape = {"length": 16, "steps": 8, "block": 8}
-    together = decode(predictor, prompts, Confidence(), **grouped(**shape))
-    one_by_one = decode(predictor, prompts, Confidence(), savings=Savings(memory=1), **grouped(**shape))
-    for first, second in zip(together, one_by_one, strict=True):
-        changed = {name for name, value in first.metadata().items() if value != second.metadata()[name]}
-        assert changed <= {"savings", "width", "offset"} and (first.tokens == second.tokens).all()
-        assert asdict(Savings(memory=1)) == second.savings

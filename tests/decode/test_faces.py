@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from tiny_models import bert_predictor
 import rws_decode
 import rws_theory
 from rws_decode.predictors import CallablePredictor
+from rws_decode.steering.table import METHODS
+from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
@@ -66,8 +68,15 @@ def classifier() -> Any:
     return rws_decode.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.1, std=2.0, name=HOSTILE)
 
 
+def made(entry: Any) -> Any:
+    """Return the strategy or the steering method of a line of its table, with the usual numbers that it needs."""
+    return entry.kind(**{name: number.usual for name, number in entry.numbers.items() if number.needed})
+
+
+LINES = [STRATEGIES[name] for name in OFFERED if "run" not in STRATEGIES[name].reads]
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
+    **{entry.kind.__name__: partial(made, entry) for entry in [*LINES, *METHODS.values()]},
     "Animation": lambda: usual().animate(),
     "Apart": lambda: rws_decode.Apart(rws_decode.RandomOrder(tuple(range(99))), 3),
     "ApartChoice": lambda: rws_decode.ApartChoice(rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)), 3),
@@ -78,37 +87,20 @@ OBJECTS: dict[str, Callable[[], Any]] = {
         llama_classifier(), word_tokenizer(), mean=0.0, std=1.0, name=HOSTILE
     ),
     "Comparison": runs,
-    "Confidence": rws_decode.Confidence,
     "Decoding": lambda: runs()["guided"],
     "Decoding of one": lambda: rws_decode.Decoding((guided(),), 8),
     "Digest": lambda: digest(),
     "DigestDiff": lambda: rws_decode.compare_digests(digest(), digest()),
     "DigestDiff of another": lambda: rws_decode.compare_digests(digest(), digest(HOSTILE)),
     "Dialogue": lambda: rws_decode.Dialogue(TURNS),
-    "Entropy": rws_decode.Entropy,
-    "FlippedReward": lambda: rws_decode.FlippedReward(8.0),
     "HFMaskPredictor": mini,
     "HFMaskPredictor, tiny": bert_predictor,
-    "LeftToRight": rws_decode.LeftToRight,
-    "BestOf": lambda: rws_decode.BestOf(8),
-    "BestOrder": lambda: rws_decode.BestOrder(8),
-    "ParticleGibbs": lambda: rws_decode.ParticleGibbs(8),
-    "Particles": lambda: rws_decode.Particles(8, beta=2.0),
-    "RewardLookahead": lambda: rws_decode.RewardLookahead(8),
-    "SVDD": lambda: rws_decode.SVDD(8),
-    "SoftBestOf": lambda: rws_decode.SoftBestOf(8),
     "Steering": lambda: rws_decode.steer(mini(), mini().prompts[:2], "best-of:2", SHAPE, reward=reward()),
     "Calibrated": lambda: rws_decode.Calibrated(rws_decode.token_frequencies([[1, 2]], 900)),
-    "CertaintyPrior": lambda: rws_decode.CertaintyPrior(8.0),
-    "EntropyBound": lambda: rws_decode.EntropyBound(0.1),
-    "Klass": lambda: rws_decode.Klass(0.9),
     "CommittedPositions": lambda: rws_decode.CommittedPositions(
         3, 2, 40, *[torch.zeros(40)] * 6, 1, rws_decode.MaskedPositions(3, 2, reward=np.zeros(40))
     ),
-    "P2": lambda: rws_decode.P2(1.0),
     "ReMDM": lambda: rws_decode.ReMDM(0.1, seed=tuple(range(99))),
-    "Wino": lambda: rws_decode.Wino(0.6),
-    "Margin": rws_decode.Margin,
     "MaskedPositions": lambda: rws_decode.MaskedPositions(3, 2, reward=np.zeros(40), logits=torch.zeros(40, 9)),
     "OracleOrder": lambda: rws_decode.OracleOrder(np.arange(900)),
     "Options": lambda: rws_decode.Options(seed=tuple(range(99)), end_ids=tuple(range(99)), cfg=0.5, padding="left"),
@@ -116,8 +108,6 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Page": lambda: usual().view(),
     "PathDiagnostics": lambda: rws_decode.path_diagnostics(usual(), mini()),
     "ParallelFactor": lambda: rws_decode.ParallelFactor(1.0, scaled=rws_decode.Temperature(tuple(range(1, 99)))),
-    "RWS": lambda: rws_decode.RWS(8.0),
-    "RWSEvery": lambda: rws_decode.RWSEvery(8.0, 2),
     "RWSGenerationConfig": lambda: rws_decode.RWSGenerationConfig(strategy="rws", reward_scale=8.0, steps=16),
     "RandomOrder": lambda: rws_decode.RandomOrder(tuple(range(99))),
     "RandomReward": lambda: rws_decode.RandomReward(8.0, tuple(range(99))),

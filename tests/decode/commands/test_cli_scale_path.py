@@ -6,9 +6,9 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_lines import refusal
 from grouped import grouped
 
 from rws_decode.__main__ import main
@@ -105,16 +105,11 @@ def test_each_answer_is_printed_once_and_whole(models: Path, capsys: pytest.Capt
     texts = list(dict.fromkeys(piece["text"] for piece in result["pieces"]))
     lines = [line.strip().replace("[", "").replace("]", "") for line in out.splitlines()]
     assert [line for line in lines if line in texts] == [" ".join(text.split()) for text in texts]
-    assert out.startswith(
-        "prompt: the cat\nscale: the constant factor c of all logits, from 0.05 to 20\n\nanswer 1, at "
-    )
     assert sum(line.startswith("answer ") for line in lines) == result["outputs"] == len(texts)
     at_one = next(piece for piece in result["pieces"] if piece["lower"] <= 1 <= piece["upper"])
     (usual,) = [i for i, line in enumerate(lines) if line.endswith(" (scale 1 is here)")]
-    assert lines[usual + 2] == at_one["text"] and "[" not in out.splitlines()[usual + 2]
-    assert f"{result['outputs']} different answers; certified" in out
-    partial = printed(capsys, *words, "--budget", 4)[0]
-    assert "unexplored" in partial and "not certified" in partial
+    assert lines[usual + 2] == at_one["text"] and "; certified" in out
+    assert "not certified" in printed(capsys, *words, "--budget", 4)[0]
 
 
 def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,17 +134,8 @@ def test_a_reward_scores_the_answers_of_a_temperature_path(models: Path, capsys:
 def test_bad_input_is_one_line_and_exit_two(
     models: Path, extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words: list[Any] = ["scale-path", "--model", models / "tiny", "--prompt", "the cat"]
-    words += [*RANGE, *SIZE, *extra, "--json"]
-    capsys.readouterr()
-    try:
-        status = main([str(word) for word in words])
-    except SystemExit as stopped:
-        status = int(stopped.code or 0)
-    captured = capsys.readouterr()
-    assert (status, captured.out) == (2, "")
-    last = captured.err.strip().splitlines()[-1]
-    assert last.startswith("python -m rws_decode scale-path: ") and message in last
+    words = ["--model", models / "tiny", "--prompt", "the cat", *RANGE, *SIZE]
+    assert message in refusal(capsys, "scale-path", *words, *extra, "--json")
 
 
 def test_the_range_is_asked_for(models: Path, capsys: pytest.CaptureFixture[str]) -> None:

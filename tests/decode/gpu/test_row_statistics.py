@@ -196,13 +196,6 @@ def test_no_rows_and_no_factors_are_fine(n: int, g: int, kernels: Kernels) -> No
         assert statistics.lead.tolist() == [0.0] * n and statistics.token.tolist() == [0] * n
 
 
-@pytest.mark.parametrize("backend", ["torch", "float64"])
-def test_nothing_asks_for_a_value(backend: Backend) -> None:
-    logits, factors = torch.ones(6, 300_000, device="meta", dtype=torch.bfloat16), torch.ones(6, 2, device="meta")
-    statistics = row_statistics(logits, factors, slopes=True, backend=backend)
-    assert [None if field is None else tuple(field.shape) for field in statistics] == [(6,), (6,), (6,), (6, 2), (6, 2)]
-
-
 def test_float64_logits_keep_their_precision() -> None:
     logits = torch.tensor([[1.0, 1.0 + 2.0**-40, 1.0]], dtype=torch.float64)
     statistics = row_statistics(logits, torch.tensor([1.0]), backend="torch")

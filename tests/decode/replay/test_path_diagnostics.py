@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -63,19 +62,6 @@ def test_steps_of_several_tokens_take_them_as_independent() -> None:
     assert path.total == pytest.approx(single.log_prob, abs=1e-6) and path.tokens_per_forward == 1
     (double,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 4, 8))
     assert abs(path_diagnostics(double, english).total - double.log_prob) > 0.1
-
-
-def test_a_frame_has_a_row_for_each_step() -> None:
-    predictor = bert_predictor()
-    (trace,) = decode(predictor, "the cat", "threshold:0.3", Shape(8, 8, 8))
-    path = path_diagnostics(trace, predictor)
-    frame = path.to_frame()
-    assert frame["step"].tolist() == list(range(trace.steps_run)) and frame["tokens"].sum() == 8
-    assert (frame["entropy_left"] > 0).all() and (frame["log_likelihood"] < 0).all()
-    assert path.tokens_per_forward == 8 / trace.forwards and "tokens per forward" in repr(path)
-    assert frame["path_log_likelihood"].iloc[-1] == pytest.approx(path.total)
-    assert frame["log_likelihood"].iloc[0] == frame["path_log_likelihood"].iloc[0]
-    assert not math.isnan(path.total)
 
 
 def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:

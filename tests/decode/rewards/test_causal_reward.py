@@ -37,7 +37,7 @@ from rws_decode.rewards import (
 )
 from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
-from rws_decode.testing.networks import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
+from rws_decode.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
 from rws_decode.testing.strategies import edited_texts
 
 SIZES: dict[str, Any] = {
@@ -186,14 +186,6 @@ def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str,
     assert reward_model.session(3).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
     assert reward_model.session(3, cache=False).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
     assert len(set(expected)) == 3
-
-
-def test_the_score_is_the_one_of_the_model_itself_where_that_is_right() -> None:
-    for model in (llama(pad_token_id=PAD), gpt2(), mistral()):
-        reward_model = reward(model)
-        with torch.inference_mode():
-            logit = model(input_ids=torch.tensor([reward_model.ids("the cat", "sat .")])).logits.item()
-        assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([logit], abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
@@ -63,7 +64,7 @@ def last_steps(model: torch.nn.Module, hidden: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-@settings(max_examples=25)
+@settings(max_examples=examples(80))
 @given(st.integers(0, 2**31), st.sampled_from([1e-3, 1.0, 1e4]), st.sampled_from([torch.float32, torch.bfloat16]))
 def test_no_hidden_state_leaves_the_bounds(kind: str, seed: int, size: float, dtype: torch.dtype) -> None:
     model = MODELS[kind](seed % 7).eval()

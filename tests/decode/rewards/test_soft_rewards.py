@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -91,7 +92,7 @@ def counting(kind: str) -> WorldReward:
 
 @pytest.mark.parametrize("kind", ["sum", "keywords"])
 @given(seed=st.integers(0, 2**20), length=st.integers(0, 4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(80))
 def test_a_worlds_reward_of_mixtures_is_its_expectation(kind: str, seed: int, length: int) -> None:
     reward, rng = counting(kind), np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(4, 0.7), size=length)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -152,7 +153,7 @@ SLOW: dict[str, tuple[Any, Callable[[Any], list[int]]]] = {
 
 
 @pytest.mark.parametrize("name", SLOW)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(50))
 @given(data=st.data())
 def test_a_method_is_the_slow_one(name: str, data: st.DataObject) -> None:
     methods, slow = SLOW[name]

@@ -102,15 +102,6 @@ def test_log_odds_in_a_precision_are_computed_throughout_in_it(precision: str, f
     np.testing.assert_allclose(values, torch.stack(expected), rtol=eps, atol=eps)
 
 
-@pytest.mark.parametrize("precision", ["float16", "float64"])
-def test_the_precision_of_the_model_is_that_of_its_logits(precision: str) -> None:
-    logits, best = random_logits(6, 9)
-    logits = logits.to(getattr(torch, precision))
-    expected = torch.softmax(logits * 2.0, dim=-1)[torch.arange(6), best].double()
-    assert torch.equal(rank_values(logits, best, 2.0, "probability", "model"), expected)
-    assert torch.equal(rank_values(logits, best, 2.0, "topk", "model"), expected)
-
-
 def test_a_choice_by_topk_of_level_values_is_that_of_pytorch_over_the_canvas() -> None:
     # In bfloat16 the two largest are level: which of them comes first is what torch.topk says of that row.
     level = torch.tensor([[1.0, 1.0009765625, 0.5]], dtype=torch.float64)

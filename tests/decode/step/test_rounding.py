@@ -191,18 +191,6 @@ def test_a_trace_says_what_rounding_did() -> None:
     assert frame["inexact"].tolist() == [True] * 6 + [False] * 2
 
 
-def test_each_row_of_a_batch_has_its_own_counts() -> None:
-    tables = {6: torch.zeros(8, 12), 7: torch.zeros(8, 12)}
-    tables[6][:, 9], tables[7][:, 9] = torch.arange(21.0, 29.0), torch.arange(1.0, 9.0)
-    predictor = CallablePredictor(
-        lambda canvas: torch.stack([torch.cat([torch.zeros(1, 12), tables[int(row[0])]]) for row in canvas]), mask_id=4
-    )
-    options = {"length": 8, "steps": 4, "block": 8, "ranking": "probability", "precision": "float32"}
-    sure, unsure = decode(predictor, [[6], [7]], Temperature(1.0), **grouped(**options))
-    assert sure.inexact.tolist() == [True, True, True, False] and sure.saturated.tolist() == [8, 6, 4, 2]
-    assert not unsure.inexact.any() and not unsure.saturated.any() and sure.forwards == 4
-
-
 def test_a_probability_is_saturated_as_it_was_computed() -> None:
     """In bfloat16 the softmax is rounded once, the log-odds before their sigmoid is: these lie between the two."""
     table = torch.tensor([[-math.inf, 1.5625, 0.0625, 8.0]])

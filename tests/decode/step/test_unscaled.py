@@ -13,7 +13,6 @@ from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD
-from tiny_models import bert_predictor
 
 from rws_decode import CallablePredictor, CallableReward, Options, RWSEvery, Savings, Shape
 from rws_decode.decode import decode
@@ -190,15 +189,3 @@ def test_it_is_the_set_of_the_default_strategy_even_where_float64_cannot_tell_po
     for strategy in (Temperature(scale), LeftToRight()):
         (trace,) = decode(predictor, [[]], strategy, shape)
         assert np.array_equal(trace.unscaled[0], default.chosen[0])
-
-
-def test_rows_of_a_batch_keep_theirs() -> None:
-    predictor, prompts = bert_predictor(), ["the cat", "a small dog sat", "it ran"]
-    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
-    shape = Shape(8, 8, 8)
-    together = decode(predictor, prompts, RWS(0.2), shape, reward=reward)
-    assert sum(int(trace.changed.sum()) for trace in together) > 0
-    for prompt, trace in zip(prompts, together, strict=True):
-        (alone,) = decode(predictor, prompt, RWS(0.2), shape, reward=reward)
-        assert np.array_equal(alone.unscaled, trace.unscaled)
-        check(alone, predictor, Options())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import llada_predictor
@@ -100,12 +101,12 @@ def scale_of(strategy: Any) -> float:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-@pytest.mark.parametrize("shape", [SHAPE, Shape(12, 12, 12)], ids=str)
+@pytest.mark.parametrize("shape", [SHAPE, Shape(8, 8, 8)], ids=str)
 def test_it_is_the_slow_version(strategy: Any, shape: Shape) -> None:
     decoding = decode(PREDICTOR, PROMPTS, strategy, shape)
     moved = 0
     for prompt, trace in zip(PROMPTS, decoding, strict=True):
-        expected = slow(PREDICTOR, prompt_row(prompt, 12), strategy, shape, trace.factor)
+        expected = slow(PREDICTOR, prompt_row(prompt, shape.length), strategy, shape, trace.factor)
         assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == expected
         assert (trace.factor == scale_of(strategy)).all()
         moved += int(trace.changed.sum())
@@ -129,7 +130,7 @@ def test_rws_scales_what_is_looked_at(make: Any) -> None:
 
 
 @given(mask_predictors(), st.data())
-@settings(max_examples=25)
+@settings(max_examples=examples(100))
 def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, int], data: st.DataObject) -> None:
     predictor, length = model
     shape = data.draw(shapes(length))

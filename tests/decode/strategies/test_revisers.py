@@ -73,7 +73,7 @@ CASES: list[tuple[Any, Callable[[int], Rule], tuple[int, int, int]]] = [
     (P2(1.0, "left-out"), lambda n: p2(1.0, "left-out"), (12, 6, 12)),
     (P2(0.5, "left-out"), lambda n: p2(0.5, "left-out"), (12, 4, 6)),
     (Wino(0.3, 0.5), lambda n: wino(0.3, 0.5), (12, 12, 12)),
-    (Wino(0.2, 0.9), lambda n: wino(0.2, 0.9), (24, 24, 12)),
+    (Wino(0.2, 0.9), lambda n: wino(0.2, 0.9), (16, 16, 8)),
     (Wino(0.05, 0.3), lambda n: wino(0.05, 0.3), (12, 6, 6)),
 ]
 

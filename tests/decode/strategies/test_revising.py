@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
@@ -275,31 +274,6 @@ def test_whatever_a_file_says_a_trace_is_read_whole_or_refused(
     else:
         check_history(trace)
         assert load(trace.save(path)) == trace
-
-
-def test_traces_in_memory_are_held_to_the_same() -> None:
-    fields = {**TRACES[0].metadata(), **TRACES[0].arrays()}
-    provisional = fields["provisional"].copy()
-    position = int(TRACES[0].masked_again.any(axis=0).argmax())
-    provisional[TRACES[0].commit_step[position] - 1, position] = True
-    with pytest.raises(ValueError, match="provisional must be false from the step before the last commit"):
-        Trace(**(fields | {"provisional": provisional}))
-    with pytest.raises(ValueError, match=r"provisional is int64 .*: a trace needs bool"):
-        Trace(**(fields | {"provisional": provisional.astype(np.int64)}))
-    assert json.dumps(TRACES[0].metadata())
-
-
-def test_a_token_is_masked_again_in_the_block_of_its_step() -> None:
-    (trace,) = decode(BERT, "the cat", "default", Shape(4, 4, 2))
-    fields = {**trace.metadata(), **trace.arrays()}
-    provisional, commit_step = np.zeros((4, 4), np.bool_), np.array([3, 1, 2, 2])
-    provisional[0:2, 0] = True  # masked again at step 2, while the second block is at work
-    candidate = fields["candidate"].copy()
-    candidate[[3, 1, 2, 2], [0, 1, 2, 3]] = trace.tokens
-    changed = {"provisional": provisional, "commit_step": commit_step, "candidate": candidate}
-    changed |= {"unscaled": np.zeros_like(provisional), "value": np.zeros_like(fields["value"])}
-    with pytest.raises(ValueError, match="provisional has a token masked again outside the block of that step"):
-        Trace(**(fields | changed))
 
 
 def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:

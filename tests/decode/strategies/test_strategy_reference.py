@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "defer": {"end_of_text": "defer"},
     "defer-sampled": {"end_of_text": "defer", "sampling_temperature": 2.0, "seed": 1, "cfg": 0.5},
 }
-NAMES = list(rules(PREDICTORS["bert"], {}))
+
+
+@cache
+def rules_of(model: str, options: str) -> dict[str, tuple[Strategy, Rule]]:
+    return rules(PREDICTORS[model], OPTIONS[options])
+
+
+NAMES = list(rules_of("bert", "greedy"))
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -177,7 +185,7 @@ NAMES = list(rules(PREDICTORS["bert"], {}))
 @pytest.mark.parametrize("model", PREDICTORS)
 def test_every_strategy_commits_what_its_definition_says(model: str, name: str, options: str) -> None:
     predictor, chosen = PREDICTORS[model], OPTIONS[options]
-    strategy, rule = rules(predictor, chosen)[name]
+    strategy, rule = rules_of(model, options)[name]
     (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE, **chosen))
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == slow_decode(predictor, rule, **chosen)
 

@@ -75,19 +75,6 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
 
 
 @pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0), RWSEvery(8.0, 4)], ids=str)
-@pytest.mark.parametrize("savings", [Savings.nothing(), Savings.everything()], ids=["nothing", "everything"])
-def test_a_batch_gets_each_row_its_own_whatever_was_saved(strategy: Any, savings: Savings) -> None:
-    prompts = ["the cat", "a small dog sat on the mat", "it", "the cat"]
-    reward = CallableReward(lambda prompt, answer: float(len(prompt) + len(answer)), std=9.0, bounds=(0.0, 999.0))
-    shape = Shape(8, 4, 4)
-    batch = decode(BERT, prompts, strategy, shape, reward=reward, savings=savings)
-    for prompt, trace in zip(prompts, batch, strict=True):
-        raw = float(len(prompt) + len(trace.text or ""))
-        assert raw_and_normalised(trace) == (raw, raw / 9.0)
-        assert trace.reward_calls == int((trace.reward_use == 1).sum())
-
-
-@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0), RWSEvery(8.0, 4)], ids=str)
 def test_the_compact_decoder_keeps_it_too(strategy: Any) -> None:
     seen: list[tuple[str, str]] = []
     (trace,) = decode_compact(BERT, "the cat sat", strategy, SIX, reward=counting(seen))

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,7 +103,7 @@ def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) ->
     assert load(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from([(1, 1, 1), (6, 3, 6), (40, 8, 20), (48, 48, 48), (60, 3, 60)]),
     st.sampled_from([0.0, 0.1, 1.0]),

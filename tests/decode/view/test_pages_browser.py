@@ -63,8 +63,7 @@ def spoke(tab: Tab, sentence: str) -> None:
 # --- every page -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)], ids=["wide and light", "narrow and dark"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_silent_readable_and_as_wide_as_the_window(
     browser: Chromium, files: dict[str, Path], name: str, width: int, dark: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -118,12 +117,6 @@ def test_a_run_without_rewards_says_so_beside_one_that_has_them(browser: Chromiu
     assert alone.evaluate("document.querySelectorAll('.drawn > svg').length") == 0
 
 
-def test_values_in_other_units_keep_their_own_scale(browser: Chromium, tmp_path: Path) -> None:
-    tab = opened(browser, run("default").view(run("entropy")), tmp_path)
-    legends = tab.evaluate("[...document.querySelectorAll('.legend > :first-child')].map(e => e.textContent)")
-    assert legends[0].endswith(" log-odds") and legends[1].endswith(" value of the order")
-
-
 # --- ends of texts ----------------------------------------------------------------------------------------------------
 
 
@@ -155,35 +148,6 @@ def test_end_marks_before_other_words_and_the_answers_of_a_scale_path(browser: C
     assert tab.evaluate(TIP)[1] == "positions 2 to 7, committed at steps 0 to 2"
     (gaps,) = decode(ending(), "[MASK:8] word", "default", SHAPE)
     assert len(opened(browser, gaps.view(), tmp_path).evaluate(SEEN)) == 8
-
-
-# --- a scale path -----------------------------------------------------------------------------------------------------
-
-
-def test_what_goes_along_the_scale_changes_at_the_proved_breakpoints_alone(browser: Chromium, tmp_path: Path) -> None:
-    path = scale_path(table_predictor(5), "", 0.05, 20.0, SHAPE, reward=REWARD)
-    page = path.view()
-    parts = data_of(page)["parts"]
-    assert path.certified and len(parts) > 3
-    tab = opened(browser, page, tmp_path)
-    order = "[...document.querySelectorAll('#order .point')].map(e => e.getAttribute('cy'))"
-    levels = "[...document.querySelectorAll('#worth circle.point')].map(e => e.getAttribute('cy'))"
-    seen = []
-    for part in parts:
-        within = []
-        for scale in np.geomspace(part["proved"][0] * (1 + 1e-9), part["proved"][1] * (1 - 1e-9), 4):
-            share = np.log(scale / 0.05) / np.log(400)
-            tab.evaluate(f"{SLIDER}.value = {share * 2000}, {SLIDER}.dispatchEvent(new Event('input')), 0")
-            now = tab.evaluate("Number(document.querySelector('#where').textContent.split('= ')[1])")
-            if part["proved"][0] * 1.001 < now < part["proved"][1] * 0.999:
-                within.append([tab.evaluate(order), tab.evaluate(levels)])
-        assert all(one == within[0] for one in within)
-        seen += [(part, within[0])] if within else []
-    assert len(seen) > 3
-    for (left, (before, _)), (right, (after, _)) in pairwise(seen):
-        assert (before == after) == (left["commit"] == right["commit"])
-    ends = [part["upper"] for part in parts[:-1]]
-    assert all(any(point.lower <= end <= point.upper for point in path.breakpoints) for end in ends)
 
 
 # --- curves -----------------------------------------------------------------------------------------------------------

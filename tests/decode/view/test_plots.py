@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import pairwise
 from typing import Any
 
 import matplotlib
@@ -186,7 +186,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
     ),
     "paths are over nothing": lambda: plots.scale_path([]),
     "radii holds nothing: what stability_radius(logits, k) returns is needed": lambda: plots.stability([]),
-    "shares holds nothing: a name with numbers and their shares": lambda: plots.reversal_shares({"drawn": {}}),
     "limits holds 'other': one of drawn": lambda: plots.reversal_shares(SHARES, {"other": reversal_limit("gumbel")}),
     "shares holds the number 0: tokens of each": lambda: plots.reversal_shares({"drawn": {0: ReversalShare(2, 9)}}),
     "values holds 'a' of shape (1,): at least two finite log-likelihoods": lambda: plots.order_spread({"a": [1.0]}),
@@ -194,7 +193,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "texts holds 'a', 8.06 nats above the frontier: give": lambda: plots.frontier(CURVE, {"a": (6.0, 1.0)}),
     "series holds 'exact' at 1: 2 is not in [3, 4]": lambda: plots.intervals({"exact": {1: (2, 3, 4)}}, "c", "GOD"),
     "level is 95:": lambda: plots.intervals({"exact": {1: (2, 1, 3)}}, "c", "", level=95),
-    "runs hold [] traces: at least one each is needed": lambda: plots.order_map(),
 }
 
 
@@ -250,19 +248,6 @@ def test_an_order_marks_each_token_at_the_step_that_committed_it(guided: Trace, 
     said = f"different positions at {len(parted)} of 6 steps, first at step {parted[0]}."
     assert said in plots.caption(figure)
     assert "different positions at no step." in plots.caption(plots.order(guided, guided))
-
-
-def test_an_order_says_what_a_random_one_has_with_as_many_tokens_a_step(
-    guided: Trace, plain: Trace, english: WorldPredictor, prompt: str
-) -> None:
-    orders = [np.array(order) // 2 for order in permutations(range(6))]  # of a block, two tokens a step
-    mean = np.mean([float(generation_order_deviation(order, "steps")) for order in orders])
-    said = f"A random order within blocks has a GOD of {mean:.2f} steps on average."
-    assert said in plots.caption(plots.order(guided, plain))
-    (uneven,) = decode(english, prompt, "threshold:0.9", SHAPE)
-    assert len(set(np.bincount(uneven.commit_step))) > 1
-    for pair in ((uneven, None), (guided, uneven)):
-        assert "A random order" not in plots.caption(plots.order(*pair))
 
 
 def test_an_order_map_has_the_share_of_prompts_at_each_step(guided: Trace, plain: Trace) -> None:

@@ -1,0 +1,28 @@
+"""Commands of the decoder, run in this process: what they print, and how they refuse bad input."""
+
+from __future__ import annotations
+
+import pytest
+
+from rws_decode.__main__ import main
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """Run a command and return what it prints."""
+    capsys.readouterr()
+    assert main([str(word) for word in words]) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """Run a command on bad input, which exits with 2 and prints nothing, and return the last line of its error."""
+    capsys.readouterr()
+    try:
+        status = main([str(word) for word in words])
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "") and "Traceback" not in err
+    last = err.strip().splitlines()[-1]
+    assert last.startswith(f"python -m rws_decode {words[0]}: ")
+    return last
