@@ -28,8 +28,6 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
 
-__all__ = ["BatchRun", "decode", "run_batches", "trace_of"]
-
 _OPTIONS, _SAVINGS = Options(), Savings()
 
 

@@ -12,8 +12,6 @@ from rws_decode.common.arguments import is_id
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
 
-__all__ = ["CompactSavings", "Drawing", "Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg"]
-
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
 Drawing = Literal["completion", "commit"]

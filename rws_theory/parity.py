@@ -19,8 +19,6 @@ from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap
 from rws_theory.crossings import exact_logits
 from rws_theory.show import Exact
 
-__all__ = ["GapPair", "Logits", "Parity", "parity", "sign_parity", "supermajorises"]
-
 Logits = ArrayLike | Sequence[int | Fraction]
 _AHEAD = {-1: "b", 0: "neither", 1: "a"}
 

@@ -17,16 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.confidence import check_logits, log_odds
 
-__all__ = [
-    "Domain",
-    "ReversalLimit",
-    "ReversalShare",
-    "end_reversals",
-    "freezing_scale",
-    "reversal_limit",
-    "scale_reversals",
-]
-
 Domain = Literal["gumbel", "frechet", "weibull"]
 _CUT = 1e-9  # the integral leaves out [0, _CUT] and [1 - _CUT, 1], and adds what they can hold at most
 _LARGEST_ALPHA = 100.0

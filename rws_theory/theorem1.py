@@ -14,8 +14,6 @@ from rws_theory.crossings import Crossings, crossings
 from rws_theory.parity import GapPair, Logits, Parity, sign_parity, supermajorises
 from rws_theory.show import table_html
 
-__all__ = ["Clause", "Parity", "Theorem1Verdict", "theorem1"]
-
 _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 
 

@@ -14,8 +14,6 @@ from urllib.parse import urlsplit
 from paper_figures.runner.digests import digest
 from rws_theory.checks import finite, one_of, whole
 
-__all__ = ["KEY_VARIABLE", "LLMJudge"]
-
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"
 LOCAL = "local"

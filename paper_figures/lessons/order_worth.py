@@ -28,15 +28,6 @@ from rws_theory.worlds.markov import MarkovChain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "difference",
-    "divergences",
-    "drag",
-    "draw_recorded",
-    "laws",
-    "recorded_kl",
-]
-
 Floats = NDArray[np.float64]
 
 LENGTH = 8

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from rws_decode.predictors import WorldPredictor
     from rws_theory.worlds import Frontier
 
-__all__ = [
-    "WORLD",
-    "controls_of",
-    "difference",
-    "draw_controls",
-    "draw_frontier",
-    "draw_least",
-    "least_of",
-    "places_of",
-    "texts_to_read",
-]
-
 _LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
 _PATHS = "temperature", "rws"

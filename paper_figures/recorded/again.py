@@ -19,8 +19,6 @@ from paper_figures.studies.work import evidence as evidence_work
 from paper_figures.studies.work import laws as laws_work
 from paper_figures.table import records
 
-__all__ = ["Difference", "Verified", "sample_of", "units_of", "verify"]
-
 # A number that differs by less is the same: the order of sums differs between processors.
 _TOLERANCE = 1e-3
 _BATCH = 16

@@ -16,9 +16,6 @@ import pandas as pd
 from paper_figures.runner.parts import UNIT_FIELDS, read_parts
 from rws_decode.common.files import read_json
 
-__all__ = ["Results", "ResultsWarning", "read_failures", "read_results", "read_unit_rows"]
-
-
 # Units that measure a text which another unit has decoded, and units whose rows are pieces of the scale axis.
 _MEASURES, _PIECES = ("score", "perplexity", "execute"), ("scale-path",)
 # The labels by which studies name the scale of an arm. A study uses at most one of them.

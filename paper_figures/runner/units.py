@@ -19,8 +19,6 @@ from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
 from rws_decode.rewards.registry import is_of_sequences, known_reward
 
-__all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
-
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 # Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
 PER_ROW = {

@@ -18,8 +18,6 @@ from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load
 from rws_theory.show import one_line
 
-__all__ = ["CONFIG_NAME", "RWSGenerationConfig"]
-
 CONFIG_NAME = "rws_generation_config.json"
 
 # What other decoders call an option that has another name here.

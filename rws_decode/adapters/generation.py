@@ -21,8 +21,6 @@ from rws_decode.trace.trace import Trace
 from rws_decode.view.drafts import Feed, Streamer, text_tokens
 from rws_theory.show import one_line
 
-__all__ = ["RWSGenerationConfig", "RWSGenerationOutput", "generate"]
-
 
 @dataclass(frozen=True, eq=False)
 class RWSGenerationOutput:

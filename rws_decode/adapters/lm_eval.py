@@ -41,8 +41,6 @@ try:  # The methods work without the harness, on any requests that have `args`; 
 except ImportError:
     LM, register_model = object, None  # type: ignore[assignment,misc]
 
-__all__ = ["RWSLM", "Request", "likelihood_bound"]
-
 _KNOWN = ("until", "max_gen_toks", "do_sample", "temperature")
 
 

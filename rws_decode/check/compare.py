@@ -10,8 +10,6 @@ from rws_decode.check.machine import REWARD_WEIGHTS, SCALE, STORED
 from rws_decode.check.model_changes import model_changes
 from rws_theory.show import figures
 
-__all__ = ["compare_digests"]
-
 _OF_MODELS = {SCALE, STORED, REWARD_WEIGHTS}  # facts that are told of the models, not of the machines
 
 

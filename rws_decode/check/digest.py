@@ -15,20 +15,6 @@ from rws_decode.common.files import parse_json, write_text
 from rws_decode.settings import Shape
 from rws_theory.show import clipped, figures, printable
 
-__all__ = [
-    "FORMAT",
-    "CanvasLogits",
-    "CheckpointPrint",
-    "DecodedRow",
-    "Digest",
-    "EndOfTextPrint",
-    "Fact",
-    "ScoredText",
-    "TemplatePrint",
-    "TokenizerPrint",
-    "load_digest",
-]
-
 FORMAT = 1
 _LARGEST = 2**23  # bytes of a file that is read
 _LONGEST, _PROMPTS = 2**14, 256

@@ -36,8 +36,6 @@ from rws_decode.settings import Shape
 from rws_decode.step.rounding import logit_error
 from rws_theory.checks import whole
 
-__all__ = ["BATCH", "check_digest"]
-
 BATCH = 16
 _POSITIONS = 8  # of each canvas whose logits are kept, and so many of the largest at each
 _LARGEST = 5

@@ -23,19 +23,6 @@ from rws_decode.checkpoints.quiet import quiet
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_theory.extras import required
 
-__all__ = [
-    "PACKAGED",
-    "PEPTIDES",
-    "Packaged",
-    "cache_folder",
-    "distribution_of",
-    "install_command",
-    "is_installed",
-    "packaged",
-    "read_file",
-    "unpacked",
-]
-
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
 DIGESTS = "digests.json"  # SHA-256 of the files beside it
 _WEIGHTS = ("pytorch_model.bin", ".gguf")

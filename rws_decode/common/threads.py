@@ -8,8 +8,6 @@ from contextvars import ContextVar
 
 from rws_theory.checks import whole
 
-__all__ = ["MOST_THREADS", "THREADS", "hold_threads", "torch_threads"]
-
 THREADS = 1
 MOST_THREADS = 512  # far more than cores: beyond, a library that starts them may end the process
 

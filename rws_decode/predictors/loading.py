@@ -39,8 +39,6 @@ from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_decode.text.alphabets import alphabet_of
 from rws_theory.extras import required
 
-__all__ = ["LoadedPredictor", "load_predictor"]
-
 LoadedPredictor = HFMaskPredictor | WorldPredictor
 
 # Parts of published masked language models that predict no token and are left out by transformers' classes: heads of

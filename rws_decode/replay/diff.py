@@ -26,8 +26,6 @@ from rws_decode.trace.data import UNUSUAL
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
-__all__ = ["TraceDiff", "diff"]
-
 # What a run brought about, or spent: no setting of it.
 _OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards".split())
 _OUTCOMES |= set("reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())

@@ -20,16 +20,6 @@ from rws_decode.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "PathDiagnostics",
-    "canvas_with_masks",
-    "circulation",
-    "log_probabilities",
-    "order_log_likelihood",
-    "path_diagnostics",
-    "path_frame",
-]
-
 _CANVASES = 16  # of one forward
 
 

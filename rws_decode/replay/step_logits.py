@@ -17,8 +17,6 @@ from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
 from rws_decode.step.forward import masked_logits
 from rws_decode.trace.trace import Trace
 
-__all__ = ["StepLogits", "check_predictor", "masked_rows", "step_logits"]
-
 
 @dataclass(frozen=True, eq=False)
 class StepLogits:

@@ -22,8 +22,6 @@ from rws_theory.checks import whole
 if TYPE_CHECKING:
     from transformers import DynamicCache
 
-__all__ = ["CACHE_BYTES", "CausalReward", "CausalSession", "is_causal_classifier"]
-
 CACHE_BYTES = 2**31
 
 

@@ -43,8 +43,6 @@ from rws_decode.rewards.sequences import sequence_reward_named
 from rws_decode.rewards.templates import Template, check_template
 from rws_theory.extras import required
 
-__all__ = ["load_reward"]
-
 _COMMIT = re.compile("[0-9a-f]{40}")
 _TEMPLATES: dict[Layout, Template] = {"plain": "pair", "internlm2": "chat", "eurus": "instruct", "quantile": "chat"}
 

@@ -25,16 +25,6 @@ from rws_theory.printed import printed_in
 if TYPE_CHECKING:
     from rws_decode.rewards.templates import Template
 
-__all__ = [
-    "PUBLISHED",
-    "SKYWORK_V2",
-    "STATISTICS",
-    "KnownReward",
-    "Layout",
-    "known_reward",
-    "layout_of",
-]
-
 Layout = Literal["plain", "internlm2", "eurus", "quantile"]
 
 

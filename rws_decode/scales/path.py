@@ -29,8 +29,6 @@ from rws_theory.checks import one_of, whole
 from rws_theory.orders.deviation import generation_order_deviation
 from rws_theory.show import figures, quoted, shortened
 
-__all__ = ["Breakpoint", "Level", "Over", "ScalePath", "ScalePiece", "Unexplored", "scale_path"]
-
 Over = Literal["temperature", "reward-scale"]
 
 _WIDTH = 1e-12

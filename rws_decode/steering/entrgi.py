@@ -23,9 +23,6 @@ from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import filled
 from rws_theory.checks import finite, one_of, whole
 
-__all__ = ["GradientGuidance", "Mix", "Update"]
-
-
 Mix = Literal["entropy", "soft", "hard"]
 Update = Literal["adam", "plain"]
 

@@ -14,19 +14,6 @@ if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
     from rws_decode.strategies.protocol import Strategy
 
-__all__ = [
-    "METHODS",
-    "MethodText",
-    "as_method",
-    "base_of",
-    "check_base",
-    "check_method",
-    "fitted",
-    "is_method",
-    "method_text",
-    "within",
-]
-
 
 class Entry(NamedTuple):
     """A method's line: MODULE.CLASS in this package, and what it does. The class says the rest."""

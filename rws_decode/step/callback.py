@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rws_decode.step.step import State
 from rws_decode.trace.record import Info
 
-__all__ = ["StepCallback", "StepView"]
-
 
 @dataclass(frozen=True, eq=False)
 class StepView:

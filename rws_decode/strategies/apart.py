@@ -24,8 +24,6 @@ from rws_decode.strategies.protocol import (
 from rws_theory.checks import whole
 from rws_theory.show import one_line
 
-__all__ = ["Apart", "ApartChoice", "apart"]
-
 
 @dataclass(frozen=True, repr=False)
 class Spaced:

@@ -12,8 +12,6 @@ from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
 
-__all__ = ["RWS", "Confidence", "Temperature"]
-
 
 @dataclass(frozen=True)
 class Confidence:

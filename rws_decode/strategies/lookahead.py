@@ -13,8 +13,6 @@ from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, whole
 
-__all__ = ["InformationGain", "LookUM"]
-
 
 class Tried(NamedTuple):
     """H sets of positions that were looked at, those of a row one after another.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
-__all__ = ["Number", "example_of", "number", "numbers_of", "parts_of", "read_number"]
-
 Value = float | int | str
 
 

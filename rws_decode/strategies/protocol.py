@@ -8,32 +8,6 @@ from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
 from rws_theory.show import one_line
 
-__all__ = [
-    "AsksAtSteps",
-    "AsksEvidence",
-    "BoundedFactor",
-    "ChoosingStrategy",
-    "CommittedPositions",
-    "CountingStrategy",
-    "Evidence",
-    "FactorStrategy",
-    "Look",
-    "LookingStrategy",
-    "MaskedPositions",
-    "OrderStrategy",
-    "OwnCount",
-    "Remembering",
-    "RevisingStrategy",
-    "Sensitive",
-    "Strategy",
-    "TensorFactor",
-    "asks_reward",
-    "describe",
-    "factors_of",
-    "order_of",
-    "sensitivity_of",
-]
-
 _NONE = cast("Tensor", None)  # what a strategy with a factor alone does not look at
 
 

@@ -12,8 +12,6 @@ from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_theory.checks import finite, one_of
 
-__all__ = ["P2", "Form", "ReMDM", "Wino"]
-
 
 def first_in_rows(value: Tensor, count: Tensor, view: CommittedPositions) -> Tensor:
     """Return the committed positions of least value, as many as `count` says, int64 [rows]; of equals the rightmost.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["OFFERED", "STRATEGIES", "Entry", "as_strategy", "check_text", "parted", "strategy_from", "strategy_named"]
-
 
 @dataclass(frozen=True)
 class Entry:

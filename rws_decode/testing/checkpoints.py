@@ -36,8 +36,6 @@ from rws_theory.checks import one_of
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.stored import pack
 
-__all__ = ["Kind", "tiny_checkpoint", "tiny_checkpoints"]
-
 Kind = Literal["predictor", "reward", "causal"]
 # Writes into an empty directory: seed, changed entries of config.json, whether with a tokenizer.
 Writer = Callable[[Path, int, Mapping[str, Any], bool], None]

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from rws_theory.show import one_line
 
-__all__ = ["ANSWER", "QUESTION", "Dialogue", "as_dialogue", "check_text"]
-
 # What sets turns apart where text alone is read: as the story language writes its dialogues (`stories.tasks`).
 ANSWER, QUESTION = " answer : ", " question : "
 

@@ -16,8 +16,6 @@ from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.step.callback import StepView
 from rws_theory.show import escaped
 
-__all__ = ["MASK_CHARACTER", "DraftStreamer", "Feed", "ShowsDrafts", "Streamer", "text_tokens"]
-
 MASK_CHARACTER = "█"
 
 

@@ -14,8 +14,6 @@ from rws_decode.view.sentences import count, joined, number
 from rws_decode.view.template import WordTable, line_of, page_of, rounded
 from rws_theory.printed import printed_in
 
-__all__ = ["PAPER_GRID", "scale_path_page"]
-
 # The scales that the paper tried.
 PAPER_GRID: tuple[float, ...] = tuple(row["scale"] for row in printed_in("table8_temperature")["rows"])
 

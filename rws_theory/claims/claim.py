@@ -9,8 +9,6 @@ from typing import Literal
 
 from rws_theory.show import table_html
 
-__all__ = ["Check", "Claim", "Verdict"]
-
 Verdict = Literal["true", "false", "true with correction", "not about RWS", "not confirmed"]
 
 

@@ -16,23 +16,6 @@ import numpy as np
 
 from rws_theory.confidence import log_odds
 
-__all__ = [
-    "Canvas",
-    "Commit",
-    "Conditionals",
-    "Law",
-    "Order",
-    "Rows",
-    "by_confidence",
-    "drawn_first_law",
-    "exchange_distance",
-    "output_law",
-    "parallel_distances",
-    "table_conditionals",
-    "table_law",
-    "total_variation",
-]
-
 Canvas = tuple[int, ...]  # a token per position, -1 where masked
 Law = dict[Canvas, Fraction]  # the possible outputs and their probabilities
 Rows = Mapping[int, Sequence[Fraction]]  # masked position -> the probability of each token

@@ -21,19 +21,6 @@ from rws_theory.tilting import tilted_cumulants
 from rws_theory.worlds.joint_table import Floats, Ints
 from rws_theory.worlds.reference_decoder import FactorRule, constant_rule, flipped_rule, replay_rule, rws_rule
 
-__all__ = [
-    "CorollaryCell",
-    "CorollaryStudy",
-    "Ensemble",
-    "Reward",
-    "RewardTally",
-    "TableDecodes",
-    "corollary_study",
-    "decode_tables",
-    "random_rewards",
-    "random_tables",
-]
-
 _MOST = 2**28  # entries of all tables: 2 GiB
 
 Ensemble = Literal["softmax-normal", "dirichlet", "markov"]

@@ -18,17 +18,6 @@ from rws_theory.gain import factor_range, normalise, reward_factor
 from rws_theory.show import one_line
 from rws_theory.worlds.joint_table import MASK, Floats, Ints, JointTable, MaskedModel, reward_statistics
 
-__all__ = [
-    "FactorRule",
-    "MaskedDecode",
-    "constant_rule",
-    "decode_masked",
-    "flipped_rule",
-    "replay_rule",
-    "rws_rule",
-    "table_reward",
-]
-
 # From the step (from 0) and the normalised reward of its greedy completion (NaN without a reward) to the factor c.
 FactorRule = Callable[[int, Any], Any]
 

@@ -12,8 +12,6 @@ from rws_theory.checks import finite
 from rws_theory.show import figures, one_line
 from rws_theory.worlds.backoff import Floats, Ints
 
-__all__ = ["AdditiveReward", "Automaton", "Tilt", "additive", "keywords", "no_tilt", "score"]
-
 MOST_STATES = 4096
 
 # Weights of e^-600 and more are far from the smallest float64, also after a product with probabilities.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["foremost", "step", "steps"]
-
 _MOST = 36
 _LEVEL = 1e-2  # a relative range of values that is drawn as a level line
 

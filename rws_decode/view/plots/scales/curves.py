@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Unit", "confidence_curves"]
-
 Unit = Literal["log-odds", "probability"]
 _MOST = len(LOOKS)
 _STEEP = 20.0  # nats
