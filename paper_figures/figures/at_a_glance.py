@@ -28,7 +28,7 @@ from paper_figures.figures.law_frontier import WORLD, Laws
 from paper_figures.figures.table8_pattern import draw_printed
 from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_answers import MADE, reward_answer
+from paper_figures.studies.summaries.evidence_answers import MADE, address_answer, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
@@ -146,7 +146,8 @@ def exhibit(runs: Path) -> Exhibit:
     pictures = [Picture("glance_frontier", laws, law_frontier.caption_of(data.laws), law_frontier.ALT)]
     for name, each in zip(("controls", "table8"), drawn, strict=True):
         pictures.append(Picture(f"glance_{name}", each, say(f"{name}_caption"), say(f"{name}_alt")))
-    text = filter(None, (law_frontier.headline(data.laws), say("gain")))
+    address = address_answer(comparisons_of(data.evidence))
+    text = filter(None, (law_frontier.headline(data.laws), say("gain"), address))
     said = Story(claim, tuple(text), "", pictures[0].stem)
     return Exhibit(title, tuple(pictures), conclusions=(claim,), inputs=inputs, story=said)
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.resampling import exchange_test, exchange_tests
 from rws_theory.checks import whole
 
-__all__ = ["LEAST_PAIRS", "holm", "holm_within", "max_t", "paired_test", "spread_text"]
+__all__ = ["LEAST_PAIRS", "holm", "holm_within", "max_t", "max_t_of_groups", "paired_test", "spread_text"]
 
 LEAST_PAIRS = 6
 """Of fewer pairs, no two-sided sign-flip test comes below p = 0.05: the least p of n pairs is 2 / 2^n."""
@@ -146,6 +146,38 @@ def max_t(differences: ArrayLike, rng: np.random.Generator, resamples: int = 999
 
     adjusted = np.empty(len(array))
     adjusted[order] = np.maximum.accumulate(exchange_tests(rows.shape[1], as_far, rng, resamples))
+    return adjusted.tolist()
+
+
+def max_t_of_groups(differences: ArrayLike, groups: ArrayLike) -> list[float]:
+    """Return p-values as `max_t` has them, of prompts that may be alike within a group, whatever the groups' sizes.
+
+    The wild cluster bootstrap with the null imposed (Cameron, Gelbach and Miller 2008): each pattern turns the signs of
+    whole groups, all 2^G are tried, and t is |mean| over the error of `clustered_interval`. `groups` has the name of
+    each prompt's group. ValueError is raised for more than 16 groups.
+
+    >>> max_t_of_groups([[1.0, 2.0, 3.0, 3.0], [1.0, -1.0, 0.0, 0.0]], ["a", "b", "c", "c"])
+    [0.25, 1.0]
+    """
+    array = np.asarray(differences, dtype=np.float64)
+    places = np.unique(np.asarray(groups), return_inverse=True)[1]
+    sizes = np.bincount(places).astype(np.float64)
+    if sizes.size > 16:
+        raise ValueError(f"groups has {sizes.size} names: at most 16 are needed, as all patterns of signs are tried")
+    sums = array @ np.eye(sizes.size)[places]
+    signs = 1.0 - 2.0 * (np.arange(2**sizes.size)[:, None] >> np.arange(sizes.size) & 1)
+
+    def t_of(turned: NDArray[np.float64]) -> NDArray[np.float64]:
+        means = turned.sum(-1) / sizes.sum()
+        errors = np.linalg.norm(turned - means[..., None] * sizes, axis=-1)
+        return np.divide(np.abs(means), errors, out=np.where(means != 0, np.inf, 0.0), where=errors > 0)
+
+    found, greatest = t_of(sums), np.zeros(len(signs))
+    order, adjusted = np.argsort(-found, kind="stable"), np.ones(len(array))
+    for row in order[::-1]:
+        greatest = np.maximum(greatest, t_of(signs * sums[row]))
+        adjusted[row] = (greatest >= found[row] * (1 - 1e-9)).mean()  # the same numbers, summed in other orders
+    adjusted[order] = np.maximum.accumulate(adjusted[order])
     return adjusted.tolist()
 
 

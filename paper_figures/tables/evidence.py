@@ -16,7 +16,7 @@ import numpy as np
 
 from paper_figures.exhibits.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.studies.summaries.evidence_answers import VERDICTS, reward_answer
+from paper_figures.studies.summaries.evidence_answers import VERDICTS, address_answer, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure, arms_of, worlds_of
 from paper_figures.studies.summaries.evidence_tables import arm_tables, best_table
@@ -30,12 +30,13 @@ def exhibit(runs: Path) -> Exhibit:
     record = evidence_of(runs)
     rows = comparisons_of(record)
     made = [*arm_tables(record.answers), *([comparison_table(rows)] if rows else [])]
+    made += [address_table(rows)] if any(row.by_address for row in rows) else []
     made += [best_table(arms_of(record.answers, w), record.frontiers, w) for w in worlds_of(record.answers)]
     said = reward_answer(rows) or "The results have no runs of RWS to compare."
     return Exhibit(
         "Does the reward matter? Every arm and every comparison",
         tables=tuple(made),
-        conclusions=(said, source_line(record)),
+        conclusions=tuple(filter(None, (said, address_answer(rows), source_line(record)))),
         inputs=inputs_of(runs),
     )
 
@@ -44,7 +45,7 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     """Return every comparison as data, and for reading how many have which verdict by world, sampling and measure."""
     data, shown = [], []
     for row in rows:
-        measure = MEASURES[row.measure]
+        measure, of = MEASURES[row.measure], row.by_address
         ends = {"difference": row.difference, "low": row.low, "high": row.high}
         data.append(
             {"world": row.world, "tokens": "drawn" if row.drawn else "greedy", "measure": row.measure}
@@ -54,6 +55,8 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
             | {"wins": row.wins, "losses": row.losses, "p alone": row.p_alone, "p max-T": row.p}
             | {"margin": row.margin, "p equivalent": row.p_equivalent, "least with 80 % power": row.least}
             | {"verdict": row.verdict, "within margin": row.within}
+            | {"verdict by address": row.verdict_by_address}
+            | {f"{name} by address": of and of[at] for at, name in enumerate(("low", "high", "p"))}
         )
     for (world, drawn, name), group in groupby(rows, key=lambda row: (row.world, row.drawn, row.measure)):
         kept, measure = list(group), MEASURES[name]
@@ -71,6 +74,24 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         "studies, smallest to largest. The CSV file has every comparison."
     )
     return Table("evidence_comparisons", data, shown, caption)
+
+
+def address_table(rows: Sequence[Comparison]) -> Table:
+    """Return the comparisons whose verdict is another one where openings of one address may be alike."""
+    shown = []
+    for row in rows:
+        if row.by_address and row.verdict != row.verdict_by_address:
+            measure, (low, high, p, _) = MEASURES[row.measure], row.by_address
+            shown.append(
+                {"measure": f"{measure.title}{', tokens drawn' if row.drawn else ''}", "s_R": f"{row.scale:g}"}
+                | {"RWS minus": row.title, "by prompt": f"{row.verdict}: {row.text()}"}
+                | {"by address": f"{row.verdict_by_address}: [{measure.text(low)}, {measure.text(high)}], p {p:.2g}"}
+            )
+    caption = (
+        "Verdicts on openings that another one replaces where openings of one address may be alike: interval over "
+        "addresses, p by the signs of whole addresses (wild cluster bootstrap), max-T as before."
+    )
+    return Table("evidence_by_address", shown, shown, caption)
 
 
 def _ends(values: Sequence[float], measure: Measure) -> str | None:

@@ -13,29 +13,30 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.statistics.equivalence import tost
-from paper_figures.statistics.significance import max_t
+from paper_figures.statistics.significance import max_t, max_t_of_groups
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence_comparisons import ALPHA, Comparison, main_measures
-from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
+from paper_figures.studies.summaries.evidence_measures import MEASURES, addresses_of, differences_of, scores_of
 
 MADE = ("constant", "schedule", "swapped")  # the controls that exist at every s_R
 VERDICTS = ("RWS more", "RWS less", "equivalent", "undecided")
 
 
-def alike_settings(rows: Sequence[Comparison]) -> tuple[int, dict[str, list[tuple[str, bool, str, float]]]]:
+def alike_settings(
+    rows: Sequence[Comparison], by_address: bool = False
+) -> tuple[int, dict[str, list[tuple[str, bool, str, float]]]]:
     """Return how many settings have all three controls, and verdict -> those where all three have it.
 
     A setting is (world, whether tokens are drawn, measure, s_R). The controls are RWS's constant, its schedule and
-    another prompt's rewards.
+    another prompt's rewards. by_address: by the verdicts where openings of one address may be alike.
     """
     sets: dict[tuple[str, bool, str, float], list[Comparison]] = {}
     for row in rows:
         if row.arm.method in MADE and row.measure in main_measures(row.world):
             sets.setdefault((row.world, row.drawn, row.measure, row.scale), []).append(row)
     whole = {key: kept for key, kept in sets.items() if len(kept) == len(MADE)}
-    alike = {
-        verdict: [k for k, kept in whole.items() if {r.verdict for r in kept} == {verdict}] for verdict in VERDICTS
-    }
+    said = {k: {r.verdict_by_address if by_address else r.verdict for r in kept} for k, kept in whole.items()}
+    alike = {verdict: [key for key, verdicts in said.items() if verdicts == {verdict}] for verdict in VERDICTS}
     return len(whole), alike
 
 
@@ -48,27 +49,47 @@ def reward_answer(rows: Sequence[Comparison]) -> str:
     if not count:
         return ""
     more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
-    share = more / count
-    answer = "No" if not more else "Rarely" if share < 0.25 else "Sometimes" if share < 0.5 else "Mostly"
     where = "; ".join(
         f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
         for world, drawn, name, scale in alike["RWS more"]
     )
     return (
-        f"{answer}. Against three controls whose factors do not follow the reward of the text, on "
-        f"{max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small worlds, RWS beats "
-        f"all three in {more or 'none'} of {count} settings{f' ({where})' if where else ''}, is equivalent to all "
-        f"three in {equal or 'none'}, and loses to all three in {less or 'none'}. The others are mixed or undecided."
+        "RWS beats all three controls, whose factors do not follow the reward of the text, in "
+        f"{more or 'none'} of {count} settings{f' ({where})' if where else ''}. It is equivalent to all three in "
+        f"{equal or 'none'} and loses to all three in {less or 'none'}; the other {count - more - less - equal} are "
+        f"mixed or undecided ({max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small "
+        "worlds)."
+    )
+
+
+def address_answer(rows: Sequence[Comparison]) -> str:
+    """Say how many verdicts change, and the answer, where openings of one address may be alike; empty of no openings.
+
+    A verdict by address has its interval over addresses and p by the signs of whole addresses.
+    """
+    own = [row for row in rows if row.by_address]
+    if not own:
+        return ""
+    changed = sum(row.verdict != row.verdict_by_address for row in own)
+    count, alike = alike_settings(rows, by_address=True)
+    more, equal = (len(alike[verdict]) or "none" for verdict in ("RWS more", "equivalent"))
+    return (
+        f"Openings of one address may be alike. By address, {changed} of {len(own)} verdicts change; RWS then beats "
+        f"all three controls in {more} of {count} settings and is equivalent to all three in {equal}."
     )
 
 
 @dataclass(frozen=True)
 class EqualOrders:
-    """Of how many orders how many pairs have equivalent GOD, and how many of these pairs differ in a measure."""
+    """Of how many orders how many pairs have equivalent GOD, and how many of these pairs differ in a measure.
+
+    by_address: how many differ where openings of one address may be alike; None where prompts have no addresses.
+    """
 
     orders: int
     pairs: int
     apart: int
+    by_address: int | None
 
 
 def order_arms(arms: Mapping[Arm, pd.DataFrame]) -> list[Arm]:
@@ -98,8 +119,10 @@ def equal_orders(arms: Mapping[Arm, pd.DataFrame], world: str, name: str) -> Equ
         return None
     quality = [scores_of(arms[arm], world, name) for arm in orders]
     table = np.array([differences_of(name, quality[i], quality[j]) for i, j in pairs])
-    real = np.array(max_t(table, np.random.default_rng(0))) <= ALPHA
-    return EqualOrders(len(orders), len(pairs), int(real.sum()))
+    groups = addresses_of(world, arms[orders[0]]["prompt"])
+    tests = [max_t(table, np.random.default_rng(0)), *([] if groups is None else [max_t_of_groups(table, groups)])]
+    apart, *grouped = (int((np.array(p) <= ALPHA).sum()) for p in tests)
+    return EqualOrders(len(orders), len(pairs), apart, *(grouped or [None]))
 
 
 def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
@@ -107,5 +130,5 @@ def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
     return (
         f"In {WORLDS[world].model}, {equal.pairs} pairs of {equal.orders} orders have the same GOD within "
         f"±{MEASURES['god'].margin:g} tokens; {equal.apart or 'none'} of them differ in {MEASURES[name].title} "
-        "(p corrected for all pairs)."
+        f"(p corrected for all pairs{'' if equal.by_address is None else f'; by address {equal.by_address}'})."
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,14 +13,15 @@ from numpy.typing import NDArray
 
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
-from paper_figures.statistics.intervals import Interval, mean_interval
+from paper_figures.statistics.intervals import Interval, clustered_interval, mean_interval
 from paper_figures.statistics.paired_proportions import net_share
-from paper_figures.statistics.significance import max_t
+from paper_figures.statistics.significance import max_t, max_t_of_groups
 from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import arm_title
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
     Measure,
+    addresses_of,
     arms_of,
     differences_of,
     measures_of,
@@ -31,6 +33,18 @@ ALPHA = 0.05
 RESAMPLES = 1999
 
 
+class ByAddress(NamedTuple):
+    """A difference where openings of one address may be alike: its interval over addresses, p by their signs.
+
+    `within`: whether the interval at 90 % lies within the margin.
+    """
+
+    low: float
+    high: float
+    p: float
+    within: bool
+
+
 @dataclass(frozen=True)
 class Comparison:
     """RWS minus another arm on the same prompts, by one measure.
@@ -40,6 +54,7 @@ class Comparison:
       sampling. `p_equivalent` is by two one-sided tests against `margin`.
     - `least` is the least true difference that this test, alone, finds in 80 % of studies of n prompts, None if too few
       prompts differ. `same` is the number of prompts whose texts are equal. `wins` and `losses` are of shares only.
+    - `by_address` is of openings; None where prompts have no addresses, or all of them the same difference.
     """
 
     world: str
@@ -59,13 +74,17 @@ class Comparison:
     margin: float
     p_equivalent: float
     least: float | None
+    by_address: ByAddress | None = None
 
     @property
     def verdict(self) -> str:
         """Return "RWS more" or "RWS less" where the difference is real, else "equivalent" or "undecided"."""
-        if self.p <= ALPHA and (self.low > 0 or self.high < 0):
-            return "RWS more" if self.difference > 0 else "RWS less"
-        return "equivalent" if self.within else "undecided"
+        return _verdict(self.difference, ByAddress(self.low, self.high, self.p, self.within))
+
+    @property
+    def verdict_by_address(self) -> str:
+        """Return the verdict where openings of one address may be alike; the same where `by_address` is None."""
+        return _verdict(self.difference, self.by_address) if self.by_address else self.verdict
 
     @property
     def within(self) -> bool:
@@ -85,6 +104,12 @@ class Comparison:
             return f"{measure.text(self.difference)} {measure.unit} in every prompt"
         ends = (measure.text(self.difference), measure.text(self.low), measure.text(self.high))
         return "{} [{}, {}] {}".format(*ends, measure.unit)
+
+
+def _verdict(difference: float, found: ByAddress) -> str:
+    if found.p <= ALPHA and (found.low > 0 or found.high < 0):
+        return "RWS more" if difference > 0 else "RWS less"
+    return "equivalent" if found.within else "undecided"
 
 
 def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
@@ -166,10 +191,17 @@ def _family(
     table = [differences_of(measure, scores[arm][measured], scores[rival][measured]) for arm, rival in pairs]
     rng = np.random.default_rng([0, int(drawn), *f"{world} {measure}".encode()])
     corrected = max_t(np.array(table), rng)
-    for (arm, rival), values, p in zip(pairs, table, corrected, strict=True):
+    groups = addresses_of(world, arms[rws[0]]["prompt"][measured])
+    grouped = [1.0] * len(table) if groups is None else max_t_of_groups(table, groups)
+    for (arm, rival), values, p, p_grouped in zip(pairs, table, corrected, grouped, strict=True):
         texts = (arms[arm]["tokens"].to_numpy()[measured], arms[rival]["tokens"].to_numpy()[measured])
         labels = (world, float(arm.number or 0), rival, drawn, measure, values.size, int((texts[0] == texts[1]).sum()))
-        yield _row(labels, values, MEASURES[measure], p)
+        row = _row(labels, values, MEASURES[measure], p)
+        if groups is not None and np.ptp(values) > 0:
+            outer, inner = (clustered_interval(values, groups, 1 - alpha) for alpha in (ALPHA, 2 * ALPHA))
+            within = -row.margin < inner.low and inner.high < row.margin
+            row = replace(row, by_address=ByAddress(outer.low, outer.high, p_grouped, within))
+        yield row
 
 
 def _row(

@@ -6,6 +6,7 @@ equivalence.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from paper_figures.data.examples import further_prompts
 from paper_figures.statistics.intervals import paired_differences
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
@@ -128,6 +130,14 @@ def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.
     if MEASURES[measure].kind == "share":
         return paired_outcomes(first, second, tolerance=_TIE).astype(np.float64)
     return paired_differences(first, second)
+
+
+def addresses_of(world: str, prompts: Iterable[str]) -> NDArray[np.str_] | None:
+    """Return the address that each opening of a world is from; None where its prompts are no openings."""
+    rows = further_prompts(WORLDS[world].model) if WORLDS[world].data == "openings" else []
+    known = {f"opening-{number}": row["address"] for number, row in enumerate(rows)}
+    named = [known.get(prompt, "") for prompt in prompts]
+    return np.array(named) if all(named) else None
 
 
 def worlds_of(answers: pd.DataFrame) -> list[str]:

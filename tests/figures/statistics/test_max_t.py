@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import ttest_1samp
 
-from paper_figures.statistics.significance import holm, max_t, paired_test
+from paper_figures.statistics.significance import holm, max_t, max_t_of_groups, paired_test
 
 ROWS = st.tuples(st.integers(1, 4), st.integers(1, 7)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.integers(-8, 8).map(lambda quarters: quarters / 4))
@@ -112,6 +112,44 @@ def test_family_wise_error_is_at_most_alpha(correlation: float) -> None:
     assert detections / simulations > 0.9
 
 
+def _slow_of_groups(differences: np.ndarray, groups: np.ndarray) -> list[float]:
+    """Adjust by every pattern of signs of groups: |t| of all rows that are no larger, by loops over prompts."""
+
+    def size(row: np.ndarray, turned: np.ndarray) -> float:
+        values = row * turned
+        residuals = values - values.mean()
+        squares = sum(residuals[groups == name].sum() ** 2 for name in set(groups.tolist()))
+        return abs(values.mean()) / np.sqrt(squares)
+
+    patterns = [np.array([signs[g] for g in groups]) for signs in product((1, -1), repeat=max(groups) + 1)]
+    found = [size(row, np.ones(len(groups))) for row in differences]
+    turned = [[size(row, signs) for row in differences] for signs in patterns]
+    adjusted = [0.0] * len(found)
+    for row in sorted(range(len(found)), key=lambda i: -found[i]):
+        left = [i for i in range(len(found)) if found[i] <= found[row] * (1 + 1e-9)]
+        own = np.mean([max(sizes[i] for i in left) >= found[row] * (1 - 1e-9) for sizes in turned])
+        larger = [adjusted[i] for i in range(len(found)) if found[i] >= found[row]]
+        adjusted[row] = max(float(own), *larger)
+    return adjusted
+
+
+@given(st.integers(0, 2**20), st.integers(1, 4), st.lists(st.integers(1, 4), min_size=2, max_size=5))
+def test_signs_of_groups_give_what_the_loop_gives(seed: int, rows: int, sizes: list[int]) -> None:
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    differences = rng(seed).normal(0.5, 1.0, (rows, len(groups)))
+    assert max_t_of_groups(differences, groups) == pytest.approx(_slow_of_groups(differences, groups))
+    assert max_t_of_groups(np.zeros((1, len(groups))), groups) == [1.0]
+
+
+def test_few_unequal_groups_err_little_more_often_than_they_say() -> None:
+    """The openings of the record's addresses share half a deviation; six true nulls: 0.063 of 1,500 simulations."""
+    groups = np.repeat(np.arange(11), (100, 80, 56, 33, 29, 28, 22, 20, 18, 9, 5))
+    draws, simulations = rng(8), examples(1000)
+    noise = draws.normal(size=(simulations, 6, 400)) + 0.5 * draws.normal(size=(simulations, 6, 11))[..., groups]
+    errors = np.mean([min(max_t_of_groups(rows, groups)) <= 0.05 for rows in noise])
+    assert errors == pytest.approx(0.063, abs=4 * np.sqrt(0.063 / simulations))
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -119,8 +157,9 @@ def test_family_wise_error_is_at_most_alpha(correlation: float) -> None:
         (lambda: max_t(np.zeros((2, 0)), rng()), r"differences has shape \(2, 0\)"),
         (lambda: max_t([[np.nan, 1.0]], rng()), "differences holds values that are not finite"),
         (lambda: max_t([[1.0, 2.0]], rng(), 0), "resamples is 0"),
+        (lambda: max_t_of_groups(np.ones((1, 17)), range(17)), "groups has 17 names: at most 16"),
     ],
-    ids=["shape", "empty", "nan", "resamples"],
+    ids=["shape", "empty", "nan", "resamples", "groups"],
 )
 def test_misuse_is_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
