@@ -27,6 +27,7 @@ from paper_figures.studies.design.results_json import settings_of
 from paper_figures.tables.ledger import OURS, Ledger
 from rws_decode.common.files import write_json
 
+ROOT = Path(__file__).parents[3]
 LARGEST = 10_000_000
 MOST_WORDS = 2_500  # before the appendix
 
@@ -136,7 +137,7 @@ def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
 
 
 def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> None:
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = " ".join(readme.partition("## What was found")[2].partition("## ")[0].split())
     records = {
         name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
@@ -146,8 +147,9 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     for pattern in (r"all three .*?in (\d+) of (\d+) settings", r"equivalent to all three in (\d+)"):
         told = [re.search(pattern, text) for text in (found, headline)]
         assert told[0] and told[1] and told[0].groups() == told[1].groups()
-    more, count, equal = (int(number) for number in re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", found)[0])
-    assert f"the other {count - more - equal} are mixed or undecided" in found and "to all three in none" in headline
+    more, count, told_equal = (int(number) for number in re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", found)[0])
+    assert f"the other {count - more - told_equal} are mixed or undecided" in found
+    assert "to all three in none" in headline
     (orders,) = re.findall(
         r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
     )
@@ -155,7 +157,23 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     (laws,) = records["law_frontier"]["conclusions"]
     assert records["at_a_glance"]["story"]["text"][0] == laws
     (gained,) = re.findall(r"for the distance it goes\?(.*?)- \*\*", found)
-    assert re.findall(r"\d\.\d\d", gained) == re.findall(r"\d\.\d\d", laws)  # in the same order
+    numbers = re.findall(r"\d\.\d\d", laws)
+    assert re.findall(r"\d\.\d\d", gained)[: len(numbers)] == numbers  # in the same order
+    (by_address,) = (line for line in records["at_a_glance"]["story"]["text"] if "By address" in line)
+    changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
+    assert f"[{changed} of {rows} verdicts change]" in found
+    (apart,) = re.findall(r"by address (\d+)\)", records["order_quality"]["conclusions"][0])
+    assert f"in {more} setting and is equivalent in {equal}; {apart} of the {orders[0]} pairs differ" in found
+    document = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
+    told = document.partition("| by address |\n")[2].strip().splitlines()[1:]
+    table = (figure_page.parent / "tables/evidence_by_address.md").read_text(encoding="utf-8")
+    assert told == [line for line in table.splitlines() if line.startswith("| ")][2:] and len(told) == int(changed)
+    said = " ".join(document.split())
+    assert (
+        f"Of {rows} verdicts {changed} change" in said
+        and f"three in {equal} settings, by prompt in {told_equal}" in said
+    )
+    assert f"Of the {orders[0]} pairs of orders with one GOD, {apart} differ in log p, by prompt {orders[1]}" in said
 
 
 def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) -> None:

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
+from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt, prompts_of
 from paper_figures.studies.evidence import read_rows, run
 from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
 from paper_figures.studies.summaries.evidence_comparisons import compare, difference_interval
-from paper_figures.studies.summaries.evidence_measures import arms_of, differences_of, scores_of
+from paper_figures.studies.summaries.evidence_measures import addresses_of, arms_of, differences_of, scores_of
 from rws_decode import load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.text.gaps import fill_gaps
@@ -239,6 +240,25 @@ def test_the_real_network_is_told_as_it_was_recorded() -> None:
         rows = arms[arm].set_index("prompt")
         alike = [np.mean([*map(str.__eq__, rows["text"][name], asked[name].labels["answer"])]) for name in rows.index]
         assert f"write {np.mean(alike):.0%} of the residues".replace("%", " %") in " ".join(text.split())
+
+
+def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
+    arms = arms_of(recorded().answers, "english:era")
+    mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
+    one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"has {one} deviations, 2 has {two} and 8 has {eight}; the default has {mean[Arm('default')]}." in readme
+    addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
+    assert addresses is not None and f"come from {len(set(addresses))} addresses" in readme
+    counts = np.unique(addresses, return_counts=True)[1]
+    assert sorted(counts, reverse=True) == [100, 80, 56, 33, 29, 28, 22, 20, 18, 9, 5]  # of the simulations
+    both = [scores_of(arms[arm], "english:era", "reward") for arm in (Arm("rws", 8.0), Arm("default"))]
+    text = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
+    over = clustered_interval(differences_of("reward", *both), addresses)
+    assert "{:.2f} [{:.2f}, {:.2f}] by address".format(*over) in text
+    by_prompt = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
+    assert by_prompt is not None and "{:.2f} [{:.2f}, {:.2f}] by prompt".format(*by_prompt) in text
+    assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
 
 
 @pytest.mark.skipif(not packages.is_installed(packages.PEPTIDES), reason="promb, peptides of humans (make real)")

@@ -22,9 +22,11 @@ from paper_figures.exhibits.style import styled
 from paper_figures.figures import law_frontier
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
+from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.studies import laws
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.options import LawsOptions
+from paper_figures.studies.summaries.evidence_measures import addresses_of
 from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
 from paper_figures.studies.summaries.laws import leaks as leaks_of
 from paper_figures.studies.work.laws import work
@@ -123,6 +125,25 @@ def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
     ]
     steps = [said("reward", after, before) for before, after in pairwise(drawn)]
     assert all(text in told for text in (*steps, said("reward", ("rws:8", 1, "commit"), drawn[0])))
+
+
+def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/diagnostics.md", "README.md"))
+    readme = " ".join(readme.split())
+    tables = page.partition("### How much an order can reach")[2]
+    cells = re.findall(r"^\| (?:RWS, scale 8|random order) \|.*?\| (\S+) \[(\S+), (\S+)\] \|", tables, re.M)
+    rws, other, in_mini, *_ = ("{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * float(end) for end in c)) for c in cells)
+    assert f"takes {rws}, as its constant does, and random order {other} (40 prompts, 8 words)" in readme
+    assert f"In `mini` RWS takes {in_mini}." in readme
+    record = read_recorded(FOLDERS["laws"])
+    values = {world: sampler_values(record.answers, record.frontiers, world) for world in ("english:era", "mini:exact")}
+    gain = values["mini:exact"]["rws:8", 1, "commit"] - values["mini:exact"]["random-order", 1, "commit"]
+    found = "{:.2f} [{:.2f}, {:.2f}]".format(*mean_of(gain["reward"].to_numpy(dtype=float))[0])
+    assert f"gains {found} on random order" in readme
+    for key, measure in (("rws:8", "reward"), ("rws:8", "kl"), ("random-order", "reward")):
+        own = values["english:era"][key, 2, "commit"][measure]
+        ends = clustered_interval(own, addresses_of("english:era", own.index))[1:]
+        assert "[{:.2f}, {:.2f}]".format(*ends) in page
 
 
 def test_a_text_with_gaps_is_scored_whole() -> None:
