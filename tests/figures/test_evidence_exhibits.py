@@ -26,7 +26,7 @@ def tabled(record: Recorded, monkeypatch: pytest.MonkeyPatch) -> Exhibit:
 
 
 def test_the_headline_is_told(tabled: Exhibit) -> None:
-    assert "RWS beats all three in" in tabled.conclusions[0] and "equivalent to all three" in tabled.conclusions[0]
+    assert "RWS beats all three" in tabled.conclusions[0] and "equivalent to all three" in tabled.conclusions[0]
 
 
 def test_the_table_of_comparisons_counts_every_verdict_and_its_csv_has_every_row(

@@ -227,8 +227,12 @@ def test_the_real_network_is_told_as_it_was_recorded() -> None:
         assert lines[title] == f"| {title} | {reward} | {net} | {rows['reward'].same} |"
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
-    assert f"gains {usual.text().replace('+', '')} on the default" in readme
-    assert f"equals its constant in {told['constant of equal mean']['reward'].same}" in readme
+    assert (
+        f"gains {usual.text().replace('+', '')} (the reward's standard deviations over texts) on the default" in readme
+    )
+    assert (
+        f"equals its constant, a factor of the same mean, in {told['constant of equal mean']['reward'].same}" in readme
+    )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
     arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
     drawn = difference_interval(
