@@ -156,13 +156,13 @@ def _say(data: Glance) -> Callable[[str], str]:
     """Return what fills in the blocks of at_a_glance.j2."""
     evidence, rows = data.evidence, data.comparisons
     rws = chosen_scale(evidence, WORLD)
-    against = {
-        row.arm.method: row
+    gains = [
+        row
         for row in comparisons_of(evidence)
         if (row.world, row.drawn, row.measure, row.arm.one_by_one) == (WORLD, False, "reward", False)
-        and rws is not None
-        and row.scale == rws.number
-    }
+    ]
+    against = {row.arm.method: row for row in gains if rws is not None and row.scale == rws.number}
+    greatest = max((row for row in gains if row.arm.method == "default"), key=lambda row: row.scale, default=None)
     scales: dict[str, set[float]] = {}
     for row in rows:
         scales.setdefault(row.arm.method, set()).add(row.scale)
@@ -173,6 +173,7 @@ def _say(data: Glance) -> Callable[[str], str]:
         "at_a_glance",
         model=WORLDS[WORLD].model,
         against=against if {"default", "constant"} <= against.keys() else None,
+        greatest=greatest,
         controls=[METHODS[name].title for name in scales],
         single=[min(of) for of in scales.values() if len(of) == 1],
         margins=[row.difference / row.margin for row in rows],

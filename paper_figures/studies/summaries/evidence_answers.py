@@ -74,8 +74,9 @@ def address_answer(rows: Sequence[Comparison]) -> str:
     count, alike = alike_settings(rows, by_address=True)
     more, equal = (len(alike[verdict]) or "none" for verdict in ("RWS more", "equivalent"))
     return (
-        f"Openings of one address may be alike. By address, {changed} of {len(own)} verdicts change; RWS then beats "
-        f"all three controls in {more} of {count} settings and is equivalent to all three in {equal}."
+        f"Openings of one address may be alike. By address, {changed} of {len(own)} verdicts change (table "
+        f"evidence_by_address): RWS then beats all three controls in {more} of {count} settings and is equivalent to "
+        f"all three in {equal}."
     )
 
 
@@ -119,7 +120,7 @@ def equal_orders(arms: Mapping[Arm, pd.DataFrame], world: str, name: str) -> Equ
         return None
     quality = [scores_of(arms[arm], world, name) for arm in orders]
     table = np.array([differences_of(name, quality[i], quality[j]) for i, j in pairs])
-    groups = addresses_of(world, arms[orders[0]]["prompt"])
+    groups = addresses_of(world, arms[orders[0]].reset_index()["prompt"])
     tests = [max_t(table, np.random.default_rng(0)), *([] if groups is None else [max_t_of_groups(table, groups)])]
     apart, *grouped = (int((np.array(p) <= ALPHA).sum()) for p in tests)
     return EqualOrders(len(orders), len(pairs), apart, *(grouped or [None]))
