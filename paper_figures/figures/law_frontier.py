@@ -132,11 +132,10 @@ def headline(data: Laws) -> str:
 
 def caption_of(data: Laws) -> str:
     """Return what the picture shows, and how its numbers are to be read."""
-    betas = data.record.frontiers["betas"].iloc[0]
     return (
         f"What does a sampler gain for the distance it goes? {data.record.about['prompts']} prompts of an n-gram model "
         "of English, 16 words, two a step unless said. Grey: no law lies left of it; it touches the tilts "
-        f"p exp(beta R) / Z at {len(betas)} betas, {betas[0]:g} to {betas[-1]:g}. Hollow: KL is an upper bound; drawn "
+        "p exp(beta R) / Z. Hollow: KL is an upper bound; drawn "
         "words are ranked, or the best of 8 texts is kept. Bars: 95 %. The model's own "
         f"texts vary by {data.spread:.2f} of reward (standard deviation); a gain of RWS of {data.least:.2f} would have "
         "been found with probability 0.8."

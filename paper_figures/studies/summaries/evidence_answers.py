@@ -57,8 +57,7 @@ def reward_answer(rows: Sequence[Comparison]) -> str:
         "RWS beats all three controls, whose factors do not follow the reward of the text, in "
         f"{more or 'none'} of {count} settings{f' ({where})' if where else ''}. It is equivalent to all three in "
         f"{equal or 'none'} and loses to all three in {less or 'none'}; the other {count - more - less - equal} are "
-        f"mixed or undecided ({max(row.n for row in rows)} prompts in each of {len({row.world for row in rows})} small "
-        "worlds)."
+        f"mixed or undecided ({len({row.world for row in rows})} worlds, {max(row.n for row in rows)} prompts each)."
     )
 
 
@@ -74,9 +73,8 @@ def address_answer(rows: Sequence[Comparison]) -> str:
     count, alike = alike_settings(rows, by_address=True)
     more, equal = (len(alike[verdict]) or "none" for verdict in ("RWS more", "equivalent"))
     return (
-        f"Openings of one address may be alike. By address, {changed} of {len(own)} verdicts change (table "
-        f"evidence_by_address): RWS then beats all three controls in {more} of {count} settings and is equivalent to "
-        f"all three in {equal}."
+        f"By address, {changed} of {len(own)} verdicts change (table evidence_by_address): RWS beats all three in "
+        f"{more} of {count} settings and is equivalent to all three in {equal}."
     )
 
 

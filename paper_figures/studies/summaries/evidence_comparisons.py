@@ -191,7 +191,7 @@ def _family(
     table = [differences_of(measure, scores[arm][measured], scores[rival][measured]) for arm, rival in pairs]
     rng = np.random.default_rng([0, int(drawn), *f"{world} {measure}".encode()])
     corrected = max_t(np.array(table), rng)
-    groups = addresses_of(world, arms[rws[0]]["prompt"][measured])
+    groups = addresses_of(world, arms[rws[0]]["prompt"].to_numpy()[measured])
     grouped = [1.0] * len(table) if groups is None else max_t_of_groups(table, groups)
     for (arm, rival), values, p, p_grouped in zip(pairs, table, corrected, grouped, strict=True):
         texts = (arms[arm]["tokens"].to_numpy()[measured], arms[rival]["tokens"].to_numpy()[measured])
