@@ -1,6 +1,6 @@
 """Quality per forward: what each method's answers are worth, against the forwards and reward calls that they took.
 
-Shows: for each world of the evidence study, two measures of quality against forwards per answer, with every arm.
+Shows: for each world of the evidence study, two measures of quality against forwards and reward calls, every arm.
 Inputs: the evidence study below RUNS, else the record that ships.
 Run time: ten seconds.
 """
@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from paper_figures.exhibits.evidence import (
@@ -27,14 +31,7 @@ from paper_figures.exhibits.evidence import (
     title_of,
     worlds_in,
 )
-from paper_figures.exhibits.evidence_looks import (
-    FAMILIES,
-    MARKS_LINE,
-    draw_arm,
-    family_of,
-    label_of,
-    legend_of_families,
-)
+from paper_figures.exhibits.evidence_looks import FAMILIES, ends_of, short_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
@@ -45,6 +42,7 @@ from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()
 _FAR = {"log_p_word": 2.0}  # what lies further below the best stands at the lower edge
+_OTHER = "#9a9a9a"
 _TICKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -81,55 +79,60 @@ def compute(runs: Path) -> Costs:
 
 
 def draw(data: Costs) -> Figure:
-    """Draw a row of panels for each world, its two measures against forwards."""
+    """Draw a row of panels for each world, its two measures against forwards and reward calls."""
     worlds = list(data.costs)
-    picture = figure(7.6, 1.0 + 3.1 * len(worlds))
+    picture = figure(7.6, 0.8 + 3.1 * len(worlds))
     panels = picture.subplots(len(worlds), 2, squeeze=False)
     labels: dict[Axes, list[Label]] = {}
     for row, world in zip(panels, worlds, strict=True):
         for axes, measure in zip(row, measures_of(world), strict=True):
             labels[axes] = _panel(axes, data, world, measure)
             panel_title(axes, f"{WORLDS[world].model}: {MEASURES[measure].title}")
-        row[0].set_xlabel("forwards per answer")
-        row[1].set_xlabel("forwards per answer")
-    families = {family_of(arm) for arms in data.costs.values() for arm in arms}
-    picture.legend(**legend_of_families(list(families)), loc="outside lower center", ncols=3)
+            axes.set_xlabel("forwards and reward calls per answer")
+    rws, other = FAMILIES["rws"], {"color": _OTHER, "marker": "o", "linestyle": "none", "label": "another method"}
+    looks = [
+        Line2D([], [], color=rws.color, marker=rws.marker, linestyle="none", label=rws.label),
+        Line2D([], [], **other),
+    ]
+    looks.append(Line2D([], [], color=GREY, linewidth=0.9, label="the best of no greater cost"))
+    picture.legend(handles=looks, loc="outside lower center", ncols=3)
     place_labels(picture, labels)
     return picture
 
 
 def _panel(axes: Axes, data: Costs, world: str, measure: str) -> list[Label]:
-    """Draw one measure of a world; return the labels of RWS, and of arms that no arm of less cost equals."""
-    names, labels = list(FAMILIES), []
+    """Draw one measure of a world; return the labels of RWS, the default, and arms that no arm of less cost equals."""
+    labels = []
     best = _best(data, world, measure)
     floor = _floor(measure, [quality[measure] for quality in data.quality[world].values() if measure in quality])
-    for arm, (forwards, cost) in data.costs[world].items():
+    for arm, (_, cost) in data.costs[world].items():
         interval = data.quality[world][arm].get(measure)
         if interval is None:
             continue
-        family = family_of(arm)
-        beside = 1.08 ** (names.index(family) - (len(names) - 1) / 2)  # families of equal cost stand side by side
-        x, color = forwards * beside, FAMILIES[family].color
-        draw_arm(axes, arm, Interval(x, x, x), interval, markersize=5, label=None, zorder=4 if family == "rws" else 3)
+        rws = arm.method == "rws"
+        color = FAMILIES["rws"].color if rws else _OTHER
         if floor is not None and interval.mean < floor:
             text = f"{title_of(arm)}: {interval.mean:.2f} \N{DOWNWARDS ARROW}"
-            labels.append(label_of(arm, x, floor + 0.02, text))
-        else:
-            named = arm in best or (arm.method == "rws" and not arm.sampling_temperature)
-            labels.append(label_of(arm, x, interval.mean, title_of(arm) if named else ""))
-        if cost > forwards:
-            axes.plot([x, cost * beside], [interval.mean] * 2, color=color, linewidth=0.5, alpha=0.6, zorder=1.5)
-            axes.plot(cost * beside, interval.mean, color=color, marker="|", markersize=7, zorder=2)
+            labels.append(Label(cost, floor + 0.02, text, GREY))
+            continue
+        style: dict[str, Any] = {"marker": FAMILIES["rws"].marker if rws else "o", "markersize": 6 if rws else 4}
+        style |= {"elinewidth": 0.8, "fillstyle": "none" if rws and arm.sampling_temperature else "full"}
+        axes.errorbar(cost, interval.mean, yerr=ends_of(interval), color=color, zorder=4 if rws else 3, **style)
+        named = arm == Arm("default") or (rws and not arm.sampling_temperature)
+        text = title_of(arm) if arm in best else short_of(arm) if named else ""
+        labels.append(Label(cost, interval.mean, text, color if rws else "#444444"))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_major_locator(FixedLocator(_TICKS))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylabel(f"{MEASURES[measure].title}  [{MEASURES[measure].unit}]")
+    axes.set_ylabel(MEASURES[measure].unit)
     if floor is not None:
         axes.set_ylim(bottom=floor)
     if best:
         steps = [(data.costs[world][arm][1], data.quality[world][arm][measure].mean) for arm in best]
         steps.append((1.1 * max(cost for _, cost in data.costs[world].values()), steps[-1][1]))
+        for (left, level), (right, _) in pairwise(steps):  # labels leave the steps free
+            labels += [Label(x, level, "", GREY) for x in np.geomspace(left, right, 12)]
         axes.step(*zip(*steps, strict=True), where="post", color=GREY, linewidth=0.9, zorder=1)
     return labels
 
@@ -188,13 +191,14 @@ def exhibit(runs: Path) -> Exhibit:
     if not data.costs:
         return Exhibit(title, conclusions=("The results have no arm that took forwards.",), inputs=inputs_of(runs))
     caption = (
-        "Quality against forwards per answer, of all copies of a method. A bar to the right of a marker is where it "
-        "stands if a reward call counts as a forward. Families of equal cost stand side by side. Grey steps: the best "
-        "mean of no more forwards and reward calls, chosen on the same prompts and named with RWS. Draws of the "
-        "exact tilt take no forward and are left out. Bars: 95 % intervals over prompts. A point far below is named at "
-        f"the lower edge, with its value. {MARKS_LINE} {source_line(data.evidence)}"
+        "Quality against cost: the forwards and reward calls of an answer, of all copies of a method. Grey steps: the "
+        "best mean of no greater cost, chosen on the same prompts and named. RWS below the steps: another method "
+        "is at least as cheap and has a higher mean. Draws of the exact tilt take no forward and are left out. "
+        "Hollow: tokens are drawn. Bars: 95 % intervals over prompts. A point far below is named at the lower edge, "
+        "with its value. "
+        f"{source_line(data.evidence)}"
     )
-    alt = "Panels of quality against forwards per answer, for " + " and ".join(
+    alt = "Panels of quality against forwards and reward calls per answer, for " + " and ".join(
         f"{WORLDS[world].model} ({len(arms)} arms)" for world, arms in data.costs.items()
     )
     first, count = _first_places(data)
