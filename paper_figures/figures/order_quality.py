@@ -70,14 +70,17 @@ def draw(data: Orders) -> Figure:
     for row, world in zip(panels, worlds, strict=True):
         for axes, one_by_one in zip(row, (False, True), strict=True):
             shown = {arm: at for arm, at in data.places[world].items() if arm.one_by_one == one_by_one}
-            draw_places(axes, shown, ("temperature",))
+            draw_places(axes, shown)
             panel_title(axes, f"{WORLDS[world].model}, {'one token' if one_by_one else 'two tokens'} a step")
         row[0].set_ylabel(f"{MEASURES[quality_of(world)].title}  [{MEASURES[quality_of(world)].unit}]")
         labels |= _limits(row, data.places[world])
     for axes in panels[-1]:
         axes.set_xlabel("GOD  [tokens; 0: left to right]")
     families = {family_of(arm) for places in data.places.values() for arm in places}
-    picture.legend(**legend_of_families(list(families)), loc="outside lower center", ncols=5)
+    legend = legend_of_families(list(families))
+    for handle in legend["handles"]:
+        handle.set_linestyle("none")
+    picture.legend(**legend, loc="outside lower center", ncols=5)
     place_labels(picture, labels)
     return picture
 
@@ -100,7 +103,8 @@ def _limits(row: Sequence[Axes], places: Places) -> dict[Axes, list[Label]]:
         for arm, (god, quality) in places.items():
             if arm.one_by_one == one_by_one:
                 below = quality.mean < low - room
-                text = f"{short_of(arm)}: {quality.mean:.2f} \N{DOWNWARDS ARROW}" if below else None
+                name = "" if arm.method == "temperature" else short_of(arm)
+                text = f"{short_of(arm)}: {quality.mean:.2f} \N{DOWNWARDS ARROW}" if below else name
                 labels[axes].append(label_of(arm, god.mean, low - 0.8 * room if below else quality.mean, text))
     return labels
 
@@ -143,10 +147,11 @@ def exhibit(runs: Path) -> Exhibit:
     if not data.places:
         return Exhibit(title, conclusions=("The results have no order to compare.",), inputs=inputs_of(runs))
     caption = (
-        "Quality against Generation Order Deviation, whatever decides the order. The line joins the default (c = 1) "
-        "and temperatures, which rank by confidence. Orders that are fixed or random write the tokens of greatest "
-        "probability there. Windows: random among that many leftmost masks. Bars: 95 % intervals over prompts. A point "
-        f"far below the others is named at the lower edge, with its value. {source_line(data.evidence)}"
+        "Quality against Generation Order Deviation, whatever decides the order. Points above each other differ in "
+        "quality at one GOD. Temperatures are named in the table. Orders that are fixed or random write the tokens of "
+        "greatest probability there. Windows: random among that many leftmost masks. Bars: 95 % intervals over "
+        "prompts. A point far below the others is named at the lower edge, with its value. "
+        f"{source_line(data.evidence)}"
     )
     story = _story(data)
     alt = (
