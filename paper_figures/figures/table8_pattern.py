@@ -1,6 +1,6 @@
 """The pattern of Table 8: what of it needs a reward?
 
-Shows: perplexity against GOD for temperature, RWS and the controls that keep RWS's factors, beside the same as printed;
+Shows: perplexity against GOD for temperature, RWS and the constant of equal mean, beside the same as printed;
 and what share of RWS's change its constant makes.
 Inputs: the evidence study below RUNS, else the record that ships; the printed Table 8.
 Run time: ten seconds.
@@ -42,22 +42,22 @@ from paper_figures.exhibits.evidence_looks import (
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
-from paper_figures.exhibits.style import figure, panel_title
+from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ()
-_PATHS = ("temperature", "rws", "constant", "schedule")
+_DRAWN = ("default", "temperature", "rws", "constant")
 _MEASURES = {"log_perplexity": "perplexity", "god_tokens": "GOD"}
 _HALF_BOX = 0.1  # of GOD: the paper prints one number, and a box is seen better than a line
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """For each world: mean GOD and geometric mean perplexity of the greedy default, temperature, RWS and controls."""
+    """For each world: mean GOD and geometric mean perplexity of the greedy default, temperature, RWS and constant."""
 
     evidence: Recorded
     places: Mapping[str, Places]
@@ -68,7 +68,7 @@ def compute(runs: Path) -> Pattern:
     evidence = evidence_of(runs)
 
     def keep(arm: Arm) -> bool:
-        return arm.method in (*_PATHS, "default") and not arm.sampling_temperature and not arm.one_by_one
+        return arm.method in _DRAWN and not arm.sampling_temperature and not arm.one_by_one
 
     places = {world: places_of(evidence, world, "god_tokens", "log_perplexity", keep) for world in worlds_in(evidence)}
     levels = {
@@ -91,8 +91,12 @@ def draw(data: Pattern) -> Figure:
     panels[-1].set_xlabel("GOD  [unit not said]")
     panel_title(panels[-1], "As printed: LLaDA, Table 8")
     panels[0].set_ylabel("perplexity")
-    families = {family_of(arm) for places in data.places.values() for arm in places}
-    picture.legend(**legend_of_families(list(families)), loc="outside lower center", ncols=4)
+    legend = legend_of_families(list({family_of(arm) for places in data.places.values() for arm in places}))
+    names = {FAMILIES["control"].label: f"{METHODS['constant'].title}, no reward"}
+    for handle in legend["handles"]:
+        handle.set_linestyle("none")
+    legend["labels"] = [names.get(label, label) for label in legend["labels"]]
+    picture.legend(**legend, loc="outside lower center", ncols=4)
     place_labels(picture, labels)
     return picture
 
@@ -117,14 +121,19 @@ def draw_printed(axes: Axes) -> list[Label]:
 
 
 def _levels(axes: Axes, places: Places) -> list[Label]:
-    """Draw the arms of a world and the paths through scales; return their labels."""
-    draw_places(axes, places, _PATHS)
+    """Draw the arms of a world, and a line from RWS at each scale to its constant; return the labels."""
+    draw_places(axes, places)
+    for rws in path_of(places, "rws"):
+        pair = [places[arm] for arm in (rws, Arm("constant", rws.number)) if arm in places]
+        axes.plot(*zip(*((god.mean, level.mean) for god, level in pair), strict=True), color=GREY, linewidth=1.0)
     axes.set_xlabel("GOD  [tokens]")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.yaxis.set_minor_formatter(ScalarFormatter())
-    shown = {arm: at for arm, at in places.items() if arm.method in ("default", "temperature", "rws")}
-    return [label_of(arm, god.mean, level.mean) for arm, (god, level) in shown.items()]
+    named = ("default", "rws")
+    return [
+        label_of(arm, god.mean, level.mean, None if arm.method in named else "") for arm, (god, level) in places.items()
+    ]
 
 
 def share_of_change(
@@ -192,14 +201,14 @@ def exhibit(runs: Path) -> Exhibit:
     printed, numbers = printed_in("table8_temperature"), _table(data)
     caption = (
         "Geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
-        "causal model. Lines join scales. At the right the printed "
+        "causal model. A grey line joins RWS and the constant of equal mean. At the right the printed "
         f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
         "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Bars: 95 % intervals. "
         f"{source_line(data.evidence)}"
     )
     alt = (
         "Perplexity against GOD, a panel for each world and one as printed: the default, temperatures, RWS and its "
-        "controls."
+        "constant."
     )
     return Exhibit(
         title,
