@@ -31,6 +31,7 @@ Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("precision",)
 STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
+_ENDS = "_low", "_high"
 RANKINGS = {
     "exact": Line("#000000", "D", (0, (1, 1)), "exact (log-odds, float64)"),
     "float32": Line(BLUE, "o", "solid", "softmax in float32"),
@@ -79,13 +80,13 @@ class Rounding:
         """Return what rounding adds to a row's mean GOD in steps, with interval and p; None for the exact ranking."""
         if row["ranking"] == "exact":
             return None
-        middle, low, high = (row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
+        middle, low, high = (row[f"god_steps_due{end}"] for end in ("", *_ENDS))
         return Difference(f"{row['scale']:g}", middle, low, high, row["god_steps_due_p_holm"])
 
     def share(self, row: Row) -> list[float]:
         """Return the same with the ends of its interval as percent of the exact ranking's mean; NaN where that is 0."""
         (exact,) = (o["god_steps"] for o in self.of(row["strategy"], "exact") if o["scale"] == row["scale"])
-        ends = (row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
+        ends = (row[f"god_steps_due{end}"] for end in ("", *_ENDS))
         return [100 * end / exact if exact else float("nan") for end in ends]
 
 
@@ -110,12 +111,16 @@ def draw(data: Rounding) -> Figure:
     for ranking, look in RANKINGS.items():
         curve = data.of(name, ranking)
         style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dash}
-        axes.plot([row["scale"] for row in curve], [row["god_steps"] for row in curve], label=look.label, **style)
+        scales, means = ([row[field] for row in curve] for field in ("scale", "god_steps"))
+        axes.plot(scales, means, label=look.label, **style)
+        if ranking != "exact":
+            ends = [[abs(row[f"god_steps_due{end}"] - row["god_steps_due"]) for row in curve] for end in _ENDS]
+            axes.errorbar(scales, means, yerr=ends, fmt="none", ecolor=look.color, elinewidth=1.0, capsize=2.5)
     scale_axis(axes, data.scales[0] / 1.4, data.scales[-1] * 1.4, "scale  [factor]")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("GOD  [steps; 0: left to right]")
-    panel_title(axes, STRATEGIES[name])
-    picture.legend(loc="outside right center")
+    panel_title(axes, f"{STRATEGIES[name]}, ranked by exact and by rounded confidences")
+    axes.legend(loc="lower left")
     return picture
 
 
@@ -157,8 +162,9 @@ def exhibit(runs: Path) -> Exhibit:
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (
         "Mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the leftmost "
-        f"position, so a saturated order tends to left to right. Another tie rule need not do so.{random} Here: model "
-        f"{settings['model']}, {data.prompts} prompts, {settings['length']} tokens in {settings['steps']} steps; the "
+        "position, so a saturated order tends to left to right. Another tie rule need not do so. Bars: 95 % intervals "
+        f"of the difference from the exact ranking on the same prompts.{random} Here: model {settings['model']}, "
+        f"{data.prompts} prompts, {settings['length']} tokens in {settings['steps']} steps; the "
         "paper: LLaDA, other prompts and length. Shapes can be compared, levels cannot. GOD is of the whole canvas and "
         "so includes end-of-text filler, of which short answers have more."
     )
