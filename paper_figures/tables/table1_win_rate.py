@@ -31,7 +31,7 @@ NEEDS = ("reward-bench",)
 DRAWN = ("rws", "constant", "shuffled")
 JUDGES = {"net": "own guide", "others_net": "other reward models"}
 _STEM = "table1_win_rate"
-_DEFAULT, _HALF = "confidence (default)", "(W + T/2)/N, %"
+_DEFAULT = "confidence (default)"
 _MINUS = {name: f"net by {title}, points" for name, title in JUDGES.items()}
 _MINUS |= {"god_tokens": "GOD, tokens", "cost": "forwards and reward calls"}
 
@@ -94,29 +94,25 @@ def draw(data: WinRates) -> Figure:
 def tables(data: WinRates) -> tuple[Table, Table]:
     """Return the printed table beside ours, and RWS minus every other method by own and other judges."""
     paper = printed_in(_STEM)
-    labels = {"win": "RWS wins, W/(W+L+T), %", "draw": "draws, %", "default_win": "default wins, %"}
+    labels = {"win": "RWS wins, W/(W+L+T), %", "default_win": "default wins, %"}
     printed = {_DEFAULT: {"GOD": paper["default_god"]}}
     for row in paper["rows"]:
         printed[row["model"]] = {"GOD": row["god"]} | {label: row[name] for name, label in labels.items()}
-        printed[row["model"]][f"{_HALF}, from these"] = round(row["win"] + row["draw"] / 2, 2)
     here = numbers_by(row for row in data.rows if row["method"] == "rws")
     for name, line in here.items():
-        net, tested = data.of(name, "rws", "net"), data.of(name, "default", "net")
-        half = {"mean": "half", "low": "half low", "high": "half high"}
-        line |= {field: (100 + net[end]) / 2 for end, field in half.items()} if net else {}
+        tested = data.of(name, "default", "net")
         line["p"] = tested and tested["p_holm"]
     gods = (row for row in data.rows if row["method"] == "default" and row["measure"].startswith("god"))
     here = numbers_by({**row, "name": _DEFAULT, "reward_scale": None} for row in gods) | here
-    columns = [Column("s_R"), Column("prompts"), measured("GOD, tokens", "god_tokens", ".2f")]
-    columns += [measured("GOD, steps", "god_steps", ".2f")]
-    names = {"win": "win", "draw": "draw", "default_win": "loss"}
+    columns = [Column("s_R"), measured("GOD, tokens", "god_tokens", ".2f")]
+    names = {"win": "win", "default_win": "loss"}
     columns += [measured(label, names[name], ".0f") for name, label in labels.items()]
-    columns += [measured(_HALF, "half", ".0f"), measured("net, points", "net", "+.0f"), Column("p of net", "p", ".2g")]
+    columns += [measured("net, points", "net", "+.0f"), Column("p of net", "p", ".2g")]
     caption = (
-        f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. A "
-        "draw is an equal score. Brackets: 95 % intervals, Wilson's for shares, Tango's for net, else the bootstrap "
-        "over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the guides by Holm's "
-        "method. The paper does not say in which unit it counts GOD."
+        f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. "
+        "The rest are draws: equal scores. Brackets: 95 % intervals, Wilson's for shares, Tango's for net, else the "
+        "bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the guides "
+        "by Holm's method. The paper does not say in which unit it counts GOD."
     )
     whole = beside(_STEM, "reward model", printed, here, caption, columns)
     return whole, differences_table("table1_differences", data.rows, _MINUS)

@@ -134,22 +134,16 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
     table, minus = table1_win_rate.tables(table1_win_rate.compute(runs))
     rows = {row["reward model"]: row for row in table.rows}
     texts = {row["reward model"]: row for row in table.shown}
-    win, draw, loss, half = (
-        f"paper: {name}"
-        for name in ("RWS wins, W/(W+L+T), %", "draws, %", "default wins, %", "(W + T/2)/N, %, from these")
-    )
+    win, loss = (f"paper: {name}" for name in ("RWS wins, W/(W+L+T), %", "default wins, %"))
     printed = printed_in("table1_win_rate")
     for row in printed["rows"]:
         line = rows[row["model"]]
-        assert [line["paper: GOD"], line[win], line[draw], line[loss]] == [
-            *(row[name] for name in ("god", "win", "draw", "default_win")),
-        ]
-        assert line[half] == pytest.approx(row["win"] + row["draw"] / 2)
+        assert [line["paper: GOD"], line[win], line[loss]] == [row[name] for name in ("god", "win", "default_win")]
     assert rows["confidence (default)"]["paper: GOD"] == printed["default_god"]
     assert rows["Skywork"]["here: net, points"] is None and rows["mini"][win] is None
     for guide, name in (("grm", "GRM"), ("mini", "mini")):
         line = rows[name]
-        for column, measure in ((win, "win"), (draw, "draw"), (loss, "loss")):
+        for column, measure in ((win, "win"), (loss, "loss")):
             row = _row(results, "win_rates", guide=guide, method="rws", measure=measure)
             column = column.replace("paper", "here")
             assert (line[column], line[f"{column}, low"]) == (row["mean"], row["low"])
@@ -157,8 +151,6 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         net = _row(results, "win_rates", guide=guide, method="rws", measure="net")
         default = _row(results, "win_rates", guide=guide, method="default", measure="net")
         assert (line["here: net, points"], line["here: p of net"]) == (net["mean"], default["p_holm"])
-        won, drawn = (line[column.replace("paper", "here")] for column in (win, draw))
-        assert line["here: (W + T/2)/N, %"] == pytest.approx(won + drawn / 2)
         assert texts[name]["here: net, points"] == span(net, form="+.0f")
         constant = _row(results, "win_rates", guide=guide, method="constant", measure="net")
         (cells,) = (r for r in minus.shown if (r["guide"], r["RWS minus"]) == (name, "constant of equal mean"))
