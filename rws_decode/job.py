@@ -16,6 +16,7 @@ from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, prompt_ids
+from rws_decode.predictors.unknown_words import warn_of_unknown_words
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.settings import Options, Savings, Shape
@@ -70,7 +71,8 @@ def encode_prompts(
     """Return each prompt as ids and what was said; ids are taken as they are.
 
     ValueError, naming the prompt, for ids outside the vocabulary, for gaps that hold other than `length` masks in all,
-    and where prompt and answer of `length` tokens together exceed what the predictor reads.
+    and where prompt and answer of `length` tokens together exceed what the predictor reads. Words that it does not know
+    are warned of (`show.Note`).
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
@@ -102,6 +104,8 @@ def encode_prompts(
                 f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
                 f"{max(predictor.max_length - len(ids) + masks, 0)} fit what {predictor.name} reads"
             )
+        if said is not None:
+            warn_of_unknown_words(predictor, said, ids)
         encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
     return encoded
 

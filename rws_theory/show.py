@@ -18,6 +18,10 @@ _SHOWN = "\n\u200c\u200d"  # the two that join letters and emoji are harmless
 _RULE = "; border-bottom: 1px solid currentColor"
 
 
+class Note(UserWarning):
+    """What a user should know of a result that is there all the same; a command prints it as "note: ..."."""
+
+
 def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", *, most: int = 60) -> str:
     """Return a table as HTML: all text escaped, no script, and the page's own colours, so that any theme suits it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from paper_figures.runner.digests import code_digest, digest
 from paper_figures.runner.parts import part_name, read_part, write_part
 from paper_figures.runner.units import Model, Origin, Unit, library_versions
+from rws_theory.show import Note
 
 # Threads of one worker must not load a model twice.
 _LOADING = threading.Lock()
@@ -87,7 +89,9 @@ def compute(task: Task) -> None:
         return  # a worker wrote it, and died before it could say so
     if task.identity is not None:
         _prepare(task.identity)
-    results = list(task.work(task.units))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)  # told of all prompts before the first unit
+        results = list(task.work(task.units))
     if len(results) != len(task.units):
         raise ValueError(f"work returned {len(results)} lists of rows for {len(task.units)} units")
     measured = [result if isinstance(result, Measured) else Measured(result, ()) for result in results]

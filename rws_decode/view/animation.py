@@ -11,9 +11,8 @@ from PIL import Image, ImageColor, ImageDraw
 from rws_decode.common.page import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.diff import diff
 from rws_decode.trace.trace import Trace
-from rws_decode.view.lockstep import Frame, RunFrame, frames_of, run_title, same_prompt
+from rws_decode.view.lockstep import Frame, RunFrame, compared, frames_of, prompt_before, run_title
 from rws_decode.view.sentences import shown
 from rws_decode.view.slots import (
     LINE,
@@ -62,9 +61,9 @@ def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor |
     (2.0, 0.5, 0.5, 0.5, 4.0)
     """
     traces = (trace,) if other is None else (trace, other)
-    difference = None if other is None else diff(trace, other, predictor)
+    difference = compared(trace, other, predictor)
     frames = frames_of(trace, other, difference)
-    layout = layout_of(traces, frames, same_prompt(traces))
+    layout = layout_of(traces, frames, prompt_before(trace))
     parted = None if difference is None or difference.parting is None else difference.parting.step
     first, *others = _drawn(layout, frames, parted)
     out = io.BytesIO()

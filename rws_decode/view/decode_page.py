@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.common.page import Page
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import TraceDiff
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
-from rws_decode.view.lockstep import other_prompts
+from rws_decode.view.lockstep import compared
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
 from rws_decode.view.template import WordTable, line_of, page_of, part, rounded
 
@@ -34,9 +32,9 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
     canvas before it, what it commits, and the candidates of the other masks; the end comes after the last step.
 
     other: a run of the same prompt, shown beside the first in lock-step, from the first step that is not the same in
-    both. Runs of other prompts or of other lengths can be shown too; the page says so, and for other prompts it marks
-    no differing words. predictor: proves at which factors the confidences crossed that parted the runs, as in
-    :func:`rws_decode.replay.diff.diff`; ValueError for one with another mask id.
+    both; its answer may have another length. predictor: proves at which factors the confidences crossed that parted the
+    runs, as in :func:`rws_decode.replay.diff.diff`. ValueError for a run of another prompt, and for a predictor with
+    another mask id.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.predictors import CallablePredictor
@@ -48,12 +46,10 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
     True
     """
     traces = [trace] if other is None else [trace, other]
-    difference = None if other is None else diff(trace, other, predictor)
+    difference = compared(trace, other, predictor)
     words = WordTable()
-    prompts_differ = other_prompts(difference)
     data = {
         "runs": [_run(each, words) for each in traces],
-        "comparable": difference is not None and not prompts_differ,
         "start": 0 if difference is None or difference.parting is None else difference.parting.step,
         "marked": _marked(trace, difference),
     }
@@ -68,14 +64,14 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
         scripts=_SCRIPTS,
         data={**data, "words": words.texts, "blanks": words.parted},
         sentence="<br>".join(map(escape, [*sentences[:-1], f"{sentences[-1]} Steps count from 0."])),
-        prompts=_prompts(traces if prompts_differ else traces[:1]),
+        prompt=_prompt(trace),
         layout="runs" if other is None else "runs two",
         last=str(max(each.steps_run for each in traces)),
         next="Next change" if other is None else "Next difference",
         next_title="go to the next step that is not the same in both runs"
         if other is not None
         else "go to the next step at which factor 1 would have committed otherwise",
-        parting=_parting(trace, other, difference, prompts_differ),
+        parting=_parting(trace, other, difference),
         runs="".join(_section(each, number, len(traces)) for number, each in enumerate(traces)),
     )
 
@@ -144,23 +140,19 @@ def _marked(trace: Trace, difference: TraceDiff | None) -> list[int]:
     return [change.step for change in difference.steps if change.only_first or change.only_second]
 
 
-def _prompts(traces: Sequence[Trace]) -> str:
-    texts = [each.prompt_text or " ".join(each.words(each.prompt)) for each in traces]
-    return "".join(
-        f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' for text in texts if text.strip()
-    )
+def _prompt(trace: Trace) -> str:
+    text = trace.prompt_text or " ".join(trace.words(trace.prompt))
+    return f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' if text.strip() else ""
 
 
-def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None, prompts_differ: bool) -> str:
+def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None) -> str:
     if second is None or difference is None:
         return ""
-    head, *pairs = parting_sentences(first, second, difference.parting, prompts_differ)
+    head, *pairs = parting_sentences(first, second, difference.parting)
     if first.length != second.length:
         head += f" The answers have {first.length} and {second.length} tokens."
     items = "".join(f"<li>{escape(pair)}</li>" for pair in pairs)
-    key = (
-        "" if prompts_differ else "Words that differ are underlined by a wave; on yellow, only one run has a word yet."
-    )
+    key = "Words that differ are underlined by a wave; on yellow, only one run has a word yet."
     listed = f"<ul>{items}</ul>" if items else ""
     return f'<div class="parting"><p>{escape(head)}</p>{listed}<p class="note">{key}</p></div>'
 

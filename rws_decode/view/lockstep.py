@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import WHY, Parting, TraceDiff
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.labels import strategy_label, worth
@@ -58,14 +60,11 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
     traces = (trace,) if other is None else (trace, other)
     last = max(each.steps_run for each in traces)
     parting = None if difference is None else difference.parting
-    compared = other is not None and not other_prompts(difference)
     frames = []
     for step in range(-1, last + 1):
         ids = [_ids_after(each, step) for each in traces]
         words = [_words(each, standing) for each, standing in zip(traces, ids, strict=True)]
-        marked = _differing(*words) if compared else [unusual(each, step) for each in traces]
-        if other is not None and not compared:
-            marked = [frozenset(), frozenset()]
+        marked = [unusual(trace, step)] if other is None else _differing(*words)
         runs = tuple(
             RunFrame(tuple(said), _new(each, step), marks, _filling(each, standing), _numbers(each, step))
             for each, standing, said, marks in zip(traces, ids, words, marked, strict=True)
@@ -74,21 +73,29 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
         seconds = _START if step < 0 else _END if ended else _STEP
         if step >= 0 and parting is not None and parting.step == step:
             seconds = max(seconds, _PARTING)
-        sentence = _sentence(traces, step, ended, parting, compared, words)
+        sentence = _sentence(traces, step, ended, parting, words)
         frames.append(Frame(step, runs, sentence, seconds))
     return tuple(frames)
 
 
-def other_prompts(difference: TraceDiff | None) -> bool:
-    """Return whether two runs had other prompts or other masks, so that their words are not compared."""
-    return difference is not None and any(change.name in ("prompt", "mask_id") for change in difference.settings)
+def compared(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> TraceDiff | None:
+    """Return how a run beside another differs from it, None without one; ValueError for a run of another prompt."""
+    if other is None:
+        return None
+    difference = diff(trace, other, predictor)
+    for change in difference.settings:
+        if change.name == "prompt":
+            theirs, ours = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
+            raise ValueError(f"other has the prompt {theirs!r}: a run of the same prompt, {ours!r}, is needed")
+        if change.name == "mask_id":
+            raise ValueError(f"other has mask id {change.second}: a run of the same, {change.first}, is needed")
+    return difference
 
 
-def same_prompt(traces: Sequence[Trace]) -> str | None:
-    """Return the prompt of all runs as a text, None where they had several, or where it stands around the answer."""
-    texts = {each.prompt_text or " ".join(each.words(each.prompt)) for each in traces}
-    around = any(isinstance(part, str) for each in traces for part in line_of(each.prompt_text, each.length))
-    return texts.pop() if len(texts) == 1 and not around else None
+def prompt_before(trace: Trace) -> str | None:
+    """Return the prompt of a run as a text, None where it stands around the answer."""
+    around = any(isinstance(part, str) for part in line_of(trace.prompt_text, trace.length))
+    return None if around else trace.prompt_text or " ".join(trace.words(trace.prompt))
 
 
 def run_title(trace: Trace) -> str:
@@ -168,7 +175,6 @@ def _sentence(
     step: int,
     ended: bool,
     parting: Parting | None,
-    compared: bool,
     words: Sequence[Sequence[str | None]],
 ) -> str:
     if step < 0:
@@ -176,8 +182,6 @@ def _sentence(
         return f"All {sizes} tokens are masked. Each step commits those that its strategy ranks first."
     if len(traces) == 1:
         return _of_one(traces[0], step, ended)
-    if not compared:
-        return "The prompts, or the mask tokens, differ: words are not compared."
     if parting is None:
         return "Both runs commit the same words at the same steps."
     if step < parting.step:

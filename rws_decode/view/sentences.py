@@ -118,12 +118,8 @@ def end_sentence(trace: Trace) -> str:
     return "; ".join(parts).replace("(-", f"({_MINUS}").replace(" -", f" {_MINUS}") + "."
 
 
-def parting_sentences(first: Trace, second: Trace, parting: Parting | None, prompts_differ: bool) -> list[str]:
+def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> list[str]:
     """Return where run A and run B part and why; the pairs of positions that changed places follow, one each."""
-    if prompts_differ:
-        return [
-            "The prompts, or the mask tokens, differ: the runs stand beside each other, but words are not compared."
-        ]
     if parting is None:
         return ["The two runs commit the same tokens at the same steps."]
     step, (ours, theirs) = parting.step, parting.factors

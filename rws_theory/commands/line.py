@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from rws_theory import __version__
 from rws_theory.commands.exits import LONGEST, ended
-from rws_theory.commands.progress import tell
+from rws_theory.commands.progress import notes, tell
 from rws_theory.show import printable
 
 RESUMES = "; the same command continues where it stopped"
@@ -104,7 +104,8 @@ def run_line(
             parser.print_help()
             return 0
         args = parser.parse_args(words)
-        return import_module(table[args.command].module).run(args)
+        with notes():
+            return import_module(table[args.command].module).run(args)
 
     named = table.get(name)
     return ended(prog if named is None else f"{prog} {name}", run, RESUMES if named and named.resumes else "")

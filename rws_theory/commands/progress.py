@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-from rws_theory.show import printable
+from rws_theory.show import Note, printable
 
 T = TypeVar("T")
 
@@ -33,6 +34,24 @@ class Progress(Protocol):
 def tell(line: str) -> None:
     """Print one line on standard error at once, as `show.printable` makes it."""
     print(printable(line), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Print each `show.Note` that is warned of meanwhile as a line of its own, once."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, Note):
+            usual(message, category, *where, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            tell(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Note)
+        usual, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 def loading(command: str, *names: str | None) -> None:

@@ -74,7 +74,7 @@ function decodePage() {
   };
   shareScales(runs);
   const views = runs.map((run, number) => runView(run, sections[number], step => go(step), point));
-  const other = number => (data.comparable ? runs[1 - number] ?? null : null);
+  const other = number => runs[1 - number] ?? null;
   const redraw = () => views.map((view, number) => view(at, other(number), here));
   go = timeline(runs[0].across, data.start, data.marked, step => {
     at = step;

@@ -200,7 +200,7 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     assert difference.parting is not None and difference.parting.why == "order"
     page = first.view(second, predictor)
     data = data_of(page)
-    assert data["start"] == difference.parting.step and data["comparable"] is True
+    assert data["start"] == difference.parting.step
     assert data["marked"] == [change.step for change in difference.steps if change.only_first or change.only_second]
     text = unescape(re.sub(r"<[^>]*>", " ", page.html))
     for pair in difference.parting.reversals[:5]:
@@ -208,10 +208,10 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     assert "is not known without the model" in first.view(second).html
 
 
-def test_runs_of_other_lengths_and_prompts_are_shown_and_said_to_be() -> None:
+def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() -> None:
     long = run(shape=Shape(length=8, steps=8, block=8))
     page = run().view(long)
-    assert "their plans, or their lengths, differ" in page.html and data_of(page)["comparable"] is True
+    assert "their plans, or their lengths, differ" in page.html
     words = ["a", "b", "?"]
     predictor = CallablePredictor(
         lambda canvas: torch.eye(3, dtype=torch.float64)[canvas % 2],
@@ -220,9 +220,11 @@ def test_runs_of_other_lengths_and_prompts_are_shown_and_said_to_be() -> None:
         decode=lambda ids: " ".join(words[token] for token in ids),
     )
     first, second = decode(predictor, ["a", "b b"], "default", Shape(length=2, steps=2, block=2))
-    page = first.view(second)
-    assert data_of(page)["comparable"] is False and "The prompts, or the mask tokens, differ" in page.html
-    assert [a.get("class") for a in elements_of(page.html).named("p")].count("prompt") == 2
+    for shown in (first.view, first.animate):
+        with pytest.raises(ValueError, match=r"^other has the prompt 'b b': a run of the same prompt, 'a', is needed$"):
+            shown(second)
+    with pytest.raises(ValueError, match=r"^other has mask id 7: a run of the same, 2, is needed$"):
+        first.view(replace(first, mask_id=7))
 
 
 def test_a_predictor_of_another_mask_is_refused() -> None:
