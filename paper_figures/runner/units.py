@@ -15,9 +15,10 @@ from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of
 from rws_decode.rewards.chemistry import CHEMISTRY
+from rws_decode.rewards.module import module_file
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
-from rws_decode.rewards.registry import is_of_sequences, known_reward
+from rws_decode.rewards.registry import is_of_module, is_of_sequences, known_reward
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 # Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
@@ -183,6 +184,8 @@ def _files_of(model: Model) -> Any:
             return name
         if is_of_sequences(name):
             return dict((PEPTIDES if name == "humanness" else PACKAGED["antibody"]).files)
+        if is_of_module(name):
+            return _file(module_file(name))  # not what it imports
     if name in PACKAGED:
         if role != "predictor":  # it is looked for where it is loaded
             distribution_of(role, PACKAGED[name])

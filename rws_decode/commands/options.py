@@ -12,7 +12,7 @@ from rws_decode.common.files import parse_json
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.registry import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
-from rws_decode.text.gaps import masks_in, without_gaps
+from rws_decode.text.gaps import masks_in
 from rws_theory.commands.options import group, option
 from rws_theory.commands.progress import tell
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rws_decode.rewards import RewardModel
 
 _USUAL = Shape()
-_UNKNOWN_WORDS = 8  # that a note names, at most
 _UNNAMED = 0.1  # share of tokens without a word, as fill up an embedding, that no note is made of
 
 # Help of the options whose types and defaults are those of `rws_decode.settings`.
@@ -100,8 +99,8 @@ class RewardOptions:
 
     reward: str | None = option(
         None,
-        "reward model: a name that the command models lists (keywords:WORD,... and species:NAME too), directory or "
-        "hub id",
+        "reward model: a name that the command models lists (keywords:WORD,... and species:NAME too), directory, hub "
+        "id, or MODULE:NAME, yours",
         metavar="NAME",
     )
     reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
@@ -200,7 +199,6 @@ class PromptOptions:
         if self.input_ids is not None:
             return parse_token_ids(self.input_ids)
         if self.text is not None:
-            _note_unknown_words(predictor, self.text)
             return self.text
         examples = predictor.examples
         if self.example is None or not 0 <= self.example < len(examples):
@@ -244,26 +242,3 @@ def _note_unnamed_tokens(predictor: LoadedPredictor) -> None:
             f"note: {unnamed} of the {tokens} tokens of {predictor.name} have no word in its tokenizer and are never "
             "written"
         )
-
-
-def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
-    """Name on standard error the words of a prompt that the model reads as unknown, or does not read at all."""
-    from rws_decode.predictors.base import NamesUnknownWords
-    from rws_decode.text.prompt_ids import plain_ids
-
-    text, gaps = without_gaps(text), masks_in(text)
-    if isinstance(predictor, NamesUnknownWords):
-        if gaps:
-            return  # refused
-        words, how = predictor.unknown_words(text), "reads only what follows the last of them"
-    else:
-        unknown = getattr(predictor.tokenizer, "unk_token_id", None)
-        if unknown is None or unknown not in predictor.encode_prompt(text):
-            return
-        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
-        how = "reads each as unknown"
-    if not words:
-        return
-    more = len(words) - _UNKNOWN_WORDS
-    named = " ".join(words[:_UNKNOWN_WORDS]) + (f" and {more} more" if more > 0 else "")
-    tell(f"note: {predictor.name} does not know these words and {how}: {named}")

@@ -29,11 +29,13 @@ from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.likelihood import likelihood_reward_named
+from rws_decode.rewards.module import module_reward_named
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
 from rws_decode.rewards.registry import (
     KnownReward,
     Layout,
     is_likelihood,
+    is_of_module,
     is_of_sequences,
     is_of_world,
     layout_of,
@@ -65,7 +67,8 @@ def load_reward(
     "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
     world's (`rewards.world`); "charge", "hydropathy", "humanness", "human" and "species:NAME" read proteins
     (`rewards.sequences`), "valid", "balanced" and "qed" reactions (`rewards.chemistry`); "smollm2" is a text's
-    log-likelihood per token (`rewards.likelihood`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus,
+    log-likelihood per token (`rewards.likelihood`); "MODULE:NAME" is a reward model or a function of a module of yours,
+    which is imported (`rewards.module`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus,
     grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and the
     paper's mean and std; skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text layout.
     Any other directory or hub id is a sequence classifier of one output, of a class that transformers has, or of the
@@ -96,9 +99,11 @@ def load_reward(
         return exact_reward()
     if is_of_world(name):
         return world.world_reward_named(name, mean, std)
-    if is_of_sequences(name) or is_likelihood(name):
+    if is_of_sequences(name) or is_likelihood(name) or is_of_module(name):
         numbers = {} if statistics is None else _stored(Checkpoint(name, None), statistics)
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
+        if is_of_module(name):
+            return module_reward_named(name, *given)
         named = sequence_reward_named if is_of_sequences(name) else likelihood_reward_named
         return named(name, *given, device=device, dtype=dtype)
     device, kind = device_named(device), dtype_named(dtype)

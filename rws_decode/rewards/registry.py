@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from rws_decode.checkpoints.files import Checkpoint, locate, meant, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
 from rws_decode.rewards.chemistry import CHEMISTRY
+from rws_decode.rewards.module import module_file
 from rws_decode.rewards.sequences import check_sequence_reward
 from rws_theory.printed import printed_in
 
@@ -171,6 +172,17 @@ def is_of_sequences(name: str) -> bool:
     return name.partition(":")[0] in OF_SEQUENCES and not Path(name).is_dir()
 
 
+def is_of_module(name: str) -> bool:
+    """Return whether a name is MODULE:NAME of a Python module (`rewards.module`), and none of the others.
+
+    >>> is_of_module("my_rewards:vowels"), is_of_module("species:mouse"), is_of_module("org/model")
+    (True, False, False)
+    """
+    module, colon, attribute = name.partition(":")
+    written = bool(colon) and all(part.isidentifier() for part in (*module.split("."), attribute))
+    return written and not is_of_world(name) and not is_of_sequences(name)
+
+
 def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, KnownReward | None]:
     """Find a reward model with weights by shipped name, the registry's, directory, or hub id; and the registry's entry.
 
@@ -208,5 +220,7 @@ def check_reward_name(name: str) -> None:
         check_sequence_reward(name)
     elif is_likelihood(name):
         distribution_of("reward", packaged("causal")[name])
+    elif is_of_module(name):
+        module_file(name)
     elif name != "exact" and not is_of_world(name):
         locate_reward(name)

@@ -79,7 +79,7 @@ class GuidanceOptions:
     rewards: tuple[str, ...] = option(
         ("mini", "mini-judge", "exact"),
         "reward models that guide, and judge each other: shipped names, exact, those of the paper (skywork, "
-        "skywork-v0.2, llamaob, intern, eurus, grm, qrm), directories, hub ids",
+        "skywork-v0.2, llamaob, intern, eurus, grm, qrm), directories, hub ids, MODULE:NAME of your own",
         metavar="NAME",
         flags=("--rewards", "--reward"),
     )

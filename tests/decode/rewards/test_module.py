@@ -1,0 +1,78 @@
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from paper_figures.__main__ import main as figures
+from paper_figures.runner.units import Unit, origin_of
+from rws_decode import load_reward
+from rws_decode.__main__ import main
+from rws_decode.rewards.registry import check_reward_name
+
+MODULE = """
+from rws_decode import CallableReward
+
+def articles(answer):
+    return answer.count("the")
+
+reward = CallableReward(articles, mean=2.0, std=1.5)
+number = 3
+"""
+SHAPE = "--length 8 --steps 4 --block 8".split()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """Write a module of its own into a new working directory, and return its name."""
+    name = f"own_reward_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    (tmp_path / "broken_reward.py").write_text("1 / 0")
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+def test_commands_take_a_reward_of_a_module_in_the_working_directory(
+    module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = list(sys.path)
+    options = f"generate --example 3 --strategy rws:2 --reward {module}:reward --json".split()
+    assert main([*options, *SHAPE]) == 0
+    found = json.loads(capsys.readouterr().out)
+    raw = found["text"].count("the")
+    assert found["final_reward"] == {"raw": raw, "normalised": (raw - 2) / 1.5} and sys.path == path
+
+
+def test_an_experiment_takes_it_too_and_its_file_is_part_of_what_addresses_its_work(
+    module: str, tmp_path: Path
+) -> None:
+    name = f"{module}:reward"
+    options = f"--reward {name} --prompts 2 --grid 1 2 --validation 2 --out".split()
+    assert figures(["experiment", "diversity", *options, str(tmp_path / "out"), *SHAPE]) == 0
+    parts = (tmp_path / "out").rglob("*.parquet")
+    assert any(name in pd.read_parquet(part, columns=["reward"])["reward"].tolist() for part in parts)
+    unit = Unit(experiment="x", prompt="why?", strategy={"name": "default"}, reward=name)
+    before = origin_of([unit])
+    (tmp_path / f"{module}.py").write_text(MODULE + "\n")
+    assert origin_of([unit]).models != before.models
+
+
+def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_line(module: str) -> None:
+    reward = load_reward(f"{module}:articles", mean=1.0, std=2.0)
+    assert (reward.mean, reward.std, reward.score(["p"], ["the the"])) == (1.0, 2.0, [2.0])
+    for name, words in (
+        ("articles", "whose mean and deviation are not known"),
+        ("number", "has no reward model and no function number"),
+        ("missing", "has no reward model and no function missing"),
+    ):
+        with pytest.raises(ValueError, match=f"^reward is {module}:{name}[,:].*{words}") as error:
+            load_reward(f"{module}:{name}")
+        assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=r"^mean is 1\.0, std is None: the reward model"):
+        load_reward(f"{module}:reward", mean=1.0)
+    with pytest.raises(ValueError, match=r"^reward is broken_reward:f: module broken_reward fails \(ZeroDivisionError"):
+        load_reward("broken_reward:f")
+    for name in ("no_such_module:f", "no_such.module:f"):
+        with pytest.raises(ValueError, match=f"^reward is {name}: no module .* is installed"):
+            check_reward_name(name)
