@@ -16,6 +16,8 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
 from rws_decode.step.forward import masked_logits
 from rws_decode.trace.trace import Trace
+from rws_theory.crossings import Crossings, crossings
+from rws_theory.show import shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,32 @@ class StepLogits:
         k: positions that are chosen, by default as many as the step committed (`view.curves_page`).
         """
         return pictures().page(self, k, scale_min, scale_max)
+
+    def crossings(self, i: int, j: int) -> Crossings:
+        """Return all factors at which two positions of the step change places, with proof (`rws_theory.crossings`).
+
+        i, j: positions of the answer that the step ranked. The curves are those of their best tokens, and
+        `sign_at_one` is 1 where i is ahead at factor 1. ValueError for a position that was not ranked, and for one
+        whose token is not its best, such as a drawn one.
+
+        >>> from rws_decode import CallablePredictor, Shape, decode
+        >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
+        >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
+        >>> (trace,) = decode(predictor, [[1]], "default", Shape(2, 2, 2))
+        >>> step_logits(trace, predictor, 0).crossings(0, 1)
+        Crossings(1 at 4.8121, all proved)
+        """
+        rows = []
+        for name, position in (("i", i), ("j", j)):
+            if position not in self.positions:
+                raise ValueError(
+                    f"{name} is {position}: step {self.step} ranked {shortened(self.positions.tolist(), 20)}"
+                )
+            row = self.positions.tolist().index(position)
+            if self.logits[row, self.candidate[row]] < self.logits[row].max():
+                raise ValueError(f"{name} is {position}: its token, {self.words[row]!r}, is not its best one")
+            rows.append(self.logits[row])
+        return crossings(*rows)
 
 
 def step_logits(trace: Trace, predictor: MaskPredictor, step: int) -> StepLogits:

@@ -174,3 +174,32 @@ def test_a_predictor_of_another_mask_is_refused() -> None:
     other = CallablePredictor(lambda canvas: canvas[..., None] * 1.0, mask_id=9, name="other")
     with pytest.raises(ValueError, match=r"^predictor other has mask id 9: the trace has 4$"):
         step_logits(trace, other, 0)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([0, 1]))
+def test_two_positions_change_places_where_their_crossings_say(seed: int, step: int) -> None:
+    predictor = table_predictor(seed)
+    (trace,) = decode(predictor, "", Confidence(), SHAPES[1])
+    seen = step_logits(trace, predictor, step)
+    i, j = seen.positions[:2].tolist()
+    found = seen.crossings(i, j)
+    for factor in np.geomspace(0.05, 8.0, 40):  # apart from the crossings, where log-odds may round to either side
+        ahead = found.sign_at_one
+        for crossing in found.crossings:
+            between = min(1.0, factor) < crossing.root < max(1.0, factor)
+            ahead = -ahead if between and (crossing.multiplicity or 0) % 2 else ahead
+        first, second = log_odds(seen, float(factor))[:2]
+        if all(abs(factor - crossing.root) > 1e-6 for crossing in found.crossings) and abs(first - second) > 1e-9:
+            assert np.sign(first - second) == ahead
+
+
+def test_crossings_are_of_ranked_positions_and_their_best_tokens() -> None:
+    predictor = table_predictor(5)
+    (trace,) = decode(predictor, "", Confidence(), SHAPES[2])
+    seen = step_logits(trace, predictor, 0)
+    with pytest.raises(ValueError, match=rf"^j is {LENGTH}: step 0 ranked 0, 1"):
+        seen.crossings(0, LENGTH)
+    drawn = replace(seen, candidate=np.where(seen.candidate == 1, 2, 1))
+    with pytest.raises(ValueError, match=r"^i is 0: its token, .*, is not its best one$"):
+        drawn.crossings(0, 1)
