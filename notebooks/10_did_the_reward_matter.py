@@ -67,7 +67,7 @@ lesson.draw_frontier(places)
 #
 # A difference is drawn in *margins*, which were fixed before the controls were run: 0.1 deviations of reward, 0.057
 # nats a word of log p, 11 points of the net win rate by another judge (wins), and 5 points of answers that break
-# no rule (coherent). In the band it is too small to matter. A filled mark is a difference that is shown after
+# no rule (coherent). In the band it is too small to matter. A coloured mark is a difference that is shown after
 # correction for all comparisons; it may still be small. "Drawn" means that tokens are drawn at random.
 
 # %%

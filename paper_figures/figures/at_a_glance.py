@@ -22,7 +22,7 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
 from paper_figures.exhibits.sentences import sentences
-from paper_figures.exhibits.style import GREY, figure
+from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures import law_frontier
 from paper_figures.figures.law_frontier import WORLD, Laws
 from paper_figures.figures.table8_pattern import draw_printed
@@ -31,13 +31,11 @@ from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_answers import MADE, address_answer, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from rws_decode.common.palette import AMBER, BLUE, GREEN, PURPLE, SKY
+from rws_decode.common.palette import BLUE, VERMILION
 from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _SIZE = 4.5, 4.0  # inches of each figure
-_MARKS = {"constant": ("^", GREEN), "schedule": ("P", SKY), "swapped": ("d", PURPLE)}
-_MARKS |= {"shuffled": ("o", AMBER), "flipped": ("v", BLUE), "random": ("s", GREY)}
 
 
 @dataclass(frozen=True)
@@ -76,53 +74,53 @@ def draw(data: Glance) -> tuple[Figure, Figure, Figure]:
 
 
 def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE) -> Figure:
-    """Draw RWS minus each control of `with_controls` in margins of equivalence, with intervals; size in inches."""
+    """Draw RWS minus each control of `with_controls` in margins of equivalence, with intervals; size in inches.
+
+    A panel has a world's measure, a row in it a control, and the row its settings by rising s_R, drawn tokens last.
+    """
     picture = figure(*size)
-    axes = picture.subplots()
-    settings = list(dict.fromkeys((row.world, row.drawn, row.measure, row.scale) for row in rows))
-    shown = {method: mark for method, mark in _MARKS.items() if method in {row.arm.method for row in rows}}
-    apart = 0.78 / max(len(shown), 1)
-    axes.axvspan(-1, 1, color="#d9e6f2", zorder=0, linewidth=0)
-    axes.axvline(0, color=GREY, linewidth=1.0)
-    for row in rows:
-        beside = apart * (list(shown).index(row.arm.method) - (len(shown) - 1) / 2)
-        height = settings.index((row.world, row.drawn, row.measure, row.scale)) + beside
-        middle, low, high = (value / row.margin for value in (row.difference, row.low, row.high))
-        marker, color = _MARKS[row.arm.method]
-        real = row.verdict.startswith("RWS")
-        axes.errorbar(
-            middle,
-            height,
-            xerr=[[max(middle - low, 0.0)], [max(high - middle, 0.0)]],
-            marker=marker,
-            markersize=4.5,
-            markerfacecolor=color if real else "white",
-            color=color,
-            elinewidth=0.9,
-            linestyle="none",
-        )
-    names = [
-        f"{WORLDS[world].model}: {_MEASURE.get(measure, MEASURES[measure].title)}, s_R {scale:g}"
-        f"{', drawn' if drawn else ''}"
-        for world, drawn, measure, scale in settings
-    ]
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel("\N{LEFTWARDS ARROW} RWS less    [margins]    RWS more \N{RIGHTWARDS ARROW}")
+    measures = list(dict.fromkeys((row.world, row.measure) for row in rows))
+    controls = [method for method in _CONTROL if method in {row.arm.method for row in rows}]
+    panels = picture.subplots(-(-len(measures) // 2), 2, sharex=True, sharey=True, squeeze=False).flat
+    for axes, (world, measure) in zip(panels, measures, strict=False):
+        panel_title(axes, f"{WORLDS[world].model}: {_MEASURE.get(measure, MEASURES[measure].title)}")
+        axes.axvspan(-1, 1, color="#d9e6f2", zorder=0, linewidth=0)
+        axes.axvline(0, color=GREY, linewidth=1.0)
+        for height, method in enumerate(controls):
+            one = [row for row in rows if (row.world, row.measure, row.arm.method) == (world, measure, method)]
+            one.sort(key=lambda row: (row.drawn, row.scale))
+            axes.axhline(height + 0.5, color="white", linewidth=1.5, zorder=0.5)
+            for index, row in enumerate(one):
+                middle, low, high = (value / row.margin for value in (row.difference, row.low, row.high))
+                axes.errorbar(
+                    middle,
+                    height + 0.64 * ((index + 0.5) / len(one) - 0.5),
+                    xerr=[[max(middle - low, 0.0)], [max(high - middle, 0.0)]],
+                    marker="o",
+                    markersize=3.5,
+                    color=_REAL.get(row.verdict, "#8a8a8a"),
+                    elinewidth=1.0,
+                    linestyle="none",
+                )
+        axes.set_yticks(range(len(controls)), [_CONTROL[method] for method in controls], fontsize=8)
+        axes.set_ylim(len(controls) - 0.45, -0.55)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
+        axes.label_outer()
+    picture.supxlabel("RWS minus the control  [margins of equivalence]", fontsize=9)
     looks: list[Line2D | Patch] = [
-        Line2D([], [], marker=marker, color=color, linestyle="none", markersize=5, label=_CONTROL[method])
-        for method, (marker, color) in shown.items()
+        Line2D([], [], marker="o", color=color, linestyle="none", markersize=4.5, label=verdict)
+        for verdict, color in _REAL.items()
     ]
-    looks.append(Patch(color="#d9e6f2", label="equivalent"))
-    picture.legend(handles=looks, loc="outside lower center", ncols=2, fontsize=8)
+    looks.append(Patch(color="#d9e6f2", label="too small to matter"))
+    picture.legend(handles=looks, loc="outside upper center", ncols=3, fontsize=8)
     return picture
 
 
 _MEASURE = {"net mini-judge": "wins", "coherent": "coherent"}
-_CONTROL = {"constant": "its mean factor", "schedule": "its mean factor by step", "swapped": "another prompt's rewards"}
-_CONTROL |= {"shuffled": "its rewards, shuffled", "flipped": "its reward's sign turned", "random": "random rewards"}
+_REAL = {"RWS more": VERMILION, "RWS less": BLUE}
+_CONTROL = {"constant": "its mean factor", "schedule": "its mean by step", "swapped": "another prompt's"}
+_CONTROL |= {"shuffled": "its own, shuffled", "flipped": "sign turned", "random": "random rewards"}
 
 
 def _table8() -> Figure:
