@@ -89,10 +89,10 @@ def draw(data: Costs) -> Figure:
             labels[axes] = _panel(axes, data, world, measure)
             panel_title(axes, f"{WORLDS[world].model}: {MEASURES[measure].title}")
             axes.set_xlabel("forwards and reward calls per answer")
-    rws, other = FAMILIES["rws"], {"color": _OTHER, "marker": "o", "linestyle": "none", "label": "another method"}
+    rws = FAMILIES["rws"]
     looks = [
         Line2D([], [], color=rws.color, marker=rws.marker, linestyle="none", label=rws.label),
-        Line2D([], [], **other),
+        Line2D([], [], color=_OTHER, marker="o", linestyle="none", label="another method"),
     ]
     looks.append(Line2D([], [], color=GREY, linewidth=0.9, label="the best of no greater cost"))
     picture.legend(handles=looks, loc="outside lower center", ncols=3)
