@@ -56,8 +56,12 @@ def module_file(name: str) -> Path:
 @contextmanager
 def _from_here() -> Iterator[None]:
     """Let modules be found in the working directory too, where a console script does not look."""
-    sys.path.append(os.getcwd())
+    here = os.getcwd()
+    if here in sys.path:
+        yield
+        return
+    sys.path.append(here)
     try:
         yield
     finally:
-        sys.path.remove(os.getcwd())
+        sys.path.remove(here)

@@ -76,3 +76,17 @@ def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_lin
     for name in ("no_such_module:f", "no_such.module:f"):
         with pytest.raises(ValueError, match=f"^reward is {name}: no module .* is installed"):
             check_reward_name(name)
+
+
+def test_a_module_may_change_the_directory_and_the_path_stays_as_it_was(
+    module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Found by reading: the directory was asked for twice, and the first equal entry of the path was taken out."""
+    (tmp_path / "leaving_reward.py").write_text(f"import os\nos.chdir('..')\n{MODULE}")
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])
+    before = list(sys.path)
+    load_reward(f"{module}:reward")
+    monkeypatch.setattr(sys, "path", [each for each in before if each != str(tmp_path)])
+    before = list(sys.path)
+    load_reward("leaving_reward:reward")
+    assert sys.path == before
