@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,7 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
 from rws_theory.checks import one_of, whole
+from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import tell
 from rws_theory.extras import required
 
@@ -101,6 +103,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         seed: int = 0,
         check_greedy: bool = True,
         encode: Any = None,
+        traces: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -119,6 +122,12 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         self.mc_num = mc_num
         self.seed = seed
         self.check_greedy = check_greedy
+        if traces is not None:
+            check_writable("traces", Path(traces), "directory")
+            if any(Path(traces).glob("*.parquet")):
+                raise ValueError(f"traces is {traces}: it holds traces already, name a new folder")
+        self.traces = traces
+        self._asked = 0  # requests of generate_until so far
         tokenizer = tokenizer_of(self.predictor)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
@@ -156,6 +165,9 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
             for row, trace in zip(rows, traces, strict=True):
                 text = self.predictor.decode_answer(trace.tokens.tolist()[: options[row]["max_gen_toks"]])
                 answers[row] = _before(text or "", options[row]["until"])
+                if self.traces is not None:
+                    trace.save(Path(self.traces) / f"{self._asked + row:06d}.parquet")
+        self._asked += len(requests)
         for request, answer in zip(requests, answers, strict=True):
             self._remember("generate_until", request, answer)
         return answers

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -103,22 +102,37 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     """
     check_predictor(trace, predictor)
     strategy = recorded(trace)
-    stopped = trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
+    shape, options = run_settings(trace)
+    (again,) = decode(
+        predictor,
+        [trace.prompt.tolist()],
+        strategy,
+        shape,
+        savings=Savings(settled=trace.steps_run < trace.steps and not stopped_early(trace)),
+        callback=(lambda view: view.step + 1 == trace.steps_run) if stopped_early(trace) else None,
+        options=replace(options, ranking="log-odds") if isinstance(strategy, RecordedOrder) else options,
+    )
+    # The ids alone do not tell the turns of a dialogue apart.
+    return replace(again, prompt_text=trace.prompt_text)
+
+
+def stopped_early(trace: Trace) -> bool:
+    """Return whether a callback ended the run: masks are left."""
+    return trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
+
+
+def run_settings(trace: Trace) -> tuple[Shape, Options]:
+    """Return the shape and the options of a trace's run."""
     words: dict[str, Any] = {  # Options checks what a file says
-        "ranking": "log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,
+        "ranking": "log-odds" if trace.ranking == "order" else trace.ranking,
         "precision": trace.precision,
         "padding": trace.padding,
         "drawing": trace.drawing,
         "end_of_text": trace.end_of_text,
     }
-    (again,) = decode(
-        predictor,
-        [trace.prompt.tolist()],
-        strategy,
+    return (
         Shape(length=trace.length, steps=trace.steps, block=trace.block, counts=trace.counts),
-        savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
-        callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
-        options=Options(
+        Options(
             **words,
             sampling_temperature=trace.sampling_temperature,
             seed=trace.seed,
@@ -126,5 +140,3 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
             end_ids=trace.end_ids or None,
         ),
     )
-    # The ids alone do not tell the turns of a dialogue apart.
-    return dataclasses.replace(again, prompt_text=trace.prompt_text)
