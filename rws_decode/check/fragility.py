@@ -30,8 +30,6 @@ from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import whole
 
-__all__ = ["Fragility", "fragility", "moved_answers"]
-
 Bools, Ids, Floats = NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64]
 
 _NORMAL = 1.959964  # two-sided 95 % quantile

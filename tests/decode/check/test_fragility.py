@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from documented_commands import ran, shown
 from grouped import grouped
 
 from rws_decode import (
@@ -130,6 +131,19 @@ def test_a_trace_of_copies_is_refused() -> None:
     copies = steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=load_reward("exact"))
     with pytest.raises(ValueError, match="best-of:2, which chooses among copies"):
         moved_answers(copies.traces[0], model)
+
+
+def test_the_guide_is_as_its_example_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran("docs/guides/fragility.md")
+    assert main("fragility TRACES --scores scores.jsonl --flip 8 --model mini".split()) == 0
+    said = capsys.readouterr().out.splitlines()
+    lines = shown("docs/guides/fragility.md")[0].splitlines()
+    # Which answers are near a tie, and which of them change, is a matter of last digits; the rest is not.
+    assert said[1] == lines[1] and said[0].split("The score, ")[1][:6] == lines[0].split("The score, ")[1][:6]
+    assert len(said) == 3 + int(said[0].split()[3])
 
 
 def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
