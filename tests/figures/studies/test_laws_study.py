@@ -125,6 +125,11 @@ def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
     ]
     steps = [said("reward", after, before) for before, after in pairwise(drawn)]
     assert all(text in told for text in (*steps, said("reward", ("rws:8", 1, "commit"), drawn[0])))
+    found = [leak for leak in leaks_of(values, "antibody:human") if leak.method == "rws:8" and leak.measure == "reward"]
+    assert [leak.words for leak in found] == [8] * 3
+    for name, leak in zip(("words together", "ranking", "argmax"), found, strict=True):
+        assert "{} {:.2f} [{:.2f}, {:.2f}] ({:.2f})".format(name, *leak.change, leak.least) in told
+    assert said("reward", ("rws:8", 8, "greedy"), ("default", 8, "greedy")) in told
 
 
 def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
