@@ -26,12 +26,12 @@ _DRAWS = 4  # tokens of a position
 MEASURES = {
     "exchange": "exchange distance of two neighbours",
     "circulation": "circulation of their drawn tokens, nats",
-    **{f"changed_{scale:g}": f"scale {scale:g} changes the chosen set" for scale in SCALES},
-    **{f"reversed_{scale:g}": f"pairs of positions that scale {scale:g} reverses" for scale in SCALES},
-    "any_reward": "any reward can change the set, s_R = 8",
-    "usual_reward": "a reward within 3 deviations can, s_R = 8",
-    "near": "influence of a token at most 2 columns away",
-    "far": "influence of a token 8 or more columns away",
+    **{f"changed_{scale:g}": f"share of steps whose set scale {scale:g} changes" for scale in SCALES},
+    **{f"reversed_{scale:g}": f"share of pairs that scale {scale:g} reverses" for scale in SCALES},
+    "any_reward": "share of steps that some reward can change, s_R = 8",
+    "usual_reward": "share that rewards within 3 deviations can change",
+    "near": "influence of a drawn token, at most 2 columns away",
+    "far": "influence of a drawn token, 8 or more columns away",
 }
 
 
