@@ -23,7 +23,6 @@ _FURTHER, _LEDGER = "What the paper does not show", "What of the paper holds"
 CONTENTS: dict[str, Entry] = {
     "law_frontier": Entry(_QUESTION, "paper_figures.figures.law_frontier"),
     "at_a_glance": Entry(_QUESTION, "paper_figures.figures.at_a_glance"),
-    "reward_frontier": Entry(_QUESTION, "paper_figures.figures.reward_frontier"),
     "quality_per_forward": Entry(_QUESTION, "paper_figures.figures.quality_per_forward"),
     "order_quality": Entry(_QUESTION, "paper_figures.figures.order_quality"),
     "table8_pattern": Entry(_QUESTION, "paper_figures.figures.table8_pattern"),

@@ -29,7 +29,6 @@ FAMILIES: dict[str, Line] = {
     "compute": Line(SKY, "P", "none", "more forwards or samples"),
     "reward": Line(PURPLE, "X", (0, (7, 2, 2, 2)), "uses the reward while it decodes"),
 }
-MARKS_LINE = "Hollow markers: tokens are drawn. Half-filled: one token a step."
 
 
 def family_of(arm: Arm) -> str:

@@ -6,17 +6,18 @@ Each function takes the record that ships (`paper_figures.recorded.recorded`), o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import arms_of, difference_of, path_of
+from paper_figures.exhibits.evidence import Places, arms_of, difference_of, interval_of, path_of
+from paper_figures.exhibits.evidence import places_of as all_places_of
 from paper_figures.exhibits.evidence_looks import draw_places, label_of
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, styled
-from paper_figures.figures import at_a_glance, reward_frontier
-from paper_figures.figures.reward_frontier import WORLD, Frontiers
+from paper_figures.figures import at_a_glance
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
@@ -26,8 +27,10 @@ from paper_figures.studies.summaries.evidence_measures import MEASURES, differen
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
 from paper_figures.table import to_markdown
 from rws_decode.common.palette import LOOKS
+from rws_decode.rewards import load_reward
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
     from paper_figures.statistics.frontier_points import FrontierText
@@ -37,11 +40,43 @@ if TYPE_CHECKING:
 _LEAST_SCALE = 0.5  # of temperature: smaller ones lie far to the left
 _SHOWN = (Arm("default"), Arm("tilt-decode", 1.0), Arm("best-of", 4.0, 1.0), Arm("lookahead", 4.0))
 _PATHS = "temperature", "rws"
+WORLD = "english:era"
+# Nats per unit of the raw reward: 0 is the most probable text, and 4 the largest weight that the study searched.
+BETAS = np.concatenate([[0.0], np.geomspace(0.003, 4.0, 60)])
+
+
+@dataclass(frozen=True, eq=False)
+class Frontiers:
+    """The mean frontier, shape (betas, 2); each arm's answers; its mean log p per word and reward; its mean regret."""
+
+    curve: NDArray[np.float64]
+    arms: Mapping[Arm, pandas.DataFrame]
+    places: Places
+    regrets: Mapping[Arm, Interval]
 
 
 def places_of(record: Recorded) -> Frontiers:
     """Return the most probable texts of exact English by reward, and where temperature, RWS and a few others lie."""
-    return reward_frontier.frontiers_of(record, _shown(arms_of(record, WORLD)))
+    known = arms_of(record, WORLD)
+    arms = {arm: known[arm] for arm in _shown(known)}
+    regrets = {arm: interval for arm, frame in arms.items() if (interval := interval_of(frame, "regret"))}
+    places = all_places_of(record, WORLD, "log_p_word", "reward_sd", lambda arm: arm in arms)
+    return Frontiers(mean_frontier(record, WORLD), arms, places, regrets)
+
+
+def mean_frontier(evidence: Recorded, world: str) -> NDArray[np.float64]:
+    """Return the mean over prompts of (log p per word, reward in deviations) of the best text at each of `BETAS`.
+
+    At each beta it is the text of largest log p + beta reward after each prompt. Shape (betas, 2); (0, 2) without
+    frontiers.
+    """
+    rows = evidence.frontiers[evidence.frontiers["world"] == world]
+    texts = [np.array([list(point) for point in points], dtype=float) for points in rows["points"]]  # [texts, 2]
+    if not texts:
+        return np.empty((0, 2))
+    best = np.mean([of[(of[:, 0] + BETAS[:, None] * of[:, 1]).argmax(axis=1)] for of in texts], axis=0)
+    guide = load_reward(WORLDS[world].reward)
+    return np.column_stack([best[:, 0] / WORLDS[world].length, (best[:, 1] - guide.mean) / guide.std])
 
 
 def _shown(arms: Iterable[Arm]) -> list[Arm]:

@@ -30,9 +30,9 @@ from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
-from paper_figures.figures import quality_per_forward, reward_frontier
-from paper_figures.figures.reward_frontier import BETAS, mean_frontier
+from paper_figures.figures import quality_per_forward
 from paper_figures.figures.table8_pattern import share_of_change
+from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.runner.parts import write_manifest, write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
@@ -42,7 +42,7 @@ from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
 ENGLISH, MINI = "english:era", "mini:mini"
-NAMES = ("reward_frontier", "quality_per_forward", "order_quality", "table8_pattern")
+NAMES = ("quality_per_forward", "order_quality", "table8_pattern")
 PROMPTS = [f"prompt-{index:02d}" for index in range(12)]
 Made = Callable[[Recorded], None]
 
@@ -132,7 +132,7 @@ def test_a_part_of_the_study_is_drawn(
     ship(replace(made, answers=made.answers[made.answers[column].isin(kept)], frontiers=frontiers))
     exhibit = _exhibit(name, tmp_path)  # placing its labels lays out all that is drawn
     others = [world for world in (ENGLISH, MINI) if column == "world" and world not in kept]
-    assert name == "reward_frontier" or not any(other in " ".join(exhibit.conclusions) for other in others)
+    assert not any(other in " ".join(exhibit.conclusions) for other in others)
 
 
 def test_an_arm_that_lacks_prompts_is_left_out(made: Recorded) -> None:
@@ -176,12 +176,8 @@ def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> Non
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
 
 
-def test_the_frontier_tells_the_regret_of_the_chosen_scale(made: Recorded, ship: Made, tmp_path: Path) -> None:
-    ship(made)
+def test_the_chosen_scale_is_that_of_the_study(made: Recorded) -> None:
     assert chosen_scale(made, ENGLISH) == Arm("rws", 2.0)
-    mean = arms_of(made, ENGLISH)[Arm("rws", 2.0)]["regret"].mean()
-    first = _exhibit("reward_frontier", tmp_path).conclusions[0]
-    assert first.startswith("In english, RWS 2 ") and f"lies {mean:.1f} [" in first
 
 
 def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_path: Path) -> None:
@@ -257,7 +253,7 @@ def test_without_run_and_record_the_command_is_told(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(reader, "recorded", none)
     with pytest.raises(MissingRun, match="python -m paper_figures experiment evidence --out"):
-        reward_frontier.exhibit(tmp_path)
+        quality_per_forward.exhibit(tmp_path)
 
 
 def test_every_arm_has_a_family_and_a_path_starts_at_its_least_scale() -> None:
