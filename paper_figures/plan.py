@@ -29,13 +29,13 @@ __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "pars
 # show what each judges. `precision` has the prompts that five corrected sign-flip tests need to say anything, and both
 # scales between which the printed GOD falls.
 _JUDGED = "--rewards mini exact --judges mini-judge"
-_SMALL = f"--path-prompts 0 --grid 0.1 1 8 32 {_JUDGED}"
+_SMALL = f"--grid 0.1 1 8 32 {_JUDGED}"
 # Seconds do not depend on the reward scale.
 _TIMED_SMALL = f"--reward-scale 8 --methods rws constant shuffled default {_JUDGED}"
 PLAN: dict[str, str] = {
     "commit-order": "",
     "temperature": "--prompts 10",
-    "reward-bench": "--prompts 16 --validation 6 --path-prompts 0",
+    "reward-bench": "--prompts 16 --validation 6",
     "keywords": f"--prompts 12 --validation 6 {_SMALL}",
     "mt-bench": f"--prompts 6 --validation 4 {_SMALL}",
     "humaneval": f"--prompts 16 --validation 6 {_SMALL}",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 SIZES = tuple(10 * 2**power for power in range(8))  # prompts, of the page
 _SMALL = (
-    "--prompts 8 --validation 0 --path-prompts 0 --reward-scale 8 --rewards mini --judges mini-judge "
+    "--prompts 8 --validation 0 --reward-scale 8 --rewards mini --judges mini-judge "
     "--methods rws constant shuffled --length 32 --steps 16 --block 32"
 )
 

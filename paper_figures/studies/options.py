@@ -77,7 +77,6 @@ class ExamplesOptions(ComparisonOptions):
     data: str = "dialogues"
     prompts: int = Drawn(16)
     validation: int = 8
-    path_prompts: int = 0
     methods: tuple[str, ...] = ("rws", "constant", "default")
     traces: bool = True
     show: int = option(3, "dialogues that are shown")
@@ -91,7 +90,6 @@ class MTBenchOptions(LLMJudgeOptions, ComparisonOptions):
     data: str = "dialogues"
     prompts: int = Drawn(16)
     validation: int = 8
-    path_prompts: int = 2
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,6 @@ class FrequencyOptions(ComparisonOptions):
     data: str = "stories:keywords"
     prompts: int = Drawn(24)
     validation: int = 12
-    path_prompts: int = 2
     every: tuple[int, ...] = option(
         EVERY, "steps from one call of the reward model to the next; 1, which is rws, always runs"
     )
@@ -116,7 +113,6 @@ class OverheadOptions(ComparisonOptions):
     data: str = "stories:keywords"
     prompts: int = Drawn(4)
     validation: int = 8
-    path_prompts: int = 0
     repetitions: int = repetitions_option()
 
 
@@ -137,9 +133,6 @@ class TemperatureOptions(ComparisonOptions):
     validation: int = fixed(0)
     validation_data: str | None = fixed(None)
     grid: tuple[float, ...] | None = fixed(None)
-    select: Literal["grid", "path"] = fixed("grid")
-    path_prompts: int = fixed(0)
-    path_budget: int | None = fixed(None)
     ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
     precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
 
@@ -205,7 +198,6 @@ class HumanEvalOptions(ComparisonOptions):
         metavar="SOURCE",
     )
     prompts: int = Drawn(40)
-    path_prompts: int = 0
     samples: int = option(1, "answers per problem and method", least=1)
     decode_temperature: float | None = option(
         None, "at which methods draw (default: 0.2 for several samples)", metavar="T"

@@ -185,7 +185,7 @@ HERE: dict[str, Here] = {
         more=f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
     ),
     "python -m paper_figures experiment reward-bench --out out/runs --workers 4": Here(
-        more=f"{SMALL} --validation 1 --path-prompts 0 --reward-scale 8 --rewards mini --methods rws",
+        more=f"{SMALL} --validation 1 --reward-scale 8 --rewards mini --methods rws",
         leaves=("out/runs/reward-bench/results.json",),
     ),
     r"python -m paper_figures judge pairs\.jsonl .*": Here(

@@ -637,7 +637,6 @@ COMMANDS: dict[str, str] = {
     # Experiments: everything is said before anything is run.
     f"{STUDY} --prompts -1": "--prompts is -1: at least 0 is needed",
     f"{STUDY} --validation -1": "--validation is -1",
-    f"{STUDY} --path-prompts -1": "--path-prompts is -1",
     f"{STUDY} --grid 1 nan": "--grid is",
     f"{STUDY} --reward-scale 0": "--reward-scale is",
     f"{STUDY} --sampling-temperature 0": "--sampling-temperature is 0",

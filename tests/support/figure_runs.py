@@ -17,7 +17,7 @@ from rws_decode.common.files import write_json
 
 LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
 _SHAPE = "--length 8 --steps 4 --block 8"
-_FEW = "--prompts 3 --validation 2 --path-prompts 0 --grid 1 8"
+_FEW = "--prompts 3 --validation 2 --grid 1 8"
 _TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
 # No reward scale is searched: three studies do that, and seconds do not depend on it.
 _GIVEN = f"--prompts 3 --reward-scale 8 --rewards mini exact --judges mini-judge {_SHAPE}"

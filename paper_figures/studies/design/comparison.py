@@ -19,7 +19,7 @@ from paper_figures.studies.design.asked import announce, asked_prompts, check_op
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.design.prompts import Prompts, prompts_of
 from paper_figures.studies.design.results_json import finish
-from paper_figures.studies.design.scale_selection import GRID, check_selection, select_scales
+from paper_figures.studies.design.scale_selection import GRID, select_scales
 from paper_figures.studies.design.stages import Stages, base_unit, open_stages
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, to_csv
@@ -48,9 +48,8 @@ def run_comparison(
     prompts = prompts_from(options)
     if check is not None:
         check(options, prompts)
-    if not options.reward_scale:
-        ranking = options.ranking, options.precision
-        check_selection(options.select, len(prompts.validation), options.path_prompts, options.grid or GRID, ranking)
+    if not options.reward_scale and not prompts.validation:
+        raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
     options, base = recorded(options, prompts), base_unit(options, name)
     settings = base.settings | ({"traces": True} if options.traces else {})
     settings |= {"reward_cost": options.reward_cost, "study_seed": options.seed}
@@ -116,10 +115,7 @@ def scales_from(
         for name in ("selection.json", "selection.csv"):
             (folder / name).unlink(missing_ok=True)  # another run chose these scales; this one chooses none
         return dict.fromkeys(options.rewards, tuple(options.reward_scale))
-    selection_options = {"paths": options.path_prompts, "budget": options.path_budget, "by": options.select}
-    selection = select_scales(
-        base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID), **selection_options
-    )
+    selection = select_scales(base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID))
     shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
     record = {name: getattr(base, name) for name in shape} | selection
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
@@ -158,21 +154,18 @@ def _check_different(names: Sequence[str], stages: Stages) -> None:
 
 def _check_options(options: ComparisonOptions) -> None:
     """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
-    for name in ("validation", "path_prompts"):
-        if getattr(options, name) < 0:
-            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}: at least 0 is needed")
+    if options.validation < 0:
+        raise ValueError(f"--validation is {options.validation}: at least 0 is needed")
     check_options(options)
-    if options.path_budget is not None and options.path_budget < options.steps:
-        raise ValueError(f"--path-budget is {options.path_budget}: at least the {options.steps} forwards of one answer")
     for name in ("grid", "reward_scale", "rewards", "judges", "methods"):
         value = list(getattr(options, name) or ())
         if len(set(value)) < len(value):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: different ones are needed")
         if not all(math.isfinite(number) and number > 0 for number in value if isinstance(number, float)):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: positive finite numbers are needed")
-    if options.reward_scale and (options.grid or options.select == "path"):
+    if options.reward_scale and options.grid:
         raise ValueError(
-            f"--reward-scale is {list(options.reward_scale)}: with it nothing is chosen by --grid or --select; "
+            f"--reward-scale is {list(options.reward_scale)}: with it nothing is chosen by --grid; "
             "name it without numbers to choose"
         )
     for name in ("sampling_temperature", "reward_cost"):

@@ -100,9 +100,6 @@ class GuidanceOptions:
     grid: tuple[float, ...] | None = option(
         None, "reward scales to choose from (default: the paper's, 0.01 ... 32)", metavar="S"
     )
-    select: Literal["grid", "path"] = option("grid", "choose on the grid, or on the whole axis")
-    path_prompts: int = option(4, "validation prompts whose complete scale paths are followed, and recorded")
-    path_budget: int | None = option(None, "forwards that each path may take (default: no limit)")
     methods: tuple[str, ...] = methods_option(COMPARED)
     sampling_temperature: float = option(1.0, "of the samples of best-of-n", metavar="T")
     reward_cost: float = option(1.0, "a reward call in forwards", metavar="F")

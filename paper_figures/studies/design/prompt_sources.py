@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 from paper_figures.data import loaders
-from paper_figures.data.antibodies import load_chains
 from paper_figures.data.examples import further_prompts, shipped_examples
 from paper_figures.data.keywords import load_keyword_set
 from paper_figures.data.loaders import load_humaneval
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
-from paper_figures.data.reactions import load_reactions
+from paper_figures.data.sequences import load_chains, load_reactions
 from paper_figures.data.story_sets import story_dialogue_set, story_puzzle_set
 from paper_figures.runner.digests import digest
 from rws_decode.mini.stories.tasks import KINDS, sample_split

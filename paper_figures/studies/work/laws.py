@@ -8,7 +8,7 @@ has `mean`, E_p[R]; `log_z`, log E_p[exp(beta R)] at each of the unit's betas; a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
-from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.studies.work.decoding import predictor_for, reward_for
 from paper_figures.studies.work.evidence import digest_of, exact_world
 from rws_decode.decode import decode
@@ -30,7 +29,9 @@ from rws_decode.step.cached_reward import Scorer
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import as_strategy
+from rws_theory.worlds.joint_table import MASK
 
+Floats = NDArray[np.float64]
 DRAWS = 8  # texts of a world after each prompt
 
 
@@ -117,3 +118,55 @@ def _worlds(units: Sequence[Unit]) -> list[Rows]:
         }
         rows.append([row])
     return rows
+
+
+def drawn_ranking_log_prob(
+    conditionals: Callable[[list[NDArray[np.int64]]], list[Floats]],
+    tokens: NDArray[np.int64],
+    commit_step: NDArray[np.int64],
+    scale: float = 1.0,
+) -> float:
+    r"""Return sum_t log P(step t commits words of the text alone), nats, along the path that a decode took.
+
+    Each step draws a word for every mask, ranks them by their probability under softmax(c z), c the scale, and commits
+    the first, the leftmost of equals. Its law q sums over the paths that lead to a text. The mean over decodes of this
+    number minus log p is at least KL(q || p) (docs/theory.md, T89).
+
+    conditionals: canvases with -1 where masked -> log-probabilities [n, V] each. tokens, commit_step: [n], of a decode.
+
+    >>> fair = lambda canvases: [np.log(np.full((2, 2), 0.5)) for _ in canvases]
+    >>> round(float(np.exp(drawn_ranking_log_prob(fair, np.array([0, 1]), np.array([0, 1])))), 6)
+    0.25
+    """
+    steps = np.unique(commit_step)
+    canvases = [np.where(commit_step < step, tokens, MASK) for step in steps]
+    total = 0.0
+    for step, canvas, log_p in zip(steps, canvases, conditionals(canvases), strict=True):
+        masked = np.flatnonzero(canvas == MASK)
+        total += float(np.log(_all_of_text(log_p[masked], tokens[masked], int((commit_step == step).sum()), scale)))
+    return total
+
+
+def _all_of_text(log_p: Floats, words: NDArray[np.int64], count: int, scale: float) -> float:
+    """Return the probability that the `count` best ranked of m drawn words are all words of the text. log_p: [m, V]."""
+    value = scale * log_p
+    value -= np.logaddexp.reduce(value, axis=1, keepdims=True)
+    own = np.take_along_axis(value, words[:, None], 1)[:, 0]
+    drawn = np.exp(np.take_along_axis(log_p, words[:, None], 1)[:, 0])
+    # below[j, i]: the probability that the word drawn at j ranks behind the text's word at i.
+    below = np.empty((len(words), len(words)))
+    for j, row in enumerate(value):
+        order = np.argsort(row)
+        mass = np.concatenate([[0.0], np.cumsum(np.exp(log_p[j, order]))])
+        before, upto = (mass[np.searchsorted(row[order], own, side)] for side in ("left", "right"))
+        below[j] = np.where(j > np.arange(len(words)), upto, before)
+    ranked = np.lexsort((np.arange(len(words)), -own))
+    total = 0.0
+    for rank in range(count - 1, len(words)):  # of the last one that is committed
+        last = ranked[rank]
+        # The power of z counts those ahead of it that are committed; the others drew what ranks behind.
+        ways = np.ones(1)
+        for j in ranked[:rank]:
+            ways = np.convolve(ways, [below[j, last], drawn[j]])
+        total += ways[count - 1] * drawn[last] * np.prod(below[ranked[rank + 1 :], last])
+    return min(total, 1.0)

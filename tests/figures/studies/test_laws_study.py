@@ -21,7 +21,6 @@ from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import law_frontier
 from paper_figures.recorded import FOLDERS, read_recorded
-from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.studies import laws
 from paper_figures.studies.design.prompts import Prompt
@@ -29,7 +28,7 @@ from paper_figures.studies.options import LawsOptions
 from paper_figures.studies.summaries.evidence_measures import addresses_of
 from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
 from paper_figures.studies.summaries.laws import leaks as leaks_of
-from paper_figures.studies.work.laws import work
+from paper_figures.studies.work.laws import drawn_ranking_log_prob, work
 from rws_decode import Options, Shape, load_predictor, load_reward, strategy_log_prob
 from rws_decode.decode import decode
 from rws_decode.testing.exact import tabulated_predictor

@@ -1,9 +1,8 @@
-"""Reward scales are chosen on validation prompts alone, and the step function of the whole axis is the grid's at it."""
+"""Reward scales are chosen on validation prompts alone, as plain decodes and scores choose them."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped import grouped
-from hypothesis import given
-from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.prompts import Prompt, Prompts
-from paper_figures.studies.design.scale_selection import best_interval, select_scales
+from paper_figures.studies.design.scale_selection import select_scales
 from paper_figures.studies.design.stages import Stages
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -42,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
     bert_classifier(1).save_pretrained(root / "two")
     (root / "prompts.txt").write_text("\n".join(LINES))
     words = ["experiment", "reward-bench", "--data", f"text:{root / 'prompts.txt'}", "--prompts", "3"]
-    words += ["--validation", "3", "--path-prompts", "2", "--grid", *map(str, GRID), "--model", str(root / "model")]
+    words += ["--validation", "3", "--grid", *map(str, GRID), "--model", str(root / "model")]
     words += ["--rewards", str(root / "one"), str(root / "two"), "--methods", "rws", "constant"]
     words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
     assert main([*words, "--out", str(root / "out")]) == 0
@@ -72,11 +69,7 @@ def test_grid_counts_what_plain_decodes_win(run: tuple[list[str], Path]) -> None
             assert row["net"] == pytest.approx(np.mean(np.sign(np.subtract(scores, base).round(5))))
             assert row["win"] - row["loss"] == pytest.approx(row["net"])
         top = max(choice["grid"], key=lambda row: (row["net"], row["score"], -row["scale"]))
-        assert choice["chosen"] == choice["best"] == top["scale"]
-        path = choice["path"]
-        assert path["n"] == 2 and path["explored"] == pytest.approx(1.0)
-        assert GRID[0] <= path["lower"] < path["middle"] < path["upper"] <= GRID[-1]
-        assert path["net"] >= path["grid_net"]
+        assert choice["chosen"] == top["scale"]
 
 
 def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
@@ -90,46 +83,12 @@ def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
     }
 
 
-def test_middle_of_the_best_stretch_may_be_taken_instead(run: tuple[list[str], Path], tmp_path: Path) -> None:
-    words, out = run
-    assert main([*words, "--out", str(out), "--select", "path"]) == 0
-    record = json.loads((out / "reward-bench/selection.json").read_text())
-    assert all(choice["chosen"] == choice["path"]["middle"] for choice in record["guides"])
-    assert main([*words, "--out", str(tmp_path), "--select", "path", "--path-prompts", "0"]) == 2
-    assert main([*words, "--out", str(tmp_path), "--validation", "0"]) == 2
+def test_without_validation_prompts_nothing_can_be_chosen(run: tuple[list[str], Path], tmp_path: Path) -> None:
+    assert main([*run[0], "--out", str(tmp_path), "--validation", "0"]) == 2 and not list(tmp_path.iterdir())
 
 
-@given(st.data())
-def test_best_interval_is_the_best_of_a_fine_grid(data: st.DataObject) -> None:
-    parts = []
-    for _ in range(data.draw(st.integers(1, 4))):
-        cuts = data.draw(st.lists(st.sampled_from([2.0, 3.0, 5.0, 7.0]), unique=True, max_size=4).map(sorted))
-        ends = [1.0, *cuts, 8.0]
-        values = [data.draw(st.sampled_from([-1, 0, 1, None])) for _ in ends[1:]]
-        parts.append([(a, b, v) for a, b, v in zip(ends[:-1], ends[1:], values, strict=True)])
-    interval = best_interval(parts, (1.0, 4.0, 8.0))
-
-    def mean(scale: float) -> float | None:
-        nets = [next(v for a, b, v in part if a < scale < b) for part in parts]
-        return None if None in nets else sum(nets) / len(nets)
-
-    fine = [1.5, 2.5, 4.0, 6.0, 7.5]  # one inside each cell that the cuts can make
-    known = {scale: value for scale in fine if (value := mean(scale)) is not None}
-    if not known:
-        assert interval is None
-        return
-    assert interval is not None
-    top = max(known.values())
-    assert interval["net"] == pytest.approx(top) and all(known[scale] <= top for scale in known)
-    inside = [scale for scale in fine if interval["lower"] < scale < interval["upper"]]
-    assert inside and all(known[scale] == pytest.approx(top) for scale in inside)
-    widths = {1.5: (1, 2), 2.5: (2, 3), 4.0: (3, 5), 6.0: (5, 7), 7.5: (7, 8)}
-    share = math.fsum(math.log(b / a) for scale, (a, b) in widths.items() if scale in known) / math.log(8)
-    assert interval["explored"] == pytest.approx(share)
-
-
-def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]], by: str = "grid") -> dict[str, Any]:
-    """Choose between scales at which a guide scores prompts so, the default 0; paths fail, and the units named."""
+def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]]) -> dict[str, Any]:
+    """Choose between scales at which a guide scores prompts so, the default 0; the units named fail."""
 
     class Asked:
         def __init__(self, units: list[Unit]) -> None:
@@ -142,13 +101,13 @@ def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]
                 if unit.strategy["name"] == "score":
                     prompt, scale = unit.labels["answer"].split()
                     row["score"] = scores.get((prompt, float(scale)), 0.0) if scale != "None" else 0.0
-                if unit.strategy["name"] != "scale-path" and (unit.prompt, unit.scale) not in failed:
+                if (unit.prompt, unit.scale) not in failed:
                     rows.append(row)
             return pd.DataFrame(rows)
 
     base = Unit(experiment="x", prompt="", strategy={"name": "default"})
     prompts = tuple(Prompt(name, (name,)) for name in ("a", "b"))
-    selection = select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0), paths=1, by=by)
+    selection = select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0))
     return selection["guides"][0]
 
 
@@ -158,20 +117,3 @@ def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
     # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
     selection = select(scores, {("b", 2.0)})
     assert selection["chosen"] == 1.0 and [row["n"] for row in selection["grid"]] == [2]
-
-
-def test_choice_by_paths_that_failed_is_refused() -> None:
-    with pytest.raises(ValueError, match="no path that is known"):
-        select({("a", 1.0): 1.0}, set(), "path")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["--select", "path", "--grid", "8"], ["--select", "path", "--ranking", "topk"], ["--path-budget", "7"]],
-    ids=lambda words: " ".join(words),
-)
-def test_paths_that_cannot_be_are_misuse(
-    words: list[str], run: tuple[list[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*run[0], "--out", str(tmp_path), *words]) == 2
-    assert capsys.readouterr().err.count("\n") == 1 and not list(tmp_path.iterdir())

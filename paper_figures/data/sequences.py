@@ -1,11 +1,13 @@
-"""Natural antibody chains: 472 heavy variable domains of mice."""
+"""Sequences that ship: 472 heavy variable domains of mice, and 600 reactions of US patents as canonical SMILES."""
 
 from __future__ import annotations
 
 import importlib.resources
+import re
 from dataclasses import dataclass
 
 from rws_decode.common.files import parse_json
+from rws_decode.text.alphabets import SMILES
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,14 @@ def load_chains() -> tuple[Chain, ...]:
     """
     shipped = importlib.resources.files("paper_figures.data") / "antibodies.json"
     return tuple(Chain(**row) for row in parse_json(shipped.read_text(encoding="utf-8"))["chains"])
+
+
+def load_reactions() -> dict[str, list[str]]:
+    """Load the reactions, each by its id as the tokens of `reactants>>product` (see REACTIONS.md).
+
+    >>> "".join(load_reactions()["ORD-0009918"])[-32:]
+    'CC(C)=CCCC(C)CC=CC(C)=CC(=O)[O-]'
+    """
+    shipped = importlib.resources.files("paper_figures.data") / "reactions.json"
+    reactions = parse_json(shipped.read_text(encoding="utf-8"))["reactions"]
+    return {name: re.findall(SMILES, text) for name, text in reactions.items()}
