@@ -104,16 +104,3 @@ def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, s
         return f"shown neither {words[0]} nor {words[1]} for any of {len(signs)} {of}"
     higher, lower = signs.count(1) or "none", signs.count(-1) or "none"
     return f"{words[0]} for {higher} of {len(signs)} {of}, {words[1]} for {lower}"
-
-
-def span(row: Row | None, scale: float = 1.0, form: str = ".0f") -> str | None:
-    """Return a row's mean and interval: "25 [11, 47]"; None if there is none.
-
-    >>> span({"mean": 0.25, "low": 0.112, "high": 0.469}, 100)
-    '25 [11, 47]'
-    """
-    if row is None or row["mean"] is None:
-        return None
-    # Rounding must leave no "-0".
-    mean, low, high = (f"{round(scale * row[key], 6) + 0.0:{form}}" for key in ("mean", "low", "high"))
-    return f"{mean} in every prompt" if row["low"] == row["high"] else f"{mean} [{low}, {high}]"

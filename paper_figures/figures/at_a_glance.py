@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -21,7 +22,6 @@ from paper_figures.exhibits.evidence import chosen_scale, evidence_of, inputs_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
-from paper_figures.exhibits.sentences import sentences
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures import law_frontier
 from paper_figures.figures.law_frontier import WORLD, Laws
@@ -167,15 +167,21 @@ def _say(data: Glance) -> Callable[[str], str]:
     printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
     default = printed_range("GOD of the default")[0]
     both = [c for c, row in printed.items() if row["god"] > default and row["perplexity"] < printed[1.0]["perplexity"]]
-    return sentences(
-        "at_a_glance",
-        model=WORLDS[WORLD].model,
-        against=against if {"default", "constant"} <= against.keys() else None,
-        greatest=greatest,
-        controls=[METHODS[name].title for name in scales],
-        single=[min(of) for of in scales.values() if len(of) == 1],
-        margins=[row.difference / row.margin for row in rows],
-        printed=printed,
-        default=default,
-        both=both,
-    )
+    template = _TEMPLATES.get_template("at_a_glance.j2")
+    values = {
+        "model": WORLDS[WORLD].model,
+        "against": against if {"default", "constant"} <= against.keys() else None,
+        "greatest": greatest,
+        "controls": [METHODS[name].title for name in scales],
+        "single": [min(of) for of in scales.values() if len(of) == 1],
+        "margins": [row.difference / row.margin for row in rows],
+        "printed": printed,
+        "default": default,
+        "both": both,
+    }
+    context = template.new_context(values)
+    return lambda block: " ".join("".join(template.blocks[block](context)).split())
+
+
+_TEMPLATES = Environment(loader=PackageLoader("paper_figures", "figures"), undefined=StrictUndefined, autoescape=False)
+_TEMPLATES.filters["fmt"] = format

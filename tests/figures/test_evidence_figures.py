@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from evidence_records import PROMPTS as COUNT
+from evidence_records import evidence_record
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
@@ -27,7 +30,7 @@ from paper_figures.exhibits.evidence import (
     title_of,
 )
 from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
-from paper_figures.exhibits.exhibit import MissingRun
+from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.figures import quality_per_forward
@@ -38,6 +41,8 @@ from paper_figures.runner.parts import write_manifest, write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, completed
+from paper_figures.studies.summaries.evidence_comparisons import comparisons_of, main_measures
+from paper_figures.tables import evidence
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
@@ -275,3 +280,44 @@ def test_labels_of_equal_points_do_not_cover_each_other() -> None:
         boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the lines to their points
     pairs = [(first, second) for index, first in enumerate(boxes) for second in boxes[:index]]
     assert len(boxes) == 6 and not any(first.overlaps(second) for first, second in pairs)
+
+
+@pytest.fixture(scope="module")
+def record() -> Recorded:
+    return evidence_record()
+
+
+@pytest.fixture
+def tabled(record: Recorded, monkeypatch: pytest.MonkeyPatch) -> Exhibit:
+    monkeypatch.setattr(evidence, "evidence_of", lambda runs: record)
+    return evidence.exhibit(Path("runs"))
+
+
+def test_the_headline_is_told(tabled: Exhibit) -> None:
+    assert "RWS beats all three" in tabled.conclusions[0] and "equivalent to all three" in tabled.conclusions[0]
+
+
+def test_the_table_of_comparisons_counts_every_verdict_and_its_csv_has_every_row(
+    record: Recorded, tabled: Exhibit, tmp_path: Path
+) -> None:
+    rows = comparisons_of(record)
+    (table,) = (table for table in tabled.tables if table.name == "evidence_comparisons")
+    verdicts = ("RWS more", "RWS less", "equivalent", "undecided")
+    assert sum(row[verdict] for row in table.shown for verdict in verdicts) == len(rows) == len(table.rows)
+    save("evidence", tabled, tmp_path)
+    with (tmp_path / "tables" / "evidence_comparisons.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+
+
+def test_every_arm_has_a_row_with_its_cost(tabled: Exhibit) -> None:
+    (table,) = (table for table in tabled.tables if table.name == "evidence_english")
+    by_method = {row["method"]: row for row in table.rows}
+    assert by_method["better of two scales"]["forwards"] == 32 and by_method["RWS 8"]["reward_calls"] == 16
+    assert by_method["confidence (default)"]["net win rate by the guide"] is None
+    assert all(row["prompts"] == COUNT for row in table.rows)
+
+
+def test_each_world_has_the_measures_that_its_figure_draws(record: Recorded) -> None:
+    rows = comparisons_of(record)
+    for world in ("english:era", "mini:mini"):
+        assert set(main_measures(world)) <= {row.measure for row in rows if row.world == world}
