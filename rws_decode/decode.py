@@ -18,7 +18,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
-from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder

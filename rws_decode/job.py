@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import asdict, fields
 from difflib import get_close_matches
@@ -15,15 +17,18 @@ from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import MaskPredictor, prompt_ids
-from rws_decode.predictors.unknown_words import warn_of_unknown_words
+from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, prompt_ids, tokenizer_of
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import gap_text, masks_in, row_of
+from rws_decode.text.gaps import gap_text, masks_in, row_of, without_gaps
+from rws_decode.text.prompt_ids import plain_ids
+from rws_theory.show import Note
+
+_NAMED = 8  # words that the warning names, at most
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
@@ -263,3 +268,28 @@ def reward_settings(model: RewardModel) -> dict[str, Any]:
     bounded = any(math.isfinite(bound) for bound in bounds)
     finite = [bound if math.isfinite(bound) else None for bound in bounds] if bounded else None
     return {"mean": model.mean, "std": model.std, "bounds": finite}
+
+
+def warn_of_unknown_words(predictor: MaskPredictor, prompt: str | Dialogue, ids: Sequence[int]) -> None:
+    """Warn, by a `show.Note`, of a prompt's words that the predictor reads as unknown, or does not read at all.
+
+    ids: what the predictor reads. The warning names the line that called this package.
+    """
+    text = without_gaps(as_dialogue(prompt).text)
+    unknown = getattr(tokenizer_of(predictor), "unk_token_id", None)
+    words: list[str] = []
+    if isinstance(predictor, NamesUnknownWords):
+        words, how = predictor.unknown_words(text), "reads only what follows the last of them"
+    elif unknown is not None and unknown in ids:
+        tokenizer = tokenizer_of(predictor)
+        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(tokenizer, word)))
+        how = "reads each as unknown"
+    if not words:
+        return
+    more = len(words) - _NAMED
+    named = " ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    frame, level = sys._getframe(), 1
+    package = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(f"{predictor.name} does not know these words and {how}: {named}", Note, stacklevel=level)

@@ -19,7 +19,7 @@ from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokeniz
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import Strategy

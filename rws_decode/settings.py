@@ -103,7 +103,7 @@ class Options:
     `precision`, ties leftmost. "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
     tokens too, and `torch.topk` over the canvas.
 
-    sampling_temperature: above 0, tokens are drawn by Gumbel-max (`candidate.TokenSampler`). drawing: "completion"
+    sampling_temperature: above 0, tokens are drawn by Gumbel-max (`completion.TokenSampler`). drawing: "completion"
     draws all positions before they are ranked, as public decoders do; the confidence is that of the drawn token
     without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
     has a law (`law.strategy_log_prob`). seed: one number, or one per row. cfg: the scale of classifier-free guidance

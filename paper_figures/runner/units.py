@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of
+from rws_decode.rewards.callable import module_file
 from rws_decode.rewards.chemistry import CHEMISTRY
-from rws_decode.rewards.module import module_file
 from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
 from rws_decode.rewards.registry import is_of_module, is_of_sequences, known_reward

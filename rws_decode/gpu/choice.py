@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from rws_decode.gpu.row_statistics import RELATIVE
-from rws_decode.step.confidence import rank_rows
 from rws_decode.step.rounding import near_ties, saturated
+from rws_decode.step.select import rank_rows
 
 # Positions on each side of the cut whose order is settled in float64, and rows of logits widened at once.
 _WINDOW = 4
@@ -34,7 +34,7 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     log F at the row's factor (`row_statistics`); factor: float64 [B]; error: float64 [B, m], by how much logits may be
     off (`rounding.logit_error`); k: at most m.
 
-    The 2 * 4 positions nearest the cut are ranked anew in float64, as `confidence.rank_values` does. Guarantee: where
+    The 2 * 4 positions nearest the cut are ranked anew in float64, as `select.rank_values` does. Guarantee: where
     `inexact` is False, the set is the one that float64 chooses among all. It is True where still more positions lie
     within the error of float32 of the cut (`row_statistics.log_f_error`); the order is float32's there. `value` holds
     what was ranked by, so that choosing again gives this set.

@@ -21,7 +21,7 @@ from rws_decode.replay.difference import (
     TraceDiff,
 )
 from rws_decode.replay.step_logits import check_predictor, masked_rows
-from rws_decode.step.confidence import rank_values
+from rws_decode.step.select import rank_values
 from rws_decode.trace.data import UNUSUAL
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings

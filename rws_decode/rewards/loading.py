@@ -25,11 +25,11 @@ from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, r
 from rws_decode.networks.standalone import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.callable import module_reward_named
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.likelihood import likelihood_reward_named
-from rws_decode.rewards.module import module_reward_named
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
 from rws_decode.rewards.registry import (
     KnownReward,
@@ -68,7 +68,7 @@ def load_reward(
     world's (`rewards.world`); "charge", "hydropathy", "humanness", "human" and "species:NAME" read proteins
     (`rewards.sequences`), "valid", "balanced" and "qed" reactions (`rewards.chemistry`); "smollm2" is a text's
     log-likelihood per token (`rewards.likelihood`); "MODULE:NAME" is a reward model or a function of a module of yours,
-    which is imported (`rewards.module`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus,
+    which is imported (`rewards.callable`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus,
     grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and the
     paper's mean and std; skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text layout.
     Any other directory or hub id is a sequence classifier of one output, of a class that transformers has, or of the
@@ -94,7 +94,7 @@ def load_reward(
             "reward=function, or as CallableReward(function, mean, std)"
         )
     if name == "exact":
-        from rws_decode.mini.stories.reward import exact_reward
+        from rws_decode.mini.stories.answers import exact_reward
 
         return exact_reward()
     if is_of_world(name):

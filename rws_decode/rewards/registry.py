@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, meant, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
+from rws_decode.rewards.callable import module_file
 from rws_decode.rewards.chemistry import CHEMISTRY
-from rws_decode.rewards.module import module_file
 from rws_decode.rewards.sequences import check_sequence_reward
 from rws_theory.printed import printed_in
 
@@ -173,7 +173,7 @@ def is_of_sequences(name: str) -> bool:
 
 
 def is_of_module(name: str) -> bool:
-    """Return whether a name is MODULE:NAME of a Python module (`rewards.module`), and none of the others.
+    """Return whether a name is MODULE:NAME of a Python module (`rewards.callable`), and none of the others.
 
     >>> is_of_module("my_rewards:vowels"), is_of_module("species:mouse"), is_of_module("org/model")
     (True, False, False)

@@ -19,7 +19,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.candidate import greedy
+from rws_decode.step.completion import greedy
 from rws_decode.step.forward import masked_logits
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rws_decode.steering.ensemble import Ensemble
+from rws_decode.steering.particles import draw, log_mean, tilting
 from rws_decode.steering.protocol import Choice, Copies
-from rws_decode.steering.weights import draw, log_mean, tilting
 from rws_decode.strategies.numbers import number
 from rws_theory.checks import finite
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
-from rws_decode.step.candidate import Candidates, TokenSampler, greedy
+from rws_decode.step.completion import Candidates, TokenSampler, greedy
 from rws_decode.step.step import in_block
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions

@@ -24,7 +24,7 @@ from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.steering.table import as_method, base_of, check_base
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy

@@ -1,14 +1,108 @@
-"""What the stages of a step hand on: the completed answers, how many positions go, what was chosen, what was done."""
+"""Step 1's tokens, the best ones or drawn by Gumbel-max; and what the stages of a step hand on to each other."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
+from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.step.cached_reward import Rewards
 from rws_decode.strategies.protocol import MaskedPositions
+from rws_theory.checks import finite
+
+# Positions drawn at once, twice as many at most: 64 of a 126,464-word vocabulary are 62 MiB in float64.
+_CHUNK = 64
+
+
+class Candidates(NamedTuple):
+    """A token per position, int64 [N], and by how many logits it leads the runner-up, float64 [N], inf if alone.
+
+    With noise, the lead is that of the noised logits z - T log(-log u).
+    """
+
+    token: Tensor
+    lead: Tensor
+
+
+def greedy(logits: Tensor) -> Candidates:
+    """Return the largest logit of each row, the first among equals. logits: [N, V].
+
+    >>> greedy(torch.tensor([[1.0, 3.0, 2.5]]))
+    Candidates(token=tensor([1]), lead=tensor([0.5000], dtype=torch.float64))
+    """
+    return Candidates(logits.max(dim=-1).indices, lead_of(logits))
+
+
+def lead_of(scores: Tensor) -> Tensor:
+    """Return by how much the largest score of each row leads the next, float64 [N], inf if alone."""
+    if scores.shape[-1] == 1:
+        return torch.full((len(scores),), math.inf, dtype=torch.float64, device=scores.device)
+    best = scores.topk(2, dim=-1).values.double()
+    return best[:, 0] - best[:, 1]
+
+
+def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
+    """Return exp(z) / (-log u)^T in float64, whose largest entry is distributed as softmax(z / T); shape [N, V].
+
+    Gumbel-max as in LLaDA's official loop (Nie et al. 2025): the same operations, hence the same bits, from the same u.
+    logits: [N, V]; uniform: float64 [N, V] in [0, 1); temperature T > 0.
+
+    >>> gumbel_scores(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.5, 0.25]]).double(), 1.0).round(decimals=4).tolist()
+    [[1.4427, 0.7213]]
+    """
+    return logits.double().exp() / (-torch.log(uniform)) ** temperature
+
+
+class TokenSampler:
+    """Draws each row's tokens by Gumbel-max, from a generator of the row's own.
+
+    temperature: T, at least 0; 0 is greedy and draws nothing. seed: one number, or one per row. At each step a row
+    draws one float64 number per masked position and token, positions in order, from a torch.Generator on the CPU: what
+    a prompt gets depends on its seed alone, not on the batch, the device or the padding. ValueError for a temperature
+    that is negative or not finite, and for bad seeds.
+
+    >>> sampler = TokenSampler(1.0, 0, rows=1)
+    >>> sampler.draw(torch.tensor([[0.0, 50.0]]), torch.tensor([0])).token.tolist()
+    [1]
+    """
+
+    def __init__(self, temperature: float, seed: int | Sequence[int], rows: int) -> None:
+        finite("sampling_temperature", temperature, least=0)
+        seeds = tuple(seed) if isinstance(seed, Iterable) else seed
+        check_seeds("seed", seeds)
+        self.temperature = float(temperature)
+        self.seeds: list[int] = per_row("seed", seeds, rows).tolist()
+        self._generators = [torch.Generator().manual_seed(number) for number in self.seeds]
+
+    def draw(self, logits: Tensor, row: Tensor) -> Candidates:
+        """Return a token for each position. logits: [N, V]; row: int64 [N], rising, the row that each belongs to."""
+        if self.temperature == 0:
+            return greedy(logits)
+        counts = torch.bincount(row, minlength=len(self._generators)).tolist()
+        pieces, uniforms, begin, end = [], [], 0, 0
+        for count, generator in zip(counts, self._generators, strict=True):
+            for size in [_CHUNK] * (count // _CHUNK) + [count % _CHUNK] * (count % _CHUNK > 0):
+                shape = (size, logits.shape[1])
+                uniforms.append(torch.rand(shape, generator=generator, dtype=torch.float64))
+                end += size
+                if end - begin >= _CHUNK:  # many short rows are compared at once
+                    pieces.append(self._draw(logits[begin:end], torch.cat(uniforms).to(logits.device)))
+                    uniforms, begin = [], end
+        if uniforms:
+            pieces.append(self._draw(logits[begin:end], torch.cat(uniforms).to(logits.device)))
+        return Candidates(torch.cat([piece.token for piece in pieces]), torch.cat([piece.lead for piece in pieces]))
+
+    def _draw(self, logits: Tensor, uniform: Tensor) -> Candidates:
+        scores = gumbel_scores(logits, uniform, self.temperature)
+        noised = logits.double() - self.temperature * torch.log(-torch.log(uniform))
+        best, token = scores.max(dim=-1)
+        # Beyond the exponents of float64 the scores are all 0 or inf, and their logarithms still tell them apart.
+        lost = ~(best.isfinite() & (best > 0))
+        return Candidates(torch.where(lost, noised.max(dim=-1).indices, token), lead_of(noised))
 
 
 class Seats(NamedTuple):

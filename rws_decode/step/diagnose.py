@@ -8,8 +8,7 @@ from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options
 from rws_decode.step import rounding
 from rws_decode.step.completion import Done
-from rws_decode.step.confidence import dtype_of
-from rws_decode.step.select import cut, rank, select_deferring, select_top
+from rws_decode.step.select import cut, dtype_of, rank, select_deferring, select_top
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, sensitivity_of
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.record import Info

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
-from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.completion import Choice, Completion, Done, Seats
+from rws_decode.step.completion import Choice, Completion, Done, Seats, TokenSampler
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.revising import revising
 from rws_decode.step.step import Decoder, Run, State, forward

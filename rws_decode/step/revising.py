@@ -12,9 +12,9 @@ from torch.nn.functional import logsigmoid
 from rws_decode.canvas.batches import current_block, last_steps
 from rws_decode.predictors.base import computes_at
 from rws_decode.step.completion import Choice, Completion, Done, Scheduled
-from rws_decode.step.confidence import rank_values
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import near_ties
+from rws_decode.step.select import rank_values
 from rws_decode.step.step import Decoder, Run, State
 from rws_decode.strategies.protocol import AsksEvidence, CommittedPositions, RevisingStrategy
 

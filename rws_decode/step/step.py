@@ -17,8 +17,7 @@ from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.completion import Choice, Completion, Done, Scheduled
+from rws_decode.step.completion import Choice, Completion, Done, Scheduled, TokenSampler
 from rws_decode.step.diagnose import diagnose
 from rws_decode.step.forward import MaskedLogits, masked_logits
 from rws_decode.step.select import select

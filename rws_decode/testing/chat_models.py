@@ -11,7 +11,7 @@ import torch
 
 from rws_decode.common.files import write_json
 from rws_decode.testing.diffusion import FIRST_SPECIAL, byte_tokenizer
-from rws_decode.testing.weights import decoder_shapes, random_weights, tensor_shapes, write_weights
+from rws_decode.testing.networks import decoder_shapes, random_weights, tensor_shapes, write_weights
 
 _CONFIGS = Path(__file__).parent / "configs"
 _TRAP = "raise SystemExit('remote code ran')\n"

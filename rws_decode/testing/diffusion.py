@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.common.files import write_json
-from rws_decode.testing.weights import decoder_shapes, random_weights, tensor_shapes, write_weights
+from rws_decode.testing.networks import decoder_shapes, random_weights, tensor_shapes, write_weights
 
 _CONFIGS = Path(__file__).parent / "configs"
 _MERGES = [("Ċ", "Ċ"), ("h", "e"), ("Ġ", "c"), ("Ġc", "a"), ("Ġca", "t"), ("<", "|")]

@@ -6,9 +6,15 @@ name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from rws_decode.common.files import write_json
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 WORDS = (
@@ -92,3 +98,81 @@ def word_tokenizer(words: tuple[str, ...] = WORDS) -> Any:
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "eos_token")
     return PreTrainedTokenizerFast(tokenizer_object=core, **dict(zip(names, SPECIAL, strict=True)))
+
+
+def tensor_shapes(lines: str, sizes: Mapping[str, int], layers: int) -> dict[str, tuple[int, ...]]:
+    """Return names and shapes of tensors from lines "name size size"; those with {} stand for every layer.
+
+    >>> tensor_shapes("a.weight rows wide\\nb.{}.weight wide\\nb.{}.bias wide", {"rows": 3, "wide": 2}, 1)
+    {'a.weight': (3, 2), 'b.0.weight': (2,), 'b.0.bias': (2,)}
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    rows = [line.split() for line in lines.strip().splitlines()]
+    for repeated, part in groupby(rows, lambda row: "{}" in row[0]):
+        block = list(part)
+        for layer in range(layers) if repeated else (0,):
+            shapes |= {name.format(layer): tuple(sizes[size] for size in names) for name, *names in block}
+    return shapes
+
+
+def decoder_shapes(
+    config: Mapping[str, Any], *, biases: bool = False, head_norms: bool = False, experts: int | None = None
+) -> dict[str, tuple[int, ...]]:
+    """Return names and shapes of the decoder that Llama, Qwen and their like share, without a head.
+
+    biases: of queries, keys and values; head_norms: of queries and keys; experts: so many in place of one MLP a layer.
+
+    >>> sizes = {"vocab_size": 9, "hidden_size": 4, "intermediate_size": 6, "num_hidden_layers": 1}
+    >>> shapes = decoder_shapes(sizes | {"num_attention_heads": 2, "num_key_value_heads": 1})
+    >>> len(shapes), shapes["model.layers.0.self_attn.k_proj.weight"]
+    (11, (2, 4))
+    """
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    head = config.get("head_dim") or hidden // config["num_attention_heads"]
+    own, shared = (head * config[f"num_{kind}_heads"] for kind in ("attention", "key_value"))
+    layer: dict[str, tuple[int, ...]] = {f"{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}
+    for name, rows in (("q", own), ("k", shared), ("v", shared)):
+        layer[f"self_attn.{name}_proj.weight"] = (rows, hidden)
+        layer |= {f"self_attn.{name}_proj.bias": (rows,)} if biases else {}
+    layer["self_attn.o_proj.weight"] = (hidden, own)
+    layer |= {f"self_attn.{name}_norm.weight": (head,) for name in "qk"} if head_norms else {}
+    for mlp in ("mlp",) if experts is None else [f"mlp.experts.{expert}" for expert in range(experts)]:
+        layer |= {f"{mlp}.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+        layer[f"{mlp}.down_proj.weight"] = (hidden, inner)
+    layer |= {} if experts is None else {"mlp.gate.weight": (experts, hidden)}
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (config["vocab_size"], hidden)}
+    for number in range(config["num_hidden_layers"]):
+        shapes |= {f"model.layers.{number}.{name}": shape for name, shape in layer.items()}
+    return shapes | {"model.norm.weight": (hidden,)}
+
+
+def random_weights(
+    shapes: Mapping[str, tuple[int, ...]], seed: int = 0, dtype: torch.dtype = torch.bfloat16, spread: float = 0.25
+) -> dict[str, Tensor]:
+    """Draw weights, spread enough that predictions depend on the context; gains and biases are not trivial either."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = {}
+    for name, shape in shapes.items():
+        gain = 1.0 if len(shape) == 1 and not name.endswith("bias") else 0.0
+        width = spread if len(shape) > 1 else 0.25
+        drawn[name] = (gain + width * torch.randn(shape, generator=generator)).to(dtype)
+    return drawn
+
+
+def write_weights(directory: Path, weights: Mapping[str, Tensor], shards: int = 3) -> None:
+    """Write weights as so many safetensors files with their index, or as one file without."""
+    from safetensors.torch import save_file
+
+    directory.mkdir(parents=True, exist_ok=True)
+    if shards == 1:
+        save_file(dict(weights), directory / "model.safetensors", metadata={"format": "pt"})
+        return
+    names, table = list(weights), {}
+    for shard in range(shards):
+        file = f"model-{shard + 1:05d}-of-{shards:05d}.safetensors"
+        part = {name: weights[name].contiguous() for name in names[shard::shards]}
+        save_file(part, directory / file, metadata={"format": "pt"})
+        table |= dict.fromkeys(part, file)
+    total = sum(tensor.nbytes for tensor in weights.values())
+    index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(table.items()))}
+    write_json(directory / "model.safetensors.index.json", index)

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.files import write_json
-from rws_decode.testing.networks import WORDS
-from rws_decode.testing.weights import decoder_shapes, random_weights, tensor_shapes, write_weights
+from rws_decode.testing.networks import WORDS, decoder_shapes, random_weights, tensor_shapes, write_weights
 
 _CONFIGS = Path(__file__).parent / "configs"
 _LLAMA3 = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "[PAD]")

@@ -29,7 +29,7 @@ from rws_decode.adapters.dream import DreamHooks
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
 from rws_decode.adapters.lm_eval import RWSLM, likelihood_bound
 from rws_decode.predictors import CallablePredictor, MaskPredictor
-from rws_decode.step.confidence import rank_values
+from rws_decode.step.select import rank_values
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, bert, word_tokenizer

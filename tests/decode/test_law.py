@@ -19,7 +19,7 @@ from rws_decode.decode import decode
 from rws_decode.job import prepare
 from rws_decode.replay.path_diagnostics import order_log_likelihood
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.step import Decoder
 from rws_decode.testing.exact import tabulated_predictor

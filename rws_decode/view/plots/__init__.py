@@ -32,15 +32,11 @@ from __future__ import annotations
 from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier
-from rws_decode.view.plots.intervals import intervals
-from rws_decode.view.plots.order_maps import order_map
-from rws_decode.view.plots.paths import entropy_left, order_spread
-from rws_decode.view.plots.reversals import reversal_shares
+from rws_decode.view.plots.intervals import intervals, reversal_shares
+from rws_decode.view.plots.order_maps import entropy_left, order_map, order_spread
 from rws_decode.view.plots.scales.curves import confidence_curves
 from rws_decode.view.plots.scales.scale_paths import reward_against_scale, scale_path
-from rws_decode.view.plots.scales.selected import selection
-from rws_decode.view.plots.scales.stable_scales import stability
-from rws_decode.view.plots.scales.thresholds import threshold_counts
+from rws_decode.view.plots.scales.selected import selection, stability, threshold_counts
 from rws_decode.view.plots.sheet import caption
 
 __all__ = [

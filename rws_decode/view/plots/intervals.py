@@ -1,4 +1,4 @@
-"""Numbers with their intervals, against another number: a line for each series."""
+"""Numbers with their intervals: against another number, and the shares of reversed pairs with their limits."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rws_decode.common.palette import LOOKS
+from rws_decode.common.palette import BLACK, LOOKS
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.sentences import number
+from rws_theory import ReversalLimit, ReversalShare
 from rws_theory.checks import finite
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+__all__ = ["intervals", "reversal_shares"]
+
+_APART = 1.03  # of one series from the next, across: intervals at one number are then all seen
 
 
 @drawn
@@ -63,3 +70,75 @@ def intervals(
     if axes is None and len(series) > 1:
         panel.legend(loc="best")
     return finished(figure, axes, f"Bars are {number(100 * level)} % intervals.")
+
+
+@drawn
+def reversal_shares(
+    shares: Mapping[str, Mapping[float, ReversalShare]],
+    limits: Mapping[str, ReversalLimit] | None = None,
+    across: str = "tokens of each position",
+    border: float | None = None,
+    *,
+    axes: Panels = None,
+) -> Figure:
+    """Draw the share of reversed pairs against a number, such as the tokens of a position, with 95 % intervals.
+
+    A series for each name. Lines across are the limits for many tokens, in the look of their series. Series stand
+    slightly apart, so that their intervals are seen.
+
+    shares : name -> number -> what `rws_theory.end_reversals` or `scale_reversals` counted. limits : of some of the
+    names, by `rws_theory.reversal_limit`. across : the label of the numbers, which are positive. border : a number at
+    which an upright line is drawn, such as 1 where the numbers are scales over the freezing scale. ValueError for no
+    shares, for limits of other names, and for numbers that are not positive.
+
+    >>> import numpy as np
+    >>> from rws_decode import plots
+    >>> from rws_theory import end_reversals, reversal_limit
+    >>> rng = np.random.default_rng(0)
+    >>> shares = {d: end_reversals(*rng.standard_exponential((2, 500, d))) for d in (16, 64)}
+    >>> figure = plots.reversal_shares({"exponential": shares}, {"exponential": reversal_limit("gumbel")})
+    >>> plots.caption(figure)
+    'Bars are 95 % intervals. Dashed lines are limits for many tokens: 25 % (exponential).'
+    """
+    limits = dict(limits or {})
+    if not shares or not all(shares.values()):
+        raise ValueError("shares holds nothing: a name with numbers and their shares is needed")
+    if strange := [name for name in limits if name not in shares]:
+        raise ValueError(f"limits holds {strange[0]!r}: one of {', '.join(shares)} is needed")
+    numbers = sorted({at for series in shares.values() for at in series})
+    if not numbers[0] > 0:
+        raise ValueError(f"shares holds the number {numbers[0]}: {across} are drawn on a logarithmic axis, above 0")
+    figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.4))
+    for place, (name, series) in enumerate(shares.items()):
+        _draw(panel, name, series, limits.get(name), place, len(shares))
+    if border is not None:
+        panel.axvline(border, color=BLACK, linewidth=0.8)
+    panel.set_xscale("log")
+    panel.set_xticks(numbers, [number(at) for at in numbers])
+    panel.set_xticks([], minor=True)
+    panel.set_xlabel(across)
+    panel.set_ylabel("share of reversed pairs")
+    panel.set_ylim(0, None)
+    if axes is None:
+        figure.legend(loc="outside right upper")
+    else:
+        panel.legend(loc="best")
+    named = [f"{number(50 * (limit.lower + limit.upper), 3)} % ({name})" for name, limit in limits.items()]
+    lines = f"Dashed lines are limits for many tokens: {', '.join(named)}." if named else ""
+    return finished(figure, axes, "Bars are 95 % intervals.", lines)
+
+
+def _draw(
+    panel: Axes, name: str, series: Mapping[float, ReversalShare], limit: ReversalLimit | None, place: int, of: int
+) -> None:
+    look = LOOKS[place % len(LOOKS)]
+    at = [x * _APART ** (place - (of - 1) / 2) for x in sorted(series)]
+    share = [series[x].share for x in sorted(series)]
+    ends = [series[x].interval() for x in sorted(series)]
+    reach = [
+        [y - low for y, (low, _) in zip(share, ends, strict=True)],
+        [h - y for y, (_, h) in zip(share, ends, strict=True)],
+    ]
+    panel.errorbar(at, share, reach, label=name, color=look.color, marker=look.marker, markersize=5, linewidth=1.2)
+    if limit is not None:
+        panel.axhline((limit.lower + limit.upper) / 2, color=look.color, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)

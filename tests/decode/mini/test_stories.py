@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paper_figures.data.story_sets import story_puzzle_set
 from rws_decode.mini.stories import check
-from rws_decode.mini.stories.answers import judge, keyword_inclusion
+from rws_decode.mini.stories.answers import ExactReward, judge, keyword_inclusion
 from rws_decode.mini.stories.check import VIOLATIONS, read_story
 from rws_decode.mini.stories.grammar import (
     BANDS,
@@ -28,7 +28,6 @@ from rws_decode.mini.stories.grammar import (
     feasible_beats,
 )
 from rws_decode.mini.stories.lexicon import TOPICS, words
-from rws_decode.mini.stories.reward import ExactReward
 from rws_decode.mini.stories.sample import corrupt, sample_story
 from rws_decode.mini.stories.tasks import KINDS, SPLITS, sample_split, sample_task, split_of
 

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.steering.particles import ParticleGibbs, Particles
+from rws_decode.steering.particles import EVEN, ParticleGibbs, Particles
 from rws_decode.steering.table import METHODS, as_method, within
-from rws_decode.steering.weights import EVEN
 from rws_decode.trace.trace import load
 
 PREDICTOR = load_predictor("english")

@@ -15,9 +15,8 @@ from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperatur
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
 from rws_decode.step.certainty import certain
-from rws_decode.step.confidence import rank_values
 from rws_decode.step.rounding import logit_error
-from rws_decode.step.select import select_top, select_topk
+from rws_decode.step.select import rank_values, select_top, select_topk
 from rws_theory.selection import selection_path
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]

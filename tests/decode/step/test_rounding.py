@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.step.confidence import rank_values
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
-from rws_decode.step.select import select_deferring, select_top, select_topk
+from rws_decode.step.select import rank_values, select_deferring, select_top, select_topk
 
 
 def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:

@@ -14,7 +14,7 @@ from tiny_models import bert_predictor, modernbert_predictor
 
 from rws_decode import CallablePredictor, Confidence, Temperature
 from rws_decode.decode import decode
-from rws_decode.step.candidate import TokenSampler, greedy, gumbel_scores
+from rws_decode.step.completion import TokenSampler, greedy, gumbel_scores
 from rws_decode.step.forward import guided_logits
 from rws_decode.step.rounding import logit_error
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY

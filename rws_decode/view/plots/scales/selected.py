@@ -1,23 +1,38 @@
-"""Which positions are among the k most confident at each scale."""
+"""What is selected at each scale: the k most confident positions, those above a threshold, and how stable they are."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.common.palette import BLACK, BLUE, GREY, PALE
-from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis, shown_word, stretches
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
-from rws_decode.view.sentences import joined, number
-from rws_theory import SelectionPath
+from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, PALE
+from rws_decode.view.plots.axes import (
+    VISIBLE,
+    hatched_span,
+    scale_axis,
+    scale_ticks,
+    shown_word,
+    stretches,
+    whole_ticks,
+)
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
+from rws_decode.view.sentences import count, joined, number
+from rws_theory import SelectionPath, StabilityRadius, ThresholdPath
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["selection"]
+
+__all__ = ["selection", "stability", "threshold_counts"]
+
+_WIDEST = 1e3  # scales beyond it, or below its inverse, are drawn at the edge
+_NARROWEST = 2.0
+_ARROW = 12  # points of the marks of ends that lie beyond the edge
 
 
 @drawn
@@ -63,7 +78,7 @@ def selection(
     panel.grid(visible=False, axis="y")
     panel.set_ylabel("position" if words is None else "candidate and position")
     scale_axis(panel, low, high, "scale: factor of all logits")
-    return finished(figure, axes, *_sentences(path, positions if words is None else words, low, high))
+    return finished(figure, axes, *_selection_sentences(path, positions if words is None else words, low, high))
 
 
 def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
@@ -71,7 +86,7 @@ def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
     return place if words is None else f"{shown_word(words[row])}  {place}"
 
 
-def _sentences(path: SelectionPath, rows: Any, low: float, high: float) -> list[str]:
+def _selection_sentences(path: SelectionPath, rows: Any, low: float, high: float) -> list[str]:
     of = "" if rows is None else f" of {len(rows)} positions"
     who, are = (f"The {path.k} most confident{of}", "are") if path.k > 1 else (f"The most confident{of}", "is")
     sets = len({piece.selected for piece in path.pieces})
@@ -80,3 +95,130 @@ def _sentences(path: SelectionPath, rows: Any, low: float, high: float) -> list[
     changes = f"The set changes at {joined(points, 6)}" if points else "The set does not change"
     proof = "this is proved" if path.certified else "what is hatched is not proved"
     return [f"{who} {are} {same} at every scale from {number(low)} to {number(high)}.", f"{changes}; {proof}."]
+
+
+@drawn
+def threshold_counts(*paths: ThresholdPath, axes: Panels = None) -> Figure:
+    """Draw how many positions reach a threshold at each scale: a rising line of steps for each path.
+
+    Across: the scale, a factor of all logits; up: the number of positions. Scales at which a number is not proved are
+    hatched, where they are wide enough to be seen.
+
+    paths : of `rws_theory.threshold_path`, one for each threshold, over one range. ValueError for none, and for ranges
+    that differ.
+
+    >>> from rws_decode import plots
+    >>> from rws_theory import threshold_path
+    >>> plots.caption(plots.threshold_counts(threshold_path([[3.0, 1.0, 0.0], [2.0, 1.5, 0.0]], 0.9, 0.1, 32.0)))
+    'Threshold 0.9: from 0 to 2 positions, 0 of them at scale 1. No number falls as the scale grows: proved.'
+    """
+    ranges = {(path.pieces[0].lower, path.pieces[-1].upper) for path in paths}
+    if len(ranges) != 1:
+        raise ValueError(
+            f"paths cover {len(ranges)} ranges: one range is needed, of threshold_path(logits, tau, low, high)"
+        )
+    ((low, high),) = ranges
+    figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.2))
+    for place, path in enumerate(paths):
+        look = LOOKS[place % len(LOOKS)]
+        edges = [low, *(piece.upper for piece in path.pieces)]
+        counts = [len(piece.positions) for piece in path.pieces]
+        panel.stairs(
+            counts,
+            edges,
+            baseline=None,
+            color=look.color,
+            linestyle=look.dash,
+            linewidth=1.8,
+            label=f"tau = {path.tau:g}",
+        )
+        for bracket in path.brackets:
+            if bracket.relative_width > VISIBLE:
+                hatched_span(panel, bracket.lower, bracket.upper)
+    scale_axis(panel, low, high, "scale: factor of all logits")
+    panel.axvline(1, color="black", linewidth=0.8)
+    panel.set_ylim(0, None)
+    panel.margins(y=0.08)
+    whole_ticks(panel, "y")
+    panel.set_ylabel("positions at or above the threshold")
+    panel.legend(loc="best")
+    return finished(figure, axes, *_threshold_sentences(paths))
+
+
+def _threshold_sentences(paths: tuple[ThresholdPath, ...]) -> list[str]:
+    told = []
+    for path in paths:
+        first, last = (len(piece.positions) for piece in (path.pieces[0], path.pieces[-1]))
+        at_one = [len(piece.positions) for piece in path.pieces if piece.lower <= 1 <= piece.upper]
+        one = f", {at_one[0]} of them at scale 1" if at_one else ""
+        told.append(f"Threshold {path.tau:g}: from {first} to {count(last, 'position')}{one}.")
+    open_ = [number(path.tau) for path in paths if not path.certified]
+    proof = f"not all is proved at {joined(open_, 4)} (hatched)" if open_ else "proved"
+    return [*told, f"No number falls as the scale grows: {proof}."]
+
+
+@drawn
+def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figure:
+    """Draw the scales at which each step chooses the same positions, and what one evaluation proves of them.
+
+    Across: the step [from 0]; up: the scale, a factor of all logits. A wide bar covers the proved scales, a narrow one
+    those that one evaluation at scale 1 proves. A triangle at the edge: the set stays beyond the edge, to 0 or to
+    infinity where the interval ends there. A wide bar that is hatched may be longer.
+
+    radii : of `rws_theory.stability_radius`, one for each step. ValueError for none.
+
+    >>> from rws_decode import plots
+    >>> from rws_theory import stability_radius
+    >>> figure = plots.stability([stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)])
+    >>> plots.caption(figure).split(". ")[0]
+    'The chosen set stays the same at every larger scale at 0 of 1 steps, at every smaller one at 1'
+    """
+    if not len(radii):
+        raise ValueError("radii holds nothing: what stability_radius(logits, k) returns is needed, one for each step")
+    ends = [end for radius in radii for end in (radius.lower, radius.upper, *radius.cheap) if 0 < end < math.inf]
+    reach = min(max([_NARROWEST, *(max(end, 1 / end) * 1.4 for end in ends)]), _WIDEST)
+    figure, (panel,) = panels_of(axes, 1, 1, (max(6.0, min(10.0, 2.4 + 0.22 * len(radii))), 4.4))
+    panel.set_yscale("log")
+    for step, radius in enumerate(radii):
+        hatch = {} if radius.certified else {"hatch": "xx"}
+        _bar(
+            panel, step, radius.lower, radius.upper, reach, 0.8, facecolor=PALE, edgecolor=GREY, linewidth=0.6, **hatch
+        )
+        _bar(panel, step, *radius.cheap, reach, 0.4, facecolor=BLUE, edgecolor="none")
+        for beyond, edge, mark in ((radius.upper > reach, reach, "^"), (radius.lower < 1 / reach, 1 / reach, "v")):
+            if beyond:
+                panel.plot(step, edge, mark, color=BLACK, markersize=_ARROW / 2, clip_on=False)
+    for name, look in {"the same set, proved": (PALE, GREY), "proved by one evaluation": (BLUE, "none")}.items():
+        panel.fill_between([], [], color=look[0], edgecolor=look[1], label=name)
+    panel.plot([], [], "^", color=BLACK, linestyle="none", label="beyond the edge")
+    panel.axhline(1, color=BLACK, linewidth=0.8)
+    panel.set_ylim(1 / reach, reach)
+    ticks = scale_ticks(1 / reach, reach)
+    panel.set_yticks(ticks, [number(tick) for tick in ticks])
+    panel.set_yticks([], minor=True)
+    panel.set_xlim(-0.6, len(radii) - 0.4)
+    panel.set_xlabel("step, from 0")
+    panel.set_ylabel("scale: factor of all logits")
+    panel.grid(visible=False, axis="x")
+    whole_ticks(panel)
+    legend(figure, panel, axes)
+    return finished(figure, axes, *_stability_sentences(radii))
+
+
+def _bar(panel: Axes, step: int, lower: float, upper: float, reach: float, width: float, **look: Any) -> None:
+    low, high = max(lower, 1 / reach), min(upper, reach)
+    panel.bar(step, high - low, width, low, **look)
+
+
+def _stability_sentences(radii: Sequence[StabilityRadius]) -> list[str]:
+    up, down = sum(radius.upper == math.inf for radius in radii), sum(radius.lower == 0 for radius in radii)
+    open_ = sum(not radius.certified for radius in radii)
+    proved = [min(radius.cheap[1] - 1, 1 - radius.cheap[0]) / radius.radius for radius in radii if radius.radius > 0]
+    return [
+        f"The chosen set stays the same at every larger scale at {up} of {len(radii)} steps, "
+        f"at every smaller one at {down}.",
+        f"One evaluation proves {number(100 * float(np.median(proved)), 2)} % of the radius (median)."
+        if proved
+        else "",
+        f"At {open_} steps the interval may be wider (hatched)." if open_ else "",
+    ]
