@@ -18,7 +18,7 @@ from rws_decode.replay.replay import run_settings, stopped_early
 from rws_decode.replay.step_logits import check_predictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.completion import TokenSampler
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.savings import leave_settled
