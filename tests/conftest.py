@@ -13,7 +13,8 @@ from chromium import browser as browser  # fixtures
 from figure_runs import figure_page as figure_page
 from figure_runs import figure_runs as figure_runs
 from hypothesis import HealthCheck, settings
-from shipped import english as english
+
+from rws_decode.predictors import WorldPredictor, load_predictor
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Fewer than Hypothesis' own 100 at each run; `make explore` makes 20 runs.
@@ -70,3 +71,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"left out: {count} tests that need {reason}")
+
+
+@pytest.fixture(scope="session")
+def english() -> WorldPredictor:
+    """Return the world of real English, loaded once."""
+    predictor = load_predictor("english")
+    assert isinstance(predictor, WorldPredictor)
+    return predictor

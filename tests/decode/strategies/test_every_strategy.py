@@ -14,6 +14,7 @@ from rws_decode import P2, RWS, CallableReward, Options, ReMDM, Savings, Shape, 
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
+from rws_decode.steering.table import METHODS
 from rws_decode.strategies.apart import Apart, ApartChoice
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.lookahead import InformationGain, LookUM
@@ -21,7 +22,8 @@ from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrd
 from rws_decode.strategies.parallel import EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.table import as_strategy, check_text, strategy_from
+from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
+from rws_decode.strategies.table import STRATEGIES as NAMED
 from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
@@ -131,3 +133,34 @@ def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object]
     with pytest.raises(ValueError) as caught:
         make()
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+# What a told range accepts, and what it refuses.
+_ENDS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "above 0": ((1e-6,), (0.0, -1.0)),
+    "at least 0": ((0.0, 2.0), (-0.5,)),
+    "at least 1": ((1,), (0, -1)),
+    "at least 2": ((2,), (1,)),
+    "0 to 1": ((0.0, 1.0), (-0.1, 1.1)),
+    "between 0 and 1": ((0.5,), (0.0, 1.0)),
+}
+_NUMBERS = [
+    pytest.param(entry.kind, number, id=f"{name} {number}")
+    for table in ({name: NAMED[name] for name in OFFERED}, METHODS)
+    for name, entry in table.items()
+    for number, declared in entry.numbers.items()
+    if declared.range
+]
+
+
+@pytest.mark.parametrize(("kind", "number"), _NUMBERS)
+def test_a_told_range_is_what_the_class_accepts(kind: Any, number: str) -> None:
+    fields = kind.__dataclass_fields__
+    usual = {name: one.metadata["number"] for name, one in fields.items() if "number" in one.metadata}
+    given = {name: declared.usual for name, declared in usual.items() if declared.needed}
+    accepted, refused = _ENDS[usual[number].range]
+    for value in accepted:
+        assert getattr(kind(**given | {number: value}), number) == value
+    for value in refused:
+        with pytest.raises(ValueError, match=number):
+            kind(**given | {number: value})
