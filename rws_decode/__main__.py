@@ -23,6 +23,7 @@ COMMANDS: dict[str, Command] = {
     "diff": Command("rws_decode.commands.diff", "say from their traces where two runs part, and why"),
     "check": Command("rws_decode.commands.check", "say whether a model answers alike elsewhere, or what differs"),
     "fragility": Command("rws_decode.commands.fragility", "say which answers, and which score, hinge on a near-tie"),
+    "import": Command("rws_decode.commands.import_", "make traces of the step maps that a serving engine returns"),
     "view": Command("rws_decode.commands.view", "write a page to scrub, or an animated picture, of a run or of two"),
     "convert": Command(
         "rws_decode.commands.convert", "write a LLaDA, Dream or A2D checkpoint under transformers' names"

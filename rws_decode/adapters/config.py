@@ -138,7 +138,7 @@ class RWSGenerationConfig:
         run: Trace | None = None
         if self._reads_run() and self.run is not None:
             run = load(self.run)
-            if run.steps != self.steps:
+            if not run.missing and run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")
         return strategy_named(self.strategy, **options, run=run, seed=self.seed if seed is None else seed)
 

@@ -26,6 +26,7 @@ from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.table import as_strategy
+from rws_decode.trace.data import check_known
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import whole
@@ -131,6 +132,8 @@ def fragility(
     """
     if not len(traces):
         raise ValueError("traces is empty: at least one trace is needed")
+    for trace in traces:
+        check_known(trace, "fragility")
     near = [trace.ties + trace.near_ties + trace.near_tokens > 0 for trace in traces]
     fragile = np.array([bool(steps.any()) for steps in near])
     first = np.array([int(steps.argmax()) if steps.any() else -1 for steps in near])

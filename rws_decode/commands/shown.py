@@ -33,7 +33,7 @@ def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
     """
     reward = trace.final_reward
     return {
-        "tokens": trace.tokens.tolist(),
+        "tokens": None if trace.own_ids else trace.tokens.tolist(),
         "text": trace.text,
         "completed": completed,
         "final_reward": None if reward is None else {name: reward[name] for name in ("raw", "normalised")},
@@ -47,7 +47,7 @@ def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
         "reward_calls_saved": trace.reward_calls_saved,
         "scales": [None if math.isnan(factor) else factor for factor in trace.factor.tolist()],
         "rewards": [None if math.isnan(reward) else reward for reward in trace.reward_raw.tolist()],
-        "ties": trace.ties.tolist(),
+        "ties": None if trace.ties is None else trace.ties.tolist(),
     }
 
 
@@ -59,6 +59,8 @@ def answer_text(trace: Trace, completed: str | None = None) -> str:
 
 def prompt_line(trace: Trace) -> str:
     """Return a trace's prompt in one line, its ids without a tokenizer."""
+    if trace.prompt is None and trace.prompt_text is None:
+        return "prompt: not known"
     text = json.dumps(trace.prompt.tolist()) if trace.prompt_text is None else printable(trace.prompt_text)
     return f"prompt: {text}"
 

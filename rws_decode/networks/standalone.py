@@ -72,6 +72,9 @@ class FileTokenizer:
         real = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
         return Encoded(input_ids=torch.tensor(filled), attention_mask=torch.tensor(real))
 
+    def __len__(self) -> int:
+        return self.backend.get_vocab_size()
+
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """Return the text of ids."""
         return self.backend.decode([int(token) for token in ids], skip_special_tokens=skip_special_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +28,7 @@ from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
 # What a run brought about, or spent: no setting of it.
-_OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards".split())
+_OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards own_ids".split())
 _OUTCOMES |= set("reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
 # Settings that must agree for a canvas to have the same logits in both runs.
 _OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "end_of_text", "end_ids")
@@ -55,28 +56,49 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     1 of the 1 later steps commit other positions; factors, rewards or candidates differ at this and every later step
     """
     if predictor is not None:
-        check_predictor(first, predictor)
+        for trace in (first, second):
+            check_predictor(trace, predictor)
+    _check_comparable(first, second)
     settings = _settings(first, second)
     both = min(first.steps_run, second.steps_run)
     changes = tuple(filter(None, (_step(first, second, step) for step in range(both))))
     parting = _parting(first, second, {change.name for change in settings}, predictor)
-    return TraceDiff(parting is None, settings, parting, changes, both)
+    missing = tuple(dict.fromkeys(first.missing + second.missing))
+    return TraceDiff(parting is None, settings, parting, changes, both, missing)
+
+
+def _check_comparable(first: Trace, second: Trace) -> None:
+    """Raise ValueError where a step map says too little to compare: no ids beside no texts, one commit beside many."""
+    for one, other in ((first, second), (second, first)):
+        if one.own_ids and not other.pieces:
+            raise ValueError("the runs cannot be compared: one has the texts of its tokens alone, the other their ids")
+        if one.missing and other.revisions:
+            raise ValueError(
+                f"the runs cannot be compared: one masked {other.revisions} tokens again, of which the step map that "
+                "the other is of does not tell"
+            )
 
 
 def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:
+    texts = first.own_ids or second.own_ids or first.prompt is None or second.prompt is None
     ours, theirs = (
-        trace.metadata() | {name: getattr(trace, name) for name in UNUSUAL} | {"prompt": trace.prompt.tolist()}
+        trace.metadata()
+        | {name: getattr(trace, name) for name in UNUSUAL}
+        | {"prompt": trace.prompt_text if texts else trace.prompt.tolist()}
         for trace in (first, second)
     )
     names = [name for name in ours if name not in _OUTCOMES and ours[name] != theirs[name]]
+    if first.missing or second.missing:  # None is what one of them does not know
+        names = [name for name in names if None not in (ours[name], theirs[name])]
     return tuple(SettingChange(name, ours[name], theirs[name]) for name in names)
 
 
 def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
-    ours, theirs = set(_committed(first, step)), set(_committed(second, step))
+    ours, theirs = set(_committed(first, second, step)), set(_committed(second, first, step))
     changes = _candidates(first, second, step)
-    factors = _unequal(first.factor, second.factor, step)
-    rewards = _unequal(first.reward_raw, second.reward_raw, step)
+    known = not first.missing and not second.missing
+    factors = _unequal(first.factor, second.factor, step) if known else None
+    rewards = _unequal(first.reward_raw, second.reward_raw, step) if known else None
     again = tuple(tuple(_again(trace, step)) for trace in (first, second))
     revised = None if again[0] == again[1] else (again[0], again[1])
     if ours == theirs and not changes and factors is None and rewards is None and revised is None:
@@ -86,20 +108,22 @@ def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
 
 
 def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPredictor | None) -> Parting | None:
+    of_map = bool(first.missing or second.missing)  # then the plan of a step is not known, only what it committed
     plans = [
-        block_plan(trace.length, trace.steps, trace.block, trace.counts)[: trace.steps_run] for trace in (first, second)
+        [] if of_map else block_plan(trace.length, trace.steps, trace.block, trace.counts)[: trace.steps_run]
+        for trace in (first, second)
     ]
     for step in range(max(first.steps_run, second.steps_run)):
         both = step < min(first.steps_run, second.steps_run)
-        ours, theirs = _committed(first, step), _committed(second, step)
+        ours, theirs = _committed(first, second, step), _committed(second, first, step)
         revised = _again(first, step) != _again(second, step)
         if ours == theirs and not revised:
             continue
         factors = (_at(first.factor, step), _at(second.factor, step))
         if unequal & {"prompt", "mask_id"}:
             return Parting(step, "prompt", factors, (), ())
-        if not both or plans[0][step] != plans[1][step]:
-            return Parting(step, "plan", factors, (), ())
+        if not both or (not of_map and plans[0][step] != plans[1][step]):
+            return Parting(step, "count" if of_map else "plan", factors, (), ())
         candidates = _candidates(first, second, step)
         if revised:
             return Parting(step, "revision", factors, candidates, ())
@@ -150,8 +174,8 @@ class _Curves:
         elif self.rows:
             crossings_between, certified, note = self._crossed(earlier, later)
         ours, theirs = (trace.value[step, pair].tolist() for trace in (self.first, self.second))
-        tokens = np.where(self.first.candidate[step] < 0, self.second.candidate[step], self.first.candidate[step])
-        words = self.first.words(tokens[pair])
+        tellers = [self.first if self.first.candidate[step, place] >= 0 else self.second for place in pair]
+        words = [run.words(run.candidate[step, [place]])[0] for run, place in zip(tellers, pair, strict=True)]
         values = (ours[0], ours[1]), (theirs[0], theirs[1])
         return Reversal(earlier, later, (words[0], words[1]), *values, crossings_between, certified, note)
 
@@ -199,12 +223,17 @@ def _sign(pair: Crossings, factor: float) -> int | None:
     return pair.sign_at_one * (-1) ** passed if pair.complete or low == high else None
 
 
-def _committed(trace: Trace, step: int) -> dict[int, int]:
-    """Return the tokens that a step committed, by position; none where it was not run."""
+def _committed(trace: Trace, other: Trace, step: int) -> dict[int, Any]:
+    """Return the tokens that a step committed, by position; none where it was not run. See `_tokens`."""
     if step >= trace.steps_run:
         return {}
     positions = np.flatnonzero(trace.chosen[step])
-    return dict(zip(positions.tolist(), trace.candidate[step, positions].tolist(), strict=True))
+    return dict(zip(positions.tolist(), _tokens(trace, other, trace.candidate[step, positions]), strict=True))
+
+
+def _tokens(trace: Trace, other: Trace, ids: NDArray[np.int64]) -> list[Any]:
+    """Return tokens by what can be compared: their ids, or their texts where one of the runs has ids of its own."""
+    return trace.words(ids) if trace.own_ids or other.own_ids else ids.tolist()
 
 
 def _again(trace: Trace, step: int) -> list[int]:
@@ -216,9 +245,10 @@ def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange
     n = min(first.length, second.length)
     ours, theirs = first.candidate[step, :n], second.candidate[step, :n]
     open_ = first.masked[step, :n] & second.masked[step, :n] & (ours >= 0) & (theirs >= 0)
-    positions = np.flatnonzero(open_ & (ours != theirs)).tolist()
+    known = np.flatnonzero(open_)
+    pairs = zip(known.tolist(), _tokens(first, second, ours[known]), _tokens(second, first, theirs[known]), strict=True)
     changes = []
-    for position in positions:
+    for position in [position for position, mine, other in pairs if mine != other]:
         before, after = int(ours[position]), int(theirs[position])
         words = (first.words([before])[0], second.words([after])[0])
         changes.append(CandidateChange(position, before, after, words))
@@ -226,7 +256,8 @@ def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange
 
 
 def _deferred(trace: Trace, step: int) -> NDArray[np.bool_]:
-    return Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
+    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    return ends.waits(torch.tensor(trace.candidate[step])).numpy()
 
 
 def _at(values: NDArray[np.float64], step: int) -> float:

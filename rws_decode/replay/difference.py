@@ -150,7 +150,8 @@ class TraceDiff:
     """How two runs differ. `same`: the same tokens committed at the same steps, so that there is no `parting`.
 
     `settings`: those that differ; `steps`: every step run by both in which committed sets, candidates, factors or
-    rewards differ, before the parting and after it; `steps_run`: by both.
+    rewards differ, before the parting and after it; `steps_run`: by both. `missing`: what a step map does not tell, and
+    so was not compared (`Trace.missing`).
     """
 
     same: bool
@@ -158,6 +159,7 @@ class TraceDiff:
     parting: Parting | None
     steps: tuple[StepChange, ...]
     steps_run: int
+    missing: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         if self.parting is None:
@@ -188,6 +190,7 @@ def _plain(value: Any) -> Any:
 def _difference_text(difference: TraceDiff) -> str:
     """Return a difference in lines: the settings that differ, where and why the runs part, and what comes later."""
     lines = [printable(str(change)) for change in told_settings(difference)]
+    lines += [not_compared(difference)] if difference.missing else []
     parting = difference.parting
     if parting is None:
         return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
@@ -212,6 +215,11 @@ def setting_words(change: SettingChange) -> tuple[str, str, str]:
         ours, theirs = (", ".join(f"{key} {_value(each.get(key))}" for key in keys) for each in (first, second))
         return name, ours, theirs
     return name, _value(first), _value(second)
+
+
+def not_compared(difference: TraceDiff) -> str:
+    """Return what was not compared, as a step map does not tell it."""
+    return f"not compared, as a step map does not tell: {', '.join(difference.missing)}"
 
 
 def known(value: float) -> str:
@@ -242,6 +250,8 @@ def _begun(difference: TraceDiff) -> str:
     """Say at which step the runs part, why, and at which factors."""
     assert difference.parting is not None
     step, why = difference.parting.step, difference.parting.why
+    if difference.missing:
+        return f"the runs part at step {step}, where {WHY[why]}"
     first, second = (known(factor) for factor in difference.parting.factors)
     factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
     return f"the runs part at step {step}, where {WHY[why]}; the factor is {factors}"
@@ -263,4 +273,6 @@ def _later(difference: TraceDiff) -> str:
     commits, count = later_commits(difference)
     where = "this and every later step" if len(differing) == count else f"steps {shortened(differing, 10)}"
     said = f"{commits} of the {count} later steps commit other positions"
+    if difference.missing:
+        return said
     return f"{said}; factors, rewards or candidates differ at {where}"

@@ -18,7 +18,7 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.select import select_deferring, select_top
 from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import recorded
-from rws_decode.trace.data import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace
 
 __all__ = ["Replay", "replay", "replay_with"]
@@ -55,6 +55,7 @@ def replay(trace: Trace) -> Replay:
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).diverged_at
     (True, None)
     """
+    check_known(trace, "replay")
     plan = block_plan(trace.length, trace.steps, trace.block, trace.counts)
     for step, planned in enumerate(plan[: trace.steps_run]):
         own = trace.strategy.get("counts") or trace.strategy.get("revises")

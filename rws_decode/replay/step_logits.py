@@ -15,6 +15,7 @@ from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
 from rws_decode.step.forward import masked_logits
+from rws_decode.trace.data import check_known
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossings, crossings
 from rws_theory.show import shortened
@@ -115,7 +116,8 @@ def _words(trace: Trace, predictor: MaskPredictor, ids: NDArray[np.int64]) -> tu
 
 
 def check_predictor(trace: Trace, predictor: MaskPredictor) -> None:
-    """Raise ValueError for a predictor that cannot be the one of the trace: its mask id is another."""
+    """Raise ValueError for a predictor that cannot be the trace's, with another mask id, and for a step map."""
+    check_known(trace, "what a predictor says of a run")
     if predictor.mask_id != trace.mask_id:
         raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
 

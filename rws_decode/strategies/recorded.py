@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
-from rws_decode.trace.data import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace
 
 __all__ = ["constant_of", "recorded", "shuffled"]
@@ -35,6 +35,8 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
     Schedule(factors=(2.0, 2.0, 2.0))
     """
     batch = [traces] if isinstance(traces, Trace) else list(traces)
+    for trace in batch:
+        check_known(trace, "a recorded strategy")
     ordered = {trace.ranking == "order" for trace in batch}
     if len(ordered) != 1:
         strategies = [trace.strategy for trace in batch]
@@ -72,6 +74,7 @@ def _unneeded(trace: Trace) -> bool:
 def _check_complete(traces: Sequence[Trace]) -> None:
     """Raise ValueError for a run with steps whose factor is not known."""
     for number, trace in enumerate(traces):
+        check_known(trace, "a control")
         if _unneeded(trace):
             count = int((trace.reward_use == NOT_NEEDED).sum())
             raise ValueError(
@@ -97,11 +100,11 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
     True
     """
     batch = [traces] if isinstance(traces, Trace) else list(traces)
+    _check_complete(batch)
     settings = {tuple(sorted(trace.strategy.items())) for trace in batch}
     if len(settings) != 1 or batch[0].strategy["name"] != RWS.name:
         strategies = [trace.strategy for trace in batch]
         raise ValueError(f"traces come from {strategies}: rws runs of one reward_scale and eps are needed")
-    _check_complete(batch)
     for number, trace in enumerate(batch):
         if trace.steps_run < trace.steps:
             raise ValueError(

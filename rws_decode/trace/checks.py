@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.canvas import EndOfText, Padding
-from rws_decode.canvas.schedule import block_plan
+from rws_decode.canvas.schedule import LONGEST, block_plan
 from rws_decode.settings import Drawing, Precision, Ranking
-from rws_decode.trace.data import LAYOUT, NOT_ASKED, NOT_NEEDED, REUSED, SCORED, TraceData
-from rws_theory.checks import one_of
+from rws_decode.trace.data import (
+    LAYOUT,
+    NOT_ASKED,
+    NOT_NEEDED,
+    REUSED,
+    SCORED,
+    STEP_MAP_LACKS,
+    STEP_MAP_MAY_LACK,
+    TraceData,
+)
+from rws_theory.checks import one_of, whole
 
 _COUNTS = {"forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
 _COUNTS |= {"mask_id", "offset", "width"}
@@ -26,6 +35,7 @@ _CHOICES = {
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
+    "bool": (bool,),
     "float": (float, int),
     "str": (str,),
     "str | None": (str, type(None)),
@@ -42,16 +52,32 @@ _TYPES: dict[str, tuple[type, ...]] = {
 def check_settings(trace: TraceData) -> None:
     """Raise ValueError, naming the field, for settings of other types, and for a plan that is none."""
     for name, value in trace.metadata().items():
+        if _left_out(trace, name, value):
+            continue
         kinds = _TYPES[TraceData.__annotations__[name]]
-        if not isinstance(value, kinds) or isinstance(value, bool):
+        if not isinstance(value, kinds) or isinstance(value, bool) != (kinds == (bool,)):
             raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
         if name in _COUNTS and not 0 <= value < 2**36:
             raise ValueError(f"{name} is {value}: at least 0 and below 2**36 is needed")
         if name in _CHOICES:
             one_of(name, value, _CHOICES[name])
+    if trace.missing:
+        for name in ("length", "steps_run", "block"):
+            if (value := getattr(trace, name)) is not None:
+                whole(name, value, 1, LONGEST)
+        return
+    if trace.own_ids:
+        raise ValueError("own_ids is True: a decode has its model's token ids")
     block_plan(trace.length, trace.steps, trace.block, trace.counts)
     if not 1 <= trace.steps_run <= trace.steps:
         raise ValueError(f"steps_run is {trace.steps_run}: 1 to steps, {trace.steps}, is needed")
+
+
+def _left_out(trace: TraceData, name: str, value: Any) -> bool:
+    """Return whether a field is None as it should be in a trace of a step map; ValueError where it should be None."""
+    if trace.missing and name in STEP_MAP_LACKS and value is not None:
+        raise ValueError(f"{name} is {value!r}: a step map, whose strategy is null, does not tell it; null is needed")
+    return bool(trace.missing) and value is None and name in {*STEP_MAP_LACKS, *STEP_MAP_MAY_LACK}
 
 
 def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> bool:
@@ -77,6 +103,8 @@ def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> 
 
 def checked_array(trace: TraceData, name: str) -> NDArray[Any]:
     """Return an array of the trace with one kind of NaN; ValueError, naming it, for another dtype or shape."""
+    if _left_out(trace, name, getattr(trace, name)):
+        return None  # type: ignore[return-value] - what a step map does not tell
     array = np.ascontiguousarray(getattr(trace, name))
     dtype, axes = LAYOUT[name]
     shape = tuple({"R": trace.steps_run, "n": trace.length, "p": array.size}[axis] for axis in axes)
@@ -87,9 +115,18 @@ def checked_array(trace: TraceData, name: str) -> NDArray[Any]:
 
 def check_steps(trace: TraceData) -> None:
     """Raise ValueError where arrays contradict each other."""
-    if (masks := int((trace.prompt == trace.mask_id).sum())) not in (0, trace.length):
+    masks = 0 if trace.prompt is None else int((trace.prompt == trace.mask).sum())
+    if masks not in (0, trace.length):
         raise ValueError(f"prompt holds {masks} masks: none, or length, {trace.length}, is needed")
-    if trace.width < trace.offset + (trace.length if masks == 0 else 1) or trace.width < trace.prompt.size:
+    if trace.missing:
+        for name in ("value", "factor", "reward_raw", "reward_normalised"):
+            if not np.isnan(getattr(trace, name)).all():
+                raise ValueError(f"{name} holds numbers: a step map, whose strategy is null, does not tell it")
+        if trace.unscaled.any() or trace.provisional.any() or (trace.commit_step < 0).any():
+            raise ValueError("a step map, whose strategy is null, tells one commit of each position, and no other")
+        if trace.own_ids and {*map(str, trace.tokens.tolist())} - trace.pieces.keys():
+            raise ValueError("own_ids is True: pieces must hold the text of every token")
+    elif trace.width < trace.offset + (trace.length if masks == 0 else 1) or trace.width < trace.prompt.size:
         raise ValueError(
             f"width is {trace.width}: columns of the prompt and the answer, from {trace.offset} on, are needed"
         )
@@ -105,9 +142,11 @@ def check_steps(trace: TraceData) -> None:
         raise ValueError("tokens are not the candidates of the steps that committed them")
     if (trace.candidate[trace.chosen & trace.provisional] < 0).any():
         raise ValueError("candidate must be known where a token is committed that a later step masks again")
-    block = np.arange(trace.length) // trace.block
+    block = np.arange(trace.length) // (trace.block or trace.length)
     if (trace.masked_again & (block != block[trace.masked.argmax(axis=1)][:, None])).any():
         raise ValueError("provisional has a token masked again outside the block of that step")
+    if trace.missing:
+        return
     if not np.isin(trace.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():
         raise ValueError(f"reward_use holds {trace.reward_use.max()}: 0 to 3 are known")
     unneeded = trace.reward_use == NOT_NEEDED

@@ -37,12 +37,25 @@ LAYOUT: dict[str, tuple[str, str]] = {
 }
 
 # Settings that came later, which the metadata has only where they differ from these.
-UNUSUAL = {"counts": None, "drawing": "completion"}
+UNUSUAL = {"counts": None, "drawing": "completion", "own_ids": False}
+
+# The fields that are None where a step map is all that is known of a run, and those that it may leave out besides.
+STEP_MAP_LACKS = frozenset(
+    "steps ranking precision logits_dtype strategy reward_settings savings offset width padding sampling_temperature "
+    "drawing seed cfg end_of_text end_ids forwards reward_calls reward_calls_saved reward_tokens reward_tokens_saved "
+    "reward_use ties saturated inexact near_ties near_tokens".split()
+)
+STEP_MAP_MAY_LACK = {"predictor": "model", "block": "block", "mask_id": "mask token", "prompt": "prompt's tokens"}
+_MISSING = ("strategy", "settings", "candidates", "ranking values", "factors", "rewards", "ties")
+_MISSING += ("rounding", "tokens masked again", "forwards", "reward calls")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TraceData:
-    """The fields of a trace, and what is derived from them; `trace.Trace`, which checks them, says what each holds."""
+    """The fields of a trace, and what is derived from them; `trace.Trace`, which checks them, says what each holds.
+
+    The types are those of a decode; of a step map, the fields of `STEP_MAP_LACKS` are None (`missing`).
+    """
 
     length: int
     steps: int
@@ -73,6 +86,7 @@ class TraceData:
     final_reward: dict[str, Any] | None = None
     log_prob: float | None = None
     rules_broken: list[str] | None = None
+    own_ids: bool = False
     forwards: int
     reward_calls: int
     reward_calls_saved: int
@@ -95,6 +109,18 @@ class TraceData:
     tokens: NDArray[np.int64]
     commit_step: NDArray[np.int64]
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return what is not known of a run that only a step map tells of, in words; () of a decode's own trace."""
+        if self.strategy is not None:
+            return ()
+        return (*_MISSING, *(word for name, word in STEP_MAP_MAY_LACK.items() if getattr(self, name) is None))
+
+    @property
+    def mask(self) -> int:
+        """Return the id that stands for a mask in `canvas`: `mask_id`, -1 where a step map does not tell it."""
+        return -1 if self.mask_id is None else self.mask_id
+
     @cached_property
     def masked(self) -> NDArray[np.bool_]:
         """Return which positions were masked before each step, bool [R, n]."""
@@ -106,13 +132,16 @@ class TraceData:
     def canvas(self) -> NDArray[np.int64]:
         """Return the answer before each step, int64 [R, n]."""
         if self.provisional.any():
-            return _frozen(standing(self.candidate, self.chosen, self.masked, self.mask_id))
-        return _frozen(np.where(self.masked, self.mask_id, self.tokens))
+            return _frozen(standing(self.candidate, self.chosen, self.masked, self.mask))
+        return _frozen(np.where(self.masked, self.mask, self.tokens))
 
     @cached_property
     def eligible(self) -> NDArray[np.bool_]:
-        """Return the masked positions of each step's block, the first with masks left, bool [R, n]."""
-        block = np.arange(self.length) // self.block
+        """Return the masked positions of each step's block, the first with masks left, bool [R, n].
+
+        All masked ones where a step map does not tell the block.
+        """
+        block = np.arange(self.length) // (self.block or self.length)
         return _frozen(self.masked & (block == block[self.masked.argmax(axis=1)][:, None]))
 
     @cached_property
@@ -130,9 +159,9 @@ class TraceData:
         return _frozen(again)
 
     @property
-    def revisions(self) -> int:
-        """Return how many committed tokens were masked again."""
-        return int(self.masked_again.sum())
+    def revisions(self) -> int | None:
+        """Return how many committed tokens were masked again; None where only a step map is known."""
+        return None if self.missing else int(self.masked_again.sum())
 
     @cached_property
     def changed(self) -> NDArray[np.bool_]:
@@ -142,6 +171,7 @@ class TraceData:
     @cached_property
     def reward_asked(self) -> NDArray[np.bool_]:
         """Return the steps whose factor came from a reward, scored then or before, bool [R]."""
+        check_known(self, "reward_asked")
         return _frozen((self.reward_use == SCORED) | (self.reward_use == REUSED))
 
     @cached_property
@@ -152,8 +182,10 @@ class TraceData:
     @cached_property
     def completed(self) -> NDArray[np.int64]:
         """Return the ids of the prompt with its gaps filled, or with the answer after it."""
-        row = row_of(self.prompt.tolist(), self.mask_id, self.length)
-        return _frozen(np.array(filled(row, self.tokens.tolist(), self.mask_id)))
+        if self.prompt is None:
+            check_known(self, "completed")
+        row = row_of(self.prompt.tolist(), self.mask, self.length)
+        return _frozen(np.array(filled(row, self.tokens.tolist(), self.mask)))
 
     @property
     def god_tokens(self) -> float:
@@ -181,6 +213,15 @@ class TraceData:
     def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
         return ["" if token < 0 else self.pieces.get(str(token), str(token)) for token in map(int, ids)]
+
+
+def check_known(trace: TraceData, reader: str) -> None:
+    """Raise ValueError for a trace that only a step map tells of, naming what the reader would have to guess."""
+    if trace.missing:
+        raise ValueError(
+            f"{reader} needs the trace of a decode: this one is of a step map, which does not tell "
+            f"{', '.join(trace.missing)}"
+        )
 
 
 def _frozen(array: Any) -> Any:

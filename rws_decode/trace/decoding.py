@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import pictures
-from rws_decode.trace.labels import constant_factor, constant_note, strategy_label, trace_line
+from rws_decode.trace.data import check_known
+from rws_decode.trace.labels import constant_factor, constant_note, missing_note, run_label, trace_line
 from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
@@ -34,11 +35,11 @@ class Decoding(Sequence[Trace]):
     def __repr__(self) -> str:
         if len(self.traces) == 1:
             return f"Decoding({trace_line(self.traces[0], 106)})"
-        labels = sorted({strategy_label(trace.strategy) for trace in self.traces})
+        labels = sorted({run_label(trace) for trace in self.traces})
         orders = [trace.god_steps for trace in self.traces]
         rewards = [trace.final_reward["raw"] for trace in self.traces if trace.final_reward is not None]
         mean = f", mean reward {np.mean(rewards):.3g}" if rewards else ""
-        mean += f"; {note}" if (note := constant_note(self.traces)) else ""
+        mean += f"; {note}" if (note := constant_note(self.traces) or missing_note(self.traces)) else ""
         size = f"{len(self.traces)} prompts, {self.forwards} forwards"
         return clipped(f"Decoding({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
 
@@ -79,12 +80,16 @@ class Decoding(Sequence[Trace]):
 
     @property
     def reward_calls(self) -> int:
-        """Return the number of texts scored."""
+        """Return the number of texts scored; ValueError where a step map does not tell it."""
+        for trace in self.traces:
+            check_known(trace, "reward_calls")
         return sum(trace.reward_calls for trace in self.traces)
 
     @property
     def reward_calls_saved(self) -> int:
-        """Return the number of scores reused or not needed."""
+        """Return the number of scores reused or not needed; ValueError where a step map does not tell it."""
+        for trace in self.traces:
+            check_known(trace, "reward_calls_saved")
         return sum(trace.reward_calls_saved for trace in self.traces)
 
 
@@ -93,7 +98,7 @@ def _row(number: int, trace: Trace) -> dict[str, Any]:
     reward = {"raw": np.nan, "normalised": np.nan} if trace.final_reward is None else trace.final_reward
     return {
         "prompt": number,
-        "strategy": strategy_label(trace.strategy),
+        "strategy": run_label(trace),
         "prompt_text": trace.prompt_text,
         "text": trace.text,
         "reward": reward["raw"],
@@ -104,7 +109,7 @@ def _row(number: int, trace: Trace) -> dict[str, Any]:
         "god_steps": trace.god_steps,
         "forwards": trace.forwards,
         "revisions": trace.revisions,
-        "tokens_per_forward": int((trace.commit_step >= 0).sum()) / trace.forwards,
+        "tokens_per_forward": np.nan if trace.missing else int((trace.commit_step >= 0).sum()) / trace.forwards,
         "reward_calls": trace.reward_calls,
         "changed_steps": int(trace.changed.sum()) if trace.unscaled.any() else np.nan,
         "constant_factor": np.nan if (factor := constant_factor(trace)) is None else factor,

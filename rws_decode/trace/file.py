@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
-from rws_decode.trace.data import UNUSUAL, TraceData, last_commits
+from rws_decode.trace.data import STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits
 from rws_decode.trace.record import changed_candidates
 
 SCHEMA = "rws_decode.trace"
-VERSION = 5
-_READ = (3, 4, VERSION)
+VERSION = 6
+_READ = (3, 4, 5, VERSION)
 # What version 3 does not know; nor does it what factor 1 would have committed.
 _NEW: dict[str, Any] = {"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None}
-_LACKING = {3: ("unscaled", "masked_again"), 4: ("masked_again",), 5: ()}  # columns that a version does not have
+_LACKING = {3: ("unscaled", "masked_again"), 4: ("masked_again",), 5: (), 6: ()}  # columns that a version does not have
 _CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
 
 # Columns that differ from row to row, and those that are repeated in all rows of a step.
@@ -45,7 +45,10 @@ _OF_STEPS = {
     "near_tokens": pa.int32(),
 }
 _COLUMNS = pa.schema(
-    [pa.field(name, kind, nullable=kind == pa.float64()) for name, kind in (_OF_ROWS | _OF_STEPS).items()]
+    [
+        pa.field(name, kind, nullable=kind == pa.float64() or name in STEP_MAP_LACKS)
+        for name, kind in (_OF_ROWS | _OF_STEPS).items()
+    ]
 )
 
 # Dictionaries where a value stands in all rows of a step, the bytes of float64 values one plane after the other: the
@@ -75,12 +78,13 @@ def trace_table(trace: TraceData) -> pa.Table:
         "unscaled": trace.unscaled[rows],
         "candidate": trace.candidate[rows],
         "value": trace.value[rows],
-        **{name: getattr(trace, name)[step] for name in _OF_STEPS},
+        **{name: array[step] for name in _OF_STEPS if (array := getattr(trace, name)) is not None},
     }
     arrays = []
     for field in _COLUMNS:
-        values = columns[field.name]
-        arrays.append(pa.array(values, mask=np.isnan(values)).cast(field.type))
+        values = columns.get(field.name)
+        unknown = pa.nulls(len(step), field.type)
+        arrays.append(unknown if values is None else pa.array(values, mask=np.isnan(values)).cast(field.type))
     return pa.table(arrays, schema=_COLUMNS)
 
 
@@ -91,7 +95,7 @@ def trace_bytes(trace: TraceData) -> bytes:
         "schema": SCHEMA,
         "version": VERSION,
         "trace": trace.metadata(),
-        "prompt": trace.prompt.tolist(),
+        "prompt": None if trace.prompt is None else trace.prompt.tolist(),
         "uncommitted_token": int(never[0]) if never.size else -1,
         "whole_candidates": trace.whole_candidates,
         "spelled": spelled(trace.text, trace.pieces, trace.tokens.tolist()),
@@ -122,7 +126,8 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
         raise ValueError(f"trace version {version!r}: this reads versions {_READ[0]} to {VERSION}")
     fields, prompt = header.get("trace"), header.get("prompt")
     unknown = _NEW if version == 3 else {}
-    if not isinstance(fields, dict) or not isinstance(prompt, list):
+    of_step_map = version == VERSION and isinstance(fields, dict) and fields.get("strategy", ...) is None
+    if not isinstance(fields, dict) or not (isinstance(prompt, list) or (of_step_map and prompt is None)):
         raise ValueError("lacks parts of a trace, or holds others")
     if fields.keys() | UNUSUAL.keys() != settings - unknown.keys():
         raise ValueError("lacks parts of a trace, or holds others")
@@ -143,21 +148,24 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
+    columns = {}
     for field in _COLUMNS:
-        if not field.nullable and table[field.name].null_count:
+        nulls, lacked = table[field.name].null_count, of_step_map and field.name in STEP_MAP_LACKS
+        if nulls and not lacked and field.type != pa.float64():
             raise ValueError(f"{field.name} must not be null")
-    columns = {name: table[name].to_numpy() for name in table.column_names}
+        if lacked and nulls < len(table):
+            raise ValueError(f"{field.name} must be null: a step map, whose strategy is null, does not tell it")
+        columns[field.name] = None if lacked else table[field.name].to_numpy()
     uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
     if type(uncommitted) is not int or type(whole) is not bool:
         raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
     columns_of_file = _arrays(columns, steps, length, uncommitted, whole)
-    given = unknown | fields | columns_of_file | {"prompt": np.array(prompt, dtype=np.int64)}
-    return given, version == VERSION and header.get("spelled") is True
+    given = unknown | fields | columns_of_file
+    given["prompt"] = None if prompt is None else np.array(prompt, dtype=np.int64)
+    return given, version >= 5 and header.get("spelled") is True
 
 
-def _arrays(
-    columns: dict[str, NDArray[Any]], steps: int, length: int, uncommitted: int, whole: bool
-) -> dict[str, NDArray[Any]]:
+def _arrays(columns: dict[str, Any], steps: int, length: int, uncommitted: int, whole: bool) -> dict[str, NDArray[Any]]:
     """Return the dense arrays of a trace from the columns of its table."""
     step, position = (columns[name].astype(np.int64) for name in ("step", "position"))
     cell = step * length + position
@@ -180,8 +188,11 @@ def _arrays(
     first = np.flatnonzero(np.diff(step, prepend=-1))
     if not np.array_equal(step[first], np.arange(steps)):
         raise ValueError(f"every step from 0 to {steps - 1} must have rows")
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Any] = {}
     for name in _OF_STEPS:
+        if columns[name] is None:
+            arrays[name] = None
+            continue
         kind = columns[name].dtype
         arrays[name] = columns[name][first].astype(np.int64 if kind == np.int32 else kind)
         if not np.array_equal(columns[name], columns[name][first][step], equal_nan=kind == np.float64):

@@ -42,6 +42,19 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
 
 
+def run_label(trace: TraceData) -> str:
+    """Return the label of a trace's strategy; that of a step map, which does not tell it, names the model."""
+    if trace.missing:
+        return "step map" if trace.predictor is None else f"step map of {trace.predictor}"
+    return strategy_label(trace.strategy)
+
+
+def missing_note(traces: Iterable[TraceData]) -> str:
+    """Return what step maps among the traces do not tell, in a sentence; "" where all are of decodes."""
+    words = dict.fromkeys(word for trace in traces for word in trace.missing)
+    return f"A step map does not tell: {', '.join(words)}." if words else ""
+
+
 def _method_label(described: Mapping[str, Any]) -> str:
     """Return a steering method: its copies, its other numbers but for `ess_threshold`, and what its copies follow."""
     label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
@@ -100,7 +113,8 @@ def trace_line(trace: TraceData, width: int = 118) -> str:
     parts = [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
     parts += [f"reward {trace.final_reward['raw']:.3g}"] if trace.final_reward is not None else []
     parts += [note.partition(":")[0]] if (note := constant_note([trace])) else []
-    line = f"Trace({strategy_label(trace.strategy)} on {trace.predictor}: {', '.join(parts)}"
+    on = "" if trace.missing else f" on {trace.predictor}"
+    line = f"Trace({run_label(trace)}{on}: {', '.join(parts)}"
     text = " ".join((trace.text or "").split())
     room = width - len(line) - 5
     if text and room > 12:

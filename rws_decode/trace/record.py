@@ -98,7 +98,8 @@ def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], N
 
     [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
     """
-    deferred = Ends(trace.end_of_text, trace.end_ids).waits(torch.from_numpy(trace.candidate.copy())).numpy()
+    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()
     kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
     value = np.where(kept, trace.value, np.nan)
     candidate = np.where(trace.masked, trace.candidate, trace.canvas)
@@ -120,7 +121,8 @@ def kept_pieces(trace: TraceData, kept: NDArray[np.bool_]) -> dict[str, str]:
     candidates = np.unique(trace.candidate)
     if candidates.size > max(trace.length, PIECES * int((trace.commit_step >= 0).sum())):
         candidates = np.unique(trace.candidate[kept])
-    held = {str(token) for token in {*trace.prompt.tolist(), *trace.tokens.tolist(), *candidates.tolist()}}
+    prompt = [] if trace.prompt is None else trace.prompt.tolist()
+    held = {str(token) for token in {*prompt, *trace.tokens.tolist(), *candidates.tolist()}}
     return {token: piece for token, piece in trace.pieces.items() if token in held}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
     from rws_decode.predictors.base import MaskPredictor
+    from rws_decode.trace.step_map import Tokenizer
 
 __all__ = ["Trace", "load", "load_trace"]
 
@@ -68,6 +70,9 @@ class Trace(TraceData):
     Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).
 
+    Of a run that only a step map tells of (`from_step_map`), what the map cannot tell is None, NaN or -1, and `missing`
+    names it. `own_ids`: the ids number the map's texts, and are not those of the model.
+
     Guarantee: shapes and dtypes as above, arrays read-only, tokens those that were candidates when they were committed,
     at least one in every step run; ValueError otherwise.
     """
@@ -85,7 +90,42 @@ class Trace(TraceData):
         self._set("candidate", candidate)
         object.__setattr__(self, "pieces", kept_pieces(self, kept))
 
+    @classmethod
+    def from_step_map(
+        cls,
+        tokens: Sequence[int] | None,
+        steps: Sequence[int],
+        *,
+        texts: Sequence[str] | None = None,
+        prompt: str | None = None,
+        prompt_ids: Sequence[int] | None = None,
+        model: str | None = None,
+        block: int | None = None,
+        mask_id: int | None = None,
+        masks: Sequence[int] | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> Trace:
+        """Return the trace of a run of which only its tokens and the steps that committed them are known.
+
+        docs/step-maps.md describes the arguments, which are the keys of a line of its file. tokenizer: spells ids that
+        have no `texts`; one of transformers, or a predictor's own. What a step map cannot tell, `missing` names, and a
+        reader that needs it refuses. ValueError for lengths that differ, steps that leave one out, ids that the
+        tokenizer does not have, `masks` that do not follow from the steps, and steps that leave their block.
+
+        >>> trace = Trace.from_step_map([7, 8, 9], [1, 0, 2], texts=["a", " b", " c"], model="m")
+        >>> trace
+        Trace(step map of m: 3 tokens in 3 steps, GOD 0.67 steps, "a b c")
+        >>> trace.forwards is None, trace.missing[-3:]
+        (True, ('block', 'mask token', "prompt's tokens"))
+        """
+        from rws_decode.trace.step_map import fields_of
+
+        given = {"texts": texts, "prompt": prompt, "prompt_ids": prompt_ids, "model": model, "block": block}
+        return cls(**fields_of(tokens, steps, **given, mask_id=mask_id, masks=masks, tokenizer=tokenizer))
+
     def _set(self, name: str, array: NDArray[Any]) -> None:
+        if array is None:  # what a step map does not tell
+            return
         array = array.copy() if array.flags.writeable else array
         array.flags.writeable = False
         object.__setattr__(self, name, array)
@@ -96,8 +136,11 @@ class Trace(TraceData):
         """Compare settings, texts, costs and every array, bit for bit."""
         if not isinstance(other, Trace):
             return NotImplemented
-        mine, theirs = self.arrays(), other.arrays()
-        return self.metadata() == other.metadata() and all(mine[n].tobytes() == theirs[n].tobytes() for n in LAYOUT)
+        mine, theirs = (
+            {name: None if array is None else array.tobytes() for name, array in each.arrays().items()}
+            for each in (self, other)
+        )
+        return self.metadata() == other.metadata() and mine == theirs
 
     def __repr__(self) -> str:
         return trace_line(self)

@@ -82,7 +82,8 @@ def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Itera
     """Yield the frames as pictures of few colours; of each, only what is new is drawn over the one before."""
     picture, palette = Image.new("RGB", layout.size, WHITE), _palette()
     pixels = ImageDraw.Draw(picture)
-    _draw_fixed(pixels, layout, len(frames[0].runs))
+    runs = len(frames[0].runs)
+    _draw_fixed(pixels, layout, runs, runs == 2 or any(run.marked for frame in frames for run in frame.runs))
     before: Frame | None = None
     for frame in frames:
         _draw_steps(pixels, layout, frame.step, frames[-1].step, parted)
@@ -114,7 +115,7 @@ def _fill(pixels: ImageDraw.ImageDraw, box: tuple[int, int, int, int], color: st
         pixels.rectangle((left, top, right - 1, bottom - 1), fill=color)
 
 
-def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int) -> None:
+def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int, marks: bool) -> None:
     """Draw what no step changes: the border, the prompt, titles, the texts around gaps, and the key of the colours."""
     width, height = layout.size
     _fill(pixels, (0, 0, width, height), PALE)
@@ -128,7 +129,8 @@ def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int) -> None:
                 _write(pixels, slot, slot.text, GREY)
     x, top = left, layout.key_top
     marked = "the other run does not have this word here" if runs == 2 else "factor 1 would have committed another"
-    for fill, mark, text in ((RULE, False, "mask"), (AMBER, False, "committed in this step"), (WHITE, True, marked)):
+    key = [(RULE, False, "mask"), (AMBER, False, "committed in this step"), (WHITE, True, marked)]
+    for fill, mark, text in key if marks else key[:2]:
         _fill(pixels, (x, top, x + 31, top + 20), fill)
         if mark:
             _fill(pixels, (x, top + 20 - _MARK, x + 31, top + 20), BLUE)

@@ -13,7 +13,7 @@ from rws_decode.canvas.end_of_text import Ends
 from rws_decode.common.page import Page
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import TraceDiff
-from rws_decode.trace.labels import strategy_label
+from rws_decode.trace.labels import run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import compared
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
@@ -83,7 +83,7 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
     return {
         "length": trace.length,
         "steps": trace.steps_run,
-        "unit": _UNITS[trace.ranking],
+        "unit": _UNITS.get(trace.ranking, "ranking value (not known)"),
         "row": line_of(trace.prompt_text, trace.length),
         "tokens": [words.number(word) for word in trace.words(trace.tokens)],
         "commit": trace.commit_step.tolist(),
@@ -94,7 +94,8 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
         "near": [near.tolist() for _, near in marks],
         "factor": [rounded(value) for value in trace.factor.tolist()],
         "reward": [rounded(value) for value in trace.reward_normalised.tolist()],
-        "reward_use": trace.reward_use.tolist(),
+        "known": not trace.missing,
+        "reward_use": [] if trace.missing else trace.reward_use.tolist(),
         "sentences": [*(step_sentence(trace, step) for step in steps), end_sentence(trace)],
     }
 
@@ -141,7 +142,7 @@ def _marked(trace: Trace, difference: TraceDiff | None) -> list[int]:
 
 
 def _prompt(trace: Trace) -> str:
-    text = trace.prompt_text or " ".join(trace.words(trace.prompt))
+    text = trace.prompt_text or " ".join(trace.words(() if trace.prompt is None else trace.prompt))
     return f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' if text.strip() else ""
 
 
@@ -158,7 +159,7 @@ def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None) -
 
 
 def _section(trace: Trace, number: int, runs: int) -> str:
-    name = strategy_label(trace.strategy) if runs == 1 else f"{'AB'[number]}: {strategy_label(trace.strategy)}"
+    name = run_label(trace) if runs == 1 else f"{'AB'[number]}: {run_label(trace)}"
     heading = "" if runs == 1 else f"<h2>{escape(name)}</h2>"
     return part("run.html", label=escape(name), heading=heading, number=str(number))
 
@@ -171,11 +172,11 @@ def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[n
     nearest to the cut, as many as it counts beside the tied ones.
     """
     value, chosen = trace.value[step], trace.chosen[step]
-    late = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
     known = trace.eligible[step] & ~np.isnan(value)
     none = np.array([], dtype=np.int64)
     if not (known & chosen).any():
         return none, none
+    late = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
     group = late == late[known & chosen].any()
     last = value[known & chosen & group].min()
     level = np.flatnonzero(known & group & (value == last))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, Protocol, TextIO, runtime_checkable
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.step.callback import StepView
+from rws_decode.trace.trace import Trace
 from rws_theory.show import escaped
 
 MASK_CHARACTER = "█"
@@ -142,6 +144,27 @@ def draft_text(ids: Sequence[int], mask_id: int | None, decode: Callable[[list[i
     word = next((token for token in ids if token != mask_id and decode([token])), None)
     spaced = word is not None and decode([word, word]) == f"{decode([word])} {decode([word])}"
     return (" " if spaced else "").join(part for part in parts if part)
+
+
+def play(trace: Trace, stream: TextIO | None = None, seconds: float = 0.3) -> None:
+    """Show how a trace's answer came about, step by step, each drawn over the last one on a terminal.
+
+    stream: standard output if None. seconds: that a step stands, on a terminal.
+
+    >>> play(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"]))
+    ███
+    █ b█
+    a b c
+    """
+    screen = DraftStreamer(lambda ids: None, stream)
+    blank = "" if any(piece[:1].isspace() or piece[-1:].isspace() for piece in trace.pieces.values()) else " "
+    for step in range(trace.steps_run + 1):
+        masked = trace.masked[step] if step < trace.steps_run else trace.commit_step < 0
+        words = zip(masked.tolist(), trace.words(trace.tokens), strict=True)
+        last = step == trace.steps_run
+        screen.draw(blank.join(MASK_CHARACTER if hidden else word for hidden, word in words), last=last)
+        if not last and (sys.stdout if stream is None else stream).isatty():
+            time.sleep(seconds)
 
 
 class Feed:

@@ -18,13 +18,21 @@ from rws_decode.common.page import Animation, Page
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.compare import Comparison
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.difference import WHY, TraceDiff, known, later_commits, setting_words, told_settings
+from rws_decode.replay.difference import (
+    WHY,
+    TraceDiff,
+    known,
+    later_commits,
+    not_compared,
+    setting_words,
+    told_settings,
+)
 from rws_decode.replay.path_diagnostics import PathDiagnostics
 from rws_decode.replay.step_logits import StepLogits
 from rws_decode.scales.path import ScalePath
 from rws_decode.step.select import rank_values
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.labels import CUT_OFF, cut_off, size_in_words, strategy_label, worth
+from rws_decode.trace.labels import CUT_OFF, cut_off, missing_note, run_label, size_in_words, worth
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import unusual
 from rws_theory.show import figures, table_html
@@ -89,7 +97,9 @@ def _difference(difference: TraceDiff) -> str:
     rows = [setting_words(change) for change in told_settings(difference)]
     head, parting = ("", "first run", "second run"), difference.parting
     if parting is None:
-        return table_html(head if rows else (), rows, "The runs commit the same tokens at the same steps")
+        same = "The runs commit the same tokens at the same steps"
+        same += f"; {not_compared(difference)}" if difference.missing else ""
+        return table_html(head if rows else (), rows, same)
     rows.append(("factor", known(parting.factors[0]), known(parting.factors[1])))
     rows += [(f"word at {c.position}", repr(c.words[0]), repr(c.words[1])) for c in parting.candidates]
     for pair in parting.reversals:
@@ -99,6 +109,7 @@ def _difference(difference: TraceDiff) -> str:
     commits, count = later_commits(difference)
     rows.append((f"later steps that commit other positions: {commits} of {count}", "", ""))
     caption = f"The runs part at step {parting.step}, where {WHY[parting.why]} (steps and positions count from 0)"
+    caption += f"; {not_compared(difference)}" if difference.missing else ""
     return table_html(head, rows, caption)
 
 
@@ -163,7 +174,8 @@ _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black 
 @html.register
 def _trace(trace: Trace) -> str:
     """Return a trace as HTML without scripts: what the run was, its text by commit step, reward and factor by step."""
-    said = [f"<b>{escape(strategy_label(trace.strategy))}</b> on {escape(trace.predictor)}"]
+    on = "" if trace.missing else f" on {escape(trace.predictor)}"
+    said = [f"<b>{escape(run_label(trace))}</b>{on}"]
     said += [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
     said += [escape(part) for part in worth(trace)]
     said += [CUT_OFF] if cut_off(trace.rules_broken, trace.text, trace.length) else []
@@ -192,7 +204,7 @@ def _answer_html(trace: Trace) -> str:
 def _explained(trace: Trace) -> str:
     text = "Words go from pale (committed first) to blue (last)."
     if not trace.unscaled.any():
-        return text
+        return f"{text} {missing_note([trace])}".rstrip()
     changed = int(trace.changed.sum())
     if not changed:
         return f"{text} At factor 1 every step would have committed the same."

@@ -13,7 +13,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import WHY, Parting, TraceDiff
 from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.labels import strategy_label, worth
+from rws_decode.trace.labels import missing_note, run_label, strategy_label, worth
 from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import count, number, shown
 from rws_decode.view.template import line_of
@@ -95,11 +95,15 @@ def compared(trace: Trace, other: Trace | None, predictor: MaskPredictor | None)
 def prompt_before(trace: Trace) -> str | None:
     """Return the prompt of a run as a text, None where it stands around the answer."""
     around = any(isinstance(part, str) for part in line_of(trace.prompt_text, trace.length))
-    return None if around else trace.prompt_text or " ".join(trace.words(trace.prompt))
+    if around or (trace.prompt is None and trace.prompt_text is None):
+        return None
+    return trace.prompt_text or " ".join(trace.words(trace.prompt))
 
 
 def run_title(trace: Trace) -> str:
     """Return how a reader names the strategy of a run."""
+    if trace.missing:
+        return run_label(trace)
     described = trace.strategy
     if described["name"] == "default":
         return "confidence (default)"
@@ -114,15 +118,15 @@ def _ids_after(trace: Trace, step: int) -> NDArray[np.int64]:
     What no step committed, as where a callback stopped the run, joins it at the end alone.
     """
     if step < 0:
-        return np.full(trace.length, trace.mask_id)
+        return np.full(trace.length, trace.mask)
     if step + 1 < trace.steps_run:
         return trace.canvas[step + 1]
     committed = (trace.commit_step >= 0) | (step >= trace.steps_run)
-    return np.where(committed, trace.tokens, trace.mask_id)
+    return np.where(committed, trace.tokens, trace.mask)
 
 
 def _words(trace: Trace, ids: NDArray[np.int64]) -> list[str | None]:
-    masks = (ids == trace.mask_id).tolist()
+    masks = (ids == trace.mask).tolist()
     return [None if mask else word for mask, word in zip(masks, trace.words(ids), strict=True)]
 
 
@@ -160,6 +164,8 @@ def _numbers(trace: Trace, step: int) -> str:
         return ""
     if step >= trace.steps_run:
         return "; ".join(worth(trace)).replace(" -", " \N{MINUS SIGN}").replace("(-", "(\N{MINUS SIGN}") or "the end"
+    if trace.missing:
+        return "neither factor nor reward is known"
     if trace.reward_use[step] == NOT_NEEDED:
         return "no reward needed: every factor commits these"
     factor, reward = float(trace.factor[step]), float(trace.reward_normalised[step])
@@ -179,7 +185,8 @@ def _sentence(
 ) -> str:
     if step < 0:
         sizes = " and ".join(str(size) for size in dict.fromkeys(each.length for each in traces))
-        return f"All {sizes} tokens are masked. Each step commits those that its strategy ranks first."
+        told = missing_note(traces) or "Each step commits those that its strategy ranks first."
+        return f"All {sizes} tokens are masked. {told}"
     if len(traces) == 1:
         return _of_one(traces[0], step, ended)
     if parting is None:

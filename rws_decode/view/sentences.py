@@ -9,7 +9,7 @@ import numpy as np
 
 from rws_decode.replay.difference import Parting, Reversal
 from rws_decode.trace.data import NOT_NEEDED, REUSED
-from rws_decode.trace.labels import strategy_label, worth
+from rws_decode.trace.labels import missing_note, run_label, strategy_label, worth
 from rws_decode.trace.trace import Trace
 
 _MINUS = "\N{MINUS SIGN}"
@@ -65,6 +65,10 @@ def joined(names: Sequence[str], most: int) -> str:
 
 def run_sentence(trace: Trace) -> str:
     """Return one sentence on a whole run: what decoded what, with which models."""
+    if trace.missing:
+        blocks = f", in blocks of {trace.block}" if trace.block else ""
+        size = f"{count(trace.length, 'token')} in {count(trace.steps_run, 'step')}{blocks}"
+        return f"The {run_label(trace)}: {size}. {missing_note([trace])}"
     models = f"the mask predictor {trace.predictor}"
     if trace.reward_model is not None:
         models += f" and the reward model {trace.reward_model}"
@@ -80,6 +84,8 @@ def step_sentence(trace: Trace, step: int) -> str:
     parts = [f"Step {step} commits {_placed(trace, step, chosen)}."]
     if again := np.flatnonzero(trace.masked_again[step]).tolist():
         parts.append(f"It masks {_placed(trace, step, again)} again.")
+    if trace.missing:
+        return parts[0]
     use, reward, factor = int(trace.reward_use[step]), trace.reward_normalised[step], float(trace.factor[step])
     if use == NOT_NEEDED:
         parts.append("No reward was needed: every reward leads to these.")
@@ -123,6 +129,10 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> l
     if parting is None:
         return ["The two runs commit the same tokens at the same steps."]
     step, (ours, theirs) = parting.step, parting.factors
+    if first.missing or second.missing:
+        committed = [each.chosen[step : step + 1].nonzero()[1].tolist() for each in (first, second)]
+        told = [_placed(run, step, places) or "nothing" for run, places in zip((first, second), committed, strict=True)]
+        return [f"The runs part at step {step}: A commits {told[0]}, B commits {told[1]}."]
     if parting.why == "plan":
         return [f"The runs part at step {step}: from there on their plans, or their lengths, differ."]
     if parting.why == "count" and not parting.reversals:

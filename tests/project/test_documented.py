@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from documented_commands import ROOT, documented, words_of
+from documented_commands import ROOT, documented, page, words_of
 from figure_runs import TINY
 from judge_server import JudgeServer, longer
 
@@ -58,6 +58,7 @@ class Here:
 GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
 UNGUIDED = "python -m rws_decode generate --model mini --example 3 --trace out/default"
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
+IMPORTED = r"python -m rws_decode import runs\.jsonl .*"
 DIGEST = r"python -m rws_decode check mini --reward mini -o mini\.json"
 SOME_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
@@ -126,12 +127,15 @@ HERE: dict[str, Here] = {
         more="--length 8 --steps 4 --block 8", stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
     ),
     f"python -m rws_decode check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
-    "python -m rws_decode view .*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
+    IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
+    "python -m rws_decode view out/runs/.*": Here(first=(IMPORTED,), leaves=("out/run.html",)),
+    "python -m rws_decode diff out/runs/.*": Here(first=(IMPORTED,), says=("not compared, as a step map", "step 0")),
+    "python -m rws_decode view out/default/.*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
     "python -m rws_decode view .*gif": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.gif",)),
     "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
     "python -m rws_decode replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
-    "python -m rws_decode diff out/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
+    "python -m rws_decode diff out/default/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
     "python -m rws_decode diff A B --model NAME": Here(
         first=(GUIDED, UNGUIDED),
         stands={"A": "out/rws/trace.parquet", "B": "out/default/trace.parquet", "NAME": "mini"},
@@ -381,6 +385,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pairs = [{"id": number, "question": "why ?", "first": "a", "second": text} for number, text in enumerate(texts)]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    (folder / "runs.jsonl").write_text(page("docs/step-maps.md").split("```json\n")[1].split("```")[0])
     with JudgeServer(longer) as server:
         yield User(folder, cache, server)
 

@@ -439,6 +439,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "nothing.txt").write_bytes(b"\n \n")
     (folder / "deep.jsonl").write_text("[" * 100_000)
     (folder / "deep.json").write_text("[" * 100_000)
+    (folder / "maps.jsonl").write_text('{"texts": ["a"], "steps": [0]}\n{"texts": ["a", "b"], "steps": [0, 2]}\n')
+    (folder / "keys.jsonl").write_text('{"texts": ["a"], "steps": [0]}\n{"steps": [0], "stpes": [0]}\n')
+    rws.Trace.from_step_map(None, [1, 0], texts=["a", "b"]).save(folder / "map.parquet")
     (folder / "half.jsonl").write_text('{"prompt": "a"}\n{"prom')
     (folder / "list.jsonl").write_text("[1, 2]\n")
     (folder / "bytes.jsonl").write_bytes(b'{"prompt": "\xff"}\n')
@@ -577,6 +580,28 @@ COMMANDS: dict[str, str] = {
     "rws_decode diff gone.parquet half.parquet": "no trace at gone.parquet",
     "rws_decode replay gone.parquet --model maxi": "no trace at gone.parquet",
     "rws_decode view gone.parquet -o page.html": "no trace at gone.parquet",
+    # Step maps.
+    "rws_decode import": "STEPMAP",
+    "rws_decode import gone.jsonl": "no step maps at gone.jsonl",
+    "rws_decode import folder": "no step maps at folder",
+    "rws_decode import /dev/zero": "no step maps at /dev/zero",
+    "rws_decode import nothing.txt": "nothing.txt is empty: a line of JSON for each answer is needed",
+    "rws_decode import bytes.txt": "bytes.txt is no text",
+    "rws_decode import good.parquet": "good.parquet is no text|not JSON",
+    "rws_decode import deep.jsonl": "deep.jsonl, line 1: not JSON (nested too deep)",
+    "rws_decode import list.jsonl": "list.jsonl, line 1: an object of JSON with steps is needed",
+    "rws_decode import half.jsonl": "half.jsonl, line 1: an object",
+    "rws_decode import maps.jsonl -o one.parquet": "--out is one.parquet: maps.jsonl has 2 answers, a folder is needed",
+    "rws_decode import maps.jsonl -o maps": "maps.jsonl, answer 1 (from 0): steps has no 1",
+    "rws_decode import maps.jsonl --play --json": "--play and --json are given",
+    "rws_decode import maps.jsonl --tokenizer maxi": "model is 'maxi'",
+    "rws_decode import maps.jsonl --tokenizer english": "--tokenizer is english: the model has no tokenizer",
+    "rws_decode import keys.jsonl": "keys.jsonl, line 2: 'stpes' is no key",
+    "rws_decode replay map.parquet": "does not tell strategy, settings, candidates",
+    "rws_decode replay map.parquet --model mini": "does not tell strategy, settings, candidates",
+    "rws_decode diff map.parquet map.parquet --model mini": "does not tell strategy, settings, candidates",
+    "rws_decode fragility map.parquet": "does not tell strategy, settings, candidates",
+    f"{GENERATE} --strategy schedule --run map.parquet": "does not tell strategy, settings, candidates",
     "rws_decode fragility": "TRACE",
     "rws_decode fragility gone.parquet": "no trace at gone.parquet",
     "rws_decode fragility half.parquet": "half.parquet",

@@ -32,7 +32,7 @@ function legend(run, host) {
   host.replaceChildren(...(known.length ? [scale] : []), swatch("background: var(--commit)", "committed at the step"),
     swatch("background: var(--done)", "committed before"),
     ...(Object.keys(run.revised).length ? [swatch("background: var(--again)", "masked again at the step")] : []), swatch("background: var(--open); outline: 1px solid var(--rule)", "masked, no value"),
-    make("span", { class: "key" }, "● tie"), make("span", { class: "key" }, "○ near-tie"));
+    ...(run.known ? ["● tie", "○ near-tie"] : []).map(text => make("span", { class: "key" }, text)));
 }
 
 /** One run in its section: sentence, text, reward, factor, map. Returns `show(step, other)` and `point(position)`. */

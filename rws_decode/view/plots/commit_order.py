@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS, VERMILION, Look
-from rws_decode.trace.labels import strategy_label
+from rws_decode.trace.data import check_known
+from rws_decode.trace.labels import missing_note, run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
@@ -64,6 +65,8 @@ def order(
         raise ValueError(
             f"other has {other.length} positions, trace {trace.length}: two answers of one length are needed"
         )
+    for each in traces if values or changes else ():
+        check_known(each, "values or changes")
     if changes and not all(each.whole_candidates for each in traces):
         raise ValueError("changes is True: a trace that keeps all candidates (Trace.whole_candidates) is needed")
     size = (9.5, 4.6) if other is not None else (7.0, 4.6)
@@ -89,7 +92,7 @@ def order(
 def order_title(trace: Trace) -> str:
     """Return the strategy of a trace and how far its order is from left to right, as a title."""
     god = f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps"
-    return f"{strategy_label(trace.strategy)}, {god}"
+    return f"{run_label(trace)}, {god}"
 
 
 def draw_order(
@@ -102,7 +105,7 @@ def draw_order(
     """
     place = np.arange(trace.length)
     committed = trace.commit_step >= 0
-    size = trace.block if block is None else block
+    size = (trace.block or trace.length) if block is None else block
     for start in range(size, trace.length, size):
         label = "edge of a block" if start == size else None
         axes.axvline(start - 0.5, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), label=label)
@@ -140,7 +143,7 @@ def _random_order(traces: list[Trace]) -> float | None:
     """Return the mean GOD of a random order within blocks, in steps; None where steps commit unequal numbers."""
     sizes = {size for trace in traces for size in np.unique(trace.commit_step, return_counts=True)[1].tolist()}
     blocks, each = {trace.block for trace in traces}, min(sizes)
-    whole = all((trace.commit_step >= 0).all() and trace.length % trace.block == 0 for trace in traces)
+    whole = all((trace.commit_step >= 0).all() and trace.block and trace.length % trace.block == 0 for trace in traces)
     if not whole or len(sizes) > 1 or len(blocks) > 1 or min(blocks) % each:
         return None
     return footrule_mean(traces[0].length, min(blocks), per_step=each, reading="steps")
@@ -162,4 +165,4 @@ def _sentences(traces: list[Trace]) -> list[str]:
         parted = np.flatnonzero((traces[0].chosen[:steps] != traces[1].chosen[:steps]).any(axis=1))
         where = f"at {parted.size} of {steps} steps, first at step {parted[0]}" if parted.size else "at no step"
         sentences.append(f"The two commit different positions {where}.")
-    return sentences
+    return [*sentences, missing_note(traces)]

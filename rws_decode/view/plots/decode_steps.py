@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VERMILION
-from rws_decode.trace.data import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.data import NOT_ASKED, NOT_NEEDED, REUSED, SCORED, check_known
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import shown_word, values_label, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
@@ -37,6 +37,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
 
     ValueError for a step that was not run, and for more than one of axes.
     """
+    check_known(trace, "plots.step")
     whole("number", number, 0, trace.steps_run - 1)
     value, chosen, unscaled = trace.value[number], trace.chosen[number], trace.unscaled[number]
     kept = np.flatnonzero(~np.isnan(value) | chosen | unscaled)
@@ -150,6 +151,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
 
     axes: two, or one where no reward was asked. ValueError for other numbers of axes.
     """
+    check_known(trace, "plots.steps")
     asked = bool((trace.reward_use != NOT_ASKED).any())
     rows = 2 if asked else 1
     figure, panels = panels_of(axes, rows, 1, (8.0, 2.2 + 1.4 * rows), sharex=True)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.common.palette import BLACK, LOOKS, VERMILION
 from rws_decode.replay.path_diagnostics import PathDiagnostics
-from rws_decode.trace.labels import strategy_label
+from rws_decode.trace.labels import missing_note, run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
@@ -63,7 +63,7 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
         taken = np.mean([trace.steps_run for trace in run])
         panel.plot(np.arange(length), np.arange(length) * taken / length, ":", color=BLACK, label="left to right")
         god = np.mean([trace.god_steps for trace in run])
-        panel.set_title(f"{strategy_label(run[0].strategy)}: GOD {god:.2f} steps", parse_math=False)
+        panel.set_title(f"{run_label(run[0])}: GOD {god:.2f} steps", parse_math=False)
         panel.set_xlabel("position in the answer [tokens, from 0]")
         panel.set_xlim(-0.5, length - 0.5)
         panel.set_ylim(-0.5, steps - 0.5)
@@ -79,6 +79,7 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
         axes,
         f"A dark cell is a step at which many of {prompts} commit that position.",
         "GOD, the mean generation order deviation, is 0 from left to right.",
+        missing_note(traces),
     )
 
 

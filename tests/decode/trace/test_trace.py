@@ -302,7 +302,7 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ({"version": 2}, "trace version 2: this reads versions 3 to 5"),
+        ({"version": 2}, "trace version 2: this reads versions 3 to 6"),
         ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
         ({"trace": {}}, UNKNOWN_PARTS),
         ({"trace": TRACE.metadata() | {"more": 1}}, UNKNOWN_PARTS),
@@ -366,7 +366,7 @@ def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_th
     assert text.startswith(
         '{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","spelled":false,"trace":{"block":12,"cfg":0.0,'
     )
-    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":5,"whole_candidates":true}')
+    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":6,"whole_candidates":true}')
     assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
 
 
