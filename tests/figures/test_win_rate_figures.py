@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paper_figures.exhibits.differences import Difference, rws_minus, span
+from paper_figures.exhibits.differences import Difference, rws_minus
 from paper_figures.exhibits.runs import read_run, setting
 from paper_figures.figures import fig5_mean_win_rate
 from paper_figures.statistics.intervals import share_interval
@@ -151,7 +151,9 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         net = _row(results, "win_rates", guide=guide, method="rws", measure="net")
         default = _row(results, "win_rates", guide=guide, method="default", measure="net")
         assert (line["here: net, points"], line["here: p of net"]) == (net["mean"], default["p_holm"])
-        assert texts[name]["here: net, points"] == span(net, form="+.0f")
+        mean, low, high = (f"{round(net[end], 6) + 0.0:+.0f}" for end in ("mean", "low", "high"))
+        interval = f"{mean} in every prompt" if net["low"] == net["high"] else f"{mean} [{low}, {high}]"
+        assert texts[name]["here: net, points"] == interval
         constant = _row(results, "win_rates", guide=guide, method="constant", measure="net")
         (cells,) = (r for r in minus.shown if (r["guide"], r["RWS minus"]) == (name, "constant of equal mean"))
         wanted = rws_minus(name, constant)
