@@ -231,7 +231,8 @@ def test_the_real_network_is_told_as_it_was_recorded() -> None:
         f"gains {usual.text().replace('+', '')} (the reward's standard deviations over texts) on the default" in readme
     )
     assert (
-        f"equals its constant, a factor of the same mean, in {told['constant of equal mean']['reward'].same}" in readme
+        f"in {told['constant of equal mean']['reward'].same} writes as its constant, a factor of the same mean"
+        in readme
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
     arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
@@ -251,7 +252,10 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"has {one} deviations, 2 has {two} and 8 has {eight}; the default has {mean[Arm('default')]}." in readme
+    told = (
+        f"has {one} deviations (its constant {mean[Arm('constant', 1.0)]}), 2 has {two} and 8 has {eight}; the default"
+    )
+    assert f"{told} has {mean[Arm('default')]}." in readme
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
     assert addresses is not None and f"come from {len(set(addresses))} addresses" in readme
     counts = np.unique(addresses, return_counts=True)[1]
