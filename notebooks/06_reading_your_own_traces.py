@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 from IPython.display import Markdown
 
 from paper_figures.lessons import own_traces as lesson
-from rws_decode import diff, load_trace, plots, replay, replay_with
+from rws_decode import Trace, diff, load_trace, plots, replay, replay_with
 
 folder = TemporaryDirectory()
 path, beside = lesson.paths(folder.name)
@@ -174,6 +174,32 @@ print("no second trace was given" if difference is None else difference)
 # %%
 explained = None if other is None or predictor is None else diff(other, trace, predictor)
 print("no second trace was given, or the model is not at hand" if explained is None else explained)
+
+# %% [markdown]
+# ## Where a serving engine ran it
+#
+# An engine that serves a model often returns the tokens and the step that committed each, and no more. Such a *step
+# map* becomes a trace that plays, too. (`python -m rws_decode import STEPMAP -o TRACE`; the file: `docs/step-maps.md`.)
+
+# %%
+served = Trace.from_step_map(
+    [64, 8415, 7731, 389, 279, 5634, 13],
+    [0, 1, 3, 2, 0, 1, 2],
+    texts=["A", " cat", " sleeps", " on", " the", " table", "."],
+    prompt="Write about a pet.",
+    model="a model that is not here",
+)
+served.view()
+
+# %% [markdown]
+# What it cannot know is null. What needs it says so, and guesses nothing:
+
+# %%
+print("forwards:", served.forwards)
+try:
+    replay(served)
+except ValueError as error:
+    print(error)
 
 # %% [markdown]
 # ## Traces of your own

@@ -128,6 +128,7 @@ HERE: dict[str, Here] = {
     ),
     f"python -m rws_decode check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
     IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
+    "python -m rws_decode import STEPMAP -o TRACE": Here(stands={"STEPMAP": "runs.jsonl", "TRACE": "out/maps"}),
     "python -m rws_decode view out/runs/.*": Here(first=(IMPORTED,), leaves=("out/run.html",)),
     "python -m rws_decode diff out/runs/.*": Here(first=(IMPORTED,), says=("not compared, as a step map", "step 0")),
     "python -m rws_decode view out/default/.*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
