@@ -86,7 +86,7 @@ def decode(
         raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas)
     shape = job.shape
-    sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
+    sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts), options.top_p, options.top_k)
     scorer = None
     if job.asked is not None:
         scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)

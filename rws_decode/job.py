@@ -185,6 +185,8 @@ def prepare(
         "padding": options.padding,
         "sampling_temperature": float(options.sampling_temperature),
         "drawing": options.drawing,
+        "top_p": float(options.top_p),
+        "top_k": options.top_k,
         "cfg": float(options.cfg),
         "end_of_text": options.end_of_text,
         "end_ids": end_ids if options.end_of_text != "none" else [],

@@ -19,7 +19,7 @@ from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokeniz
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.completion import TokenSampler
+from rws_decode.step.completion import TokenSampler, cut
 from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import Strategy
@@ -63,7 +63,8 @@ def strategy_log_prob(
 
     Each answer is revealed along the strategy's own path. Its log-probability is the sum, over steps t and the
     positions S_t that step t commits, of log softmax(z_i / T)[x_i]: the logits z at the moment of the commit, T the
-    sampling temperature. (For fixed orders: DUEL, arXiv 2603.01367.) docs/theory.md, "The law of a sampler", shows that
+    sampling temperature; a word that top_p or top_k cuts off has -inf. (For fixed orders: DUEL, arXiv 2603.01367.)
+    docs/theory.md, "The law of a sampler", shows that
     the probabilities of all texts sum to one.
 
     It is the law of the sampler that chooses positions by the best words and then draws the words of these positions,
@@ -121,6 +122,8 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
         token = answers[row.cpu(), position.cpu()].to(logits.device)
         if bool((token >= logits.shape[-1]).any()):
             raise ValueError(f"answers hold {int(token.max())}: {predictor.name} has ids 0 to {logits.shape[-1] - 1}")
+        if options.sampling_temperature > 0:
+            logits = cut(logits, options.sampling_temperature, options.top_p, options.top_k)
         nats = _log_probability(logits.double(), token, options.sampling_temperature).cpu()
         log_p[:, step].index_add_(0, row.cpu(), nats)
         when[row.cpu(), position.cpu()] = step

@@ -106,7 +106,8 @@ class Options:
     sampling_temperature: above 0, tokens are drawn by Gumbel-max (`completion.TokenSampler`). drawing: "completion"
     draws all positions before they are ranked, as public decoders do; the confidence is that of the drawn token
     without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
-    has a law (`law.strategy_log_prob`). seed: one number, or one per row. cfg: the scale of classifier-free guidance
+    has a law (`law.strategy_log_prob`). top_p, top_k: they cut what is drawn from (`completion.cut`), not the order;
+    1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
     (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask.
@@ -121,6 +122,8 @@ class Options:
     precision: Precision = "float64"
     sampling_temperature: float = 0.0
     drawing: Drawing = "completion"
+    top_p: float = 1.0
+    top_k: int | None = None
     seed: int | Sequence[int] = 0
     cfg: float = 0.0
     end_of_text: EndOfText = "none"
@@ -133,6 +136,15 @@ class Options:
     def __post_init__(self) -> None:
         check_cfg(self.cfg)
         finite("sampling_temperature", self.sampling_temperature, least=0)
+        finite("top_p", self.top_p, above=0, most=1)
+        if self.top_k is not None:
+            whole("top_k", self.top_k)
+        for name, usual in (("top_p", 1), ("top_k", None)):
+            if self.sampling_temperature == 0 and (value := getattr(self, name)) != usual:
+                raise ValueError(
+                    f"{name} is {value!r}: at sampling_temperature 0 nothing is drawn, give a temperature above 0, "
+                    f"or {name}={usual}"
+                )
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
         kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing}

@@ -47,6 +47,8 @@ class ScoreOptions:
     block: int | None = option(None, "tokens per block (default: at most 32, a divisor of the length)", least=1)
     counts: tuple[int, ...] | None = option(None, COUNTS, least=1)
     sampling_temperature: float = option(1.0, "at which words are drawn; 0 takes the best word", metavar="T", least=0)
+    top_p: float = option(1.0, "draw from the fewest words with this share of the probability", metavar="P")
+    top_k: int | None = option(None, "draw from so many of the likeliest words, and all that equal the last")
     seed: int = option(0, "of random-order and rws-random", least=0)
     threads: int | None = threads_option()
     json: bool = json_option()
@@ -66,6 +68,10 @@ class ScoreOptions:
                 raise ValueError(f"--{name.replace('_', '-')} is of --{of}, which is not given: leave it out")
         if self.draw is not None and self.sampling_temperature == 0:
             raise ValueError("--sampling-temperature is 0: the best word alone is written, --draw needs more than 0")
+        _drawn(self)
+        if self.draw is not None and (self.top_p, self.top_k) != (1, None):
+            name = "top-p" if self.top_p != 1 else "top-k"
+            raise ValueError(f"--{name} beside --draw: the law lacks words that the world has, KL(p || q) is infinite")
         if self.answer_ids is not None:
             parse_token_ids(self.answer_ids, "--answer-ids")
         for text in self.strategies:
@@ -203,7 +209,13 @@ def _with_ends(mean: float, low: float | None, high: float | None) -> str:
 
 
 def _drawn(options: ScoreOptions) -> Options:
-    return Options(sampling_temperature=options.sampling_temperature, drawing="commit", seed=options.seed)
+    return Options(
+        sampling_temperature=options.sampling_temperature,
+        drawing="commit",
+        top_p=options.top_p,
+        top_k=options.top_k,
+        seed=options.seed,
+    )
 
 
 def _steps_of(options: ScoreOptions) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def moved_answers(
     strategy = _strategy_of(trace, reward)
     job = prepare(predictor, [trace.prompt.tolist()] * decodes, strategy, shape, reward, options)
     scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
-    sampler = TokenSampler(options.sampling_temperature, options.seed, decodes)
+    sampler = TokenSampler(options.sampling_temperature, options.seed, decodes, options.top_p, options.top_k)
     moved = partial(_moved_forward, torch.Generator().manual_seed(seed))
     decoder = Decoder(
         predictor, job.strategy, job.shape.plan, options, job.ends, sampler, scorer, decodes, forward=moved

@@ -36,6 +36,8 @@ _DECODING = {
     "ranking": "what ranks positions; topk is torch.topk of the probability, as in public decoders",
     "precision": "of the ranking; model is the precision of the model's logits",
     "sampling_temperature": "draw tokens by Gumbel-max; 0 takes the best token, or 1 where --steer draws",
+    "top_p": "draw from the fewest tokens with this share of the probability; 1 cuts nothing",
+    "top_k": "draw from so many of the likeliest tokens, and from all that equal the last",
     "seed": "of sampling, random-order, rws-random and shuffled",
     "cfg": GUIDANCE,
     "end_of_text": END_OF_TEXT,

@@ -17,23 +17,19 @@ def _preset(
 ) -> Preset:
     """Return a preset. sources: of the size, and of temperature and top_p; rest: of alg and alg_temp."""
     of_size, of_drawing = sources
-    cut = [
-        Setting(
-            f"top_p = {top_p:g}",
-            of_drawing,
-            otherwise="left out",
-            note="tokens beyond the nucleus have no share in the entropy, and are not drawn; here all tokens count",
-        )
-    ]
+    nucleus = "tokens beyond the nucleus have no share in the entropy; here all tokens count"
     if temperature:
-        cut.append(
+        cut = [
+            Setting(f"top_p = {top_p:g}", of_drawing, "top_p", top_p),
             Setting(
-                "entropy of softmax(z / temperature)",
+                "entropy of softmax(z / temperature) in the nucleus",
                 f"{_LOOP} lines 63-64 and 87-90",
                 otherwise="left out",
-                note="the order here is by the entropy of softmax(z)",
-            )
-        )
+                note="the order here is by the entropy of softmax(z), of all tokens",
+            ),
+        ]
+    else:
+        cut = [Setting(f"top_p = {top_p:g}", of_drawing, otherwise="left out", note=nucleus)]
     behind = "the first commits none and the last two" if size < 1024 else "the first two commit none, the last three"
     return Preset(
         name,

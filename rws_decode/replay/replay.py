@@ -136,6 +136,8 @@ def run_settings(trace: Trace) -> tuple[Shape, Options]:
         Options(
             **words,
             sampling_temperature=trace.sampling_temperature,
+            top_p=trace.top_p,
+            top_k=trace.top_k,
             seed=trace.seed,
             cfg=trace.cfg,
             end_ids=trace.end_ids or None,

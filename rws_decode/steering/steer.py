@@ -188,7 +188,7 @@ def _ensemble(
         plan=job.shape.plan,
         options=options,
         ends=job.ends,
-        sampler=TokenSampler(options.sampling_temperature, own, len(own)),
+        sampler=TokenSampler(options.sampling_temperature, own, len(own), options.top_p, options.top_k),
         scorer=scorer if strategy.needs_reward else None,
         count=len(own),
     )

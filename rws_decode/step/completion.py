@@ -57,24 +57,55 @@ def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor
     return logits.double().exp() / (-torch.log(uniform)) ** temperature
 
 
+def cut(logits: Tensor, temperature: float, top_p: float = 1.0, top_k: int | None = None) -> Tensor:
+    """Return the logits, -inf for the tokens that are not drawn from; shape [N, V].
+
+    top_k keeps the k largest logits and all that equal the k-th. top_p keeps the fewest tokens, the largest first, the
+    smaller id first among equals, whose mass under softmax(z / T) is at least p. Both count over all tokens, as Dream's
+    loop does (generation_utils.py, sample_tokens): together they keep what each keeps. T > 0; 0 < p <= 1; k >= 1.
+
+    >>> cut(torch.tensor([[0.0, 2.0, 1.0, 1.0]]), 1.0, top_k=2).tolist()
+    [[-inf, 2.0, 1.0, 1.0]]
+    >>> cut(torch.tensor([[0.0, 2.0, 1.0, 1.0]]), 1.0, top_p=0.6).tolist()
+    [[-inf, 2.0, 1.0, -inf]]
+    """
+    out = torch.zeros_like(logits, dtype=torch.bool)
+    if top_k is not None and top_k < logits.shape[-1]:
+        out = logits < logits.topk(top_k, dim=-1).values[:, -1:]
+    if top_p < 1:
+        best, order = logits.double().sort(dim=-1, descending=True, stable=True)
+        mass = (best / temperature).softmax(dim=-1).cumsum(dim=-1)
+        enough = torch.zeros_like(out)  # before the first token there is no mass: it stays
+        enough[:, 1:] = mass[:, :-1] >= top_p
+        out = out | torch.zeros_like(out).scatter(1, order, enough)
+    return logits.masked_fill(out, -torch.inf)
+
+
 class TokenSampler:
     """Draws each row's tokens by Gumbel-max, from a generator of the row's own.
 
-    temperature: T, at least 0; 0 is greedy and draws nothing. seed: one number, or one per row. At each step a row
-    draws one float64 number per masked position and token, positions in order, from a torch.Generator on the CPU: what
-    a prompt gets depends on its seed alone, not on the batch, the device or the padding. ValueError for a temperature
-    that is negative or not finite, and for bad seeds.
+    temperature: T, at least 0; 0 is greedy and draws nothing. top_p, top_k: as in `cut`. seed: one number, or one per
+    row. At each step a row draws one float64 number per masked position and token, positions in order, from a
+    torch.Generator on the CPU: what a prompt gets depends on its seed alone, not on the batch, the device or the
+    padding. ValueError for a temperature that is negative or not finite, and for bad seeds.
 
     >>> sampler = TokenSampler(1.0, 0, rows=1)
     >>> sampler.draw(torch.tensor([[0.0, 50.0]]), torch.tensor([0])).token.tolist()
     [1]
     """
 
-    def __init__(self, temperature: float, seed: int | Sequence[int], rows: int) -> None:
+    def __init__(
+        self,
+        temperature: float,
+        seed: int | Sequence[int],
+        rows: int,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+    ) -> None:
         finite("sampling_temperature", temperature, least=0)
         seeds = tuple(seed) if isinstance(seed, Iterable) else seed
         check_seeds("seed", seeds)
-        self.temperature = float(temperature)
+        self.temperature, self.top_p, self.top_k = float(temperature), top_p, top_k
         self.seeds: list[int] = per_row("seed", seeds, rows).tolist()
         self._generators = [torch.Generator().manual_seed(number) for number in self.seeds]
 
@@ -97,6 +128,7 @@ class TokenSampler:
         return Candidates(torch.cat([piece.token for piece in pieces]), torch.cat([piece.lead for piece in pieces]))
 
     def _draw(self, logits: Tensor, uniform: Tensor) -> Candidates:
+        logits = cut(logits, self.temperature, self.top_p, self.top_k)
         scores = gumbel_scores(logits, uniform, self.temperature)
         noised = logits.double() - self.temperature * torch.log(-torch.log(uniform))
         best, token = scores.max(dim=-1)

@@ -36,6 +36,7 @@ _CHOICES = {
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "bool": (bool,),
+    "int | None": (int, type(None)),
     "float": (float, int),
     "str": (str,),
     "str | None": (str, type(None)),

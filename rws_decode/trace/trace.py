@@ -36,8 +36,8 @@ class Trace(TraceData):
     `reward_model`, names (None where no reward was asked), `reward_settings` and `savings`, JSON-ready: its mean, std
     and bounds, and what the decode left out; `mask_id`; `prompt_text` (of a dialogue, its plain text) and `text`, None
     without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of columns, padding
-    counted, which stood on the side `padding`. `sampling_temperature`, `drawing` and `seed` of Gumbel sampling
-    (0: greedy, the seed unused; `settings.Options`); `cfg`, the scale of classifier-free guidance (0: none);
+    counted, which stood on the side `padding`. `sampling_temperature`, `drawing`, `top_p`, `top_k` and `seed` of Gumbel
+    sampling (0: greedy, the seed unused; `settings.Options`); `cfg`, the scale of classifier-free guidance (0: none);
     `end_of_text`, the policy, and the `end_ids` that it acts on. `pieces`: the text of each token id that the trace
     holds, by itself ("12": "the").
 

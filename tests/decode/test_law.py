@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -83,8 +84,10 @@ def test_so_they_do_where_the_tokens_of_each_step_are_given(name: str, counts: t
         Options(sampling_temperature=1.0, drawing="commit", end_of_text="suppress", end_ids=[1]),
         Options(sampling_temperature=1.0, drawing="commit", cfg=0.7),
         Options(sampling_temperature=0.0, drawing="commit"),
+        Options(sampling_temperature=0.7, drawing="commit", top_p=0.8),
+        Options(sampling_temperature=1.0, drawing="commit", top_k=2, top_p=0.9, cfg=0.7),
     ],
-    ids=lambda options: f"{options.end_of_text} {options.sampling_temperature} {options.cfg}",
+    ids=lambda options: f"{options.end_of_text} {options.sampling_temperature} {options.cfg} {options.top_p}",
 )
 def test_options_are_in_the_law(options: Options) -> None:
     result = law(table_predictor(3), "rws:4", options=options)
@@ -124,7 +127,7 @@ def frequencies(name: str, options: Options, draws: int = 20_000) -> np.ndarray:
     """Return how often each text is drawn, [81]: the decoder's steps in one batch, without traces."""
     predictor = table_predictor(7)
     job = prepare(predictor, [[]] * draws, name, SHAPE, REWARD, options)
-    sampler = TokenSampler(options.sampling_temperature, range(draws), draws)
+    sampler = TokenSampler(options.sampling_temperature, range(draws), draws, options.top_p, options.top_k)
     scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
     decoder = Decoder(predictor, job.strategy, SHAPE.plan, options, job.ends, sampler, scorer, draws)
     decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
@@ -137,10 +140,14 @@ def frequencies(name: str, options: Options, draws: int = 20_000) -> np.ndarray:
     return torch.bincount(numbers, minlength=len(TEXTS)).numpy()
 
 
-@pytest.mark.parametrize("name", ["default", "rws:4", "threshold:0.6"])
-def test_drawn_decodes_have_the_law(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "cuts"), [("default", {}), ("rws:4", {}), ("threshold:0.6", {}), ("rws:4", {"top_p": 0.8, "top_k": 2})]
+)
+def test_drawn_decodes_have_the_law(name: str, cuts: dict[str, Any]) -> None:
     """Chi square of 20,000 decodes with fixed seeds: a right law gives a p below 0.001 once in a thousand seeds."""
-    seen, due = frequencies(name, DRAWN), 20_000 * np.exp(law(table_predictor(7), name).log_prob)
+    options = replace(DRAWN, **cuts)
+    seen, due = frequencies(name, options), 20_000 * np.exp(law(table_predictor(7), name, options=options).log_prob)
+    assert not seen[due == 0].any() and (due == 0).any() == bool(cuts)
     rare = due < 5
     seen, due = (np.append(counts[~rare], counts[rare].sum()) for counts in (seen, due))
     assert stats.chisquare(seen[due > 0], due[due > 0]).pvalue > 0.001

@@ -82,8 +82,9 @@ def test_dream_has_the_numbers_of_its_scripts_and_names_what_is_left_out(name: s
     assert (values["length"], values["steps"], values["block"]) == (size, size, size)
     assert (values["strategy"], values["sampling_temperature"]) == ("entropy", temperature)
     left_out = [setting.published for setting in preset.left_out]
-    assert (f"top_p = {top_p:g}" in left_out) == (top_p < 1) and "eps = 0.001" in left_out
-    assert ("entropy of softmax(z / temperature)" in left_out) == (temperature > 0)
+    assert values.get("top_p", 1.0) == (top_p if temperature else 1.0) and "eps = 0.001" in left_out
+    assert (f"top_p = {top_p:g}" in left_out) == (top_p < 1 and not temperature)
+    assert ("entropy of softmax(z / temperature) in the nucleus" in left_out) == (temperature > 0)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -139,6 +139,8 @@ def test_a_text_off_the_greedy_path_is_null(capsys: pytest.CaptureFixture[str]) 
     words = ("--model", "english", "--prompt", "peace", "--answer", "and the people", "--sampling-temperature", "0")
     (row,) = json.loads(score(capsys, *words, "--json")[1])
     assert (row["log_prob"], row["per_token"]) == (None, None)
+    (cut,) = json.loads(score(capsys, *words[:-1], "1", "--top-k", "1", "--json")[1])
+    assert cut == row
 
 
 def test_the_divergence_is_that_of_the_call(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +171,8 @@ def test_the_divergence_is_that_of_the_call(capsys: pytest.CaptureFixture[str]) 
         (["--prompt", "a", "--answer", "the", "--length", "4"], "--length is of --draw, which is not given"),
         (["--draw", "2", "--prompts", "3"], "--prompts is 3: at least 20"),
         (["--draw", "2", "--sampling-temperature", "0"], "--sampling-temperature is 0"),
+        (["--draw", "2", "--top-k", "3"], "--top-k beside --draw: the law lacks words"),
+        (["--prompt", "a", "--answer", "the", "--top-p", "nan"], "top_p is nan: a finite number above 0 and at most 1"),
         (["--draw", "2", "--model", "mini"], "mini is no exact world"),
     ],
 )

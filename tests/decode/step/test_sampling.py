@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import bert_predictor, modernbert_predictor
 
-from rws_decode import CallablePredictor, Confidence, Temperature
+from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.step.completion import TokenSampler, greedy, gumbel_scores
+from rws_decode.replay.replay import replay, replay_with
+from rws_decode.step.completion import TokenSampler, cut, greedy, gumbel_scores
 from rws_decode.step.forward import guided_logits
 from rws_decode.step.rounding import logit_error
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY
+from rws_decode.trace.trace import load
 
 PREDICTOR = bert_predictor()
 SIZE = {"length": 12, "steps": 6, "block": 12}
@@ -52,6 +56,63 @@ def test_tokens_are_drawn_from_the_softmax_at_that_temperature() -> None:
     drawn = TokenSampler(2.0, 5, rows=1).draw(z, torch.zeros(40_000, dtype=torch.int64)).token
     share = torch.bincount(drawn, minlength=3) / 40_000
     np.testing.assert_allclose(share, torch.softmax(torch.tensor([0.0, 0.5, 1.0]), 0), atol=0.01)
+
+
+def kept_by_sorting(z: list[float], temperature: float, top_p: float, top_k: int | None) -> set[int]:
+    """Return what top_p and top_k keep, by going through the sorted vocabulary with plain floats."""
+    order = sorted(range(len(z)), key=lambda token: (-z[token], token))
+    weights = [math.exp((value - max(z)) / temperature) for value in z]
+    nucleus, mass = set(), 0.0
+    for token in order:
+        if mass < top_p * math.fsum(weights) * (1 - 1e-12):
+            nucleus.add(token)
+        mass += weights[token]
+    k = min(top_k or len(z), len(z))
+    return {token for token in (nucleus if top_p < 1 else order) if z[token] >= z[order[k - 1]]}
+
+
+# Steps of a half give ties; the shares of such rows are not on the edge p but where p is a share of equals, as 0.5 is.
+ROWS = st.lists(st.sampled_from([-math.inf, -9.0, 0.0, 0.5, 1.0, 3.5, 700.0]), min_size=1, max_size=9)
+
+
+@given(
+    ROWS.filter(lambda z: max(z) > -9),
+    st.sampled_from([0.3, 1.0, 4.0]),
+    st.sampled_from([1e-9, 0.43, 0.77, 0.961, 1.0]),
+)
+def test_cut_keeps_what_sorting_the_vocabulary_keeps(z: list[float], temperature: float, top_p: float) -> None:
+    row = torch.tensor([z], dtype=torch.float64)
+    for top_k in (None, 1, 2, len(z), 99):
+        stays = kept_by_sorting(z, temperature, top_p, top_k)
+        drawn_from = cut(row, temperature, top_p, top_k)
+        expected = [value if token in stays else -math.inf for token, value in enumerate(z)]
+        assert drawn_from[0].tolist() == expected
+        share = (row / temperature).softmax(dim=-1)[0, sorted(stays)].sum()
+        assert share >= top_p - 1e-9 or top_k in (1, 2)
+        if top_p == 1 and (top_k is None or top_k >= len(z)):
+            assert torch.equal(drawn_from, row)
+        drawn = TokenSampler(temperature, 3, 1, top_p, top_k).draw(row, torch.zeros(1, dtype=torch.int64))
+        assert int(drawn.token) in stays
+
+
+def test_equals_go_by_the_smaller_id_in_top_p_and_together_in_top_k() -> None:
+    row = torch.zeros(1, 4)
+    assert cut(row, 1.0, top_p=0.5).isfinite().tolist() == [[True, True, False, False]]
+    assert cut(row, 1.0, top_k=2).isfinite().all()
+
+
+def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path) -> None:
+    drawn = Options(sampling_temperature=2.0, drawing="commit", seed=4)
+    options = replace(drawn, top_p=0.9, top_k=3)
+    (trace,) = decode(PREDICTOR, ["a dog"], options=options, shape=Shape(12, 6, 12))
+    again = load(trace.save(tmp_path / "cut.parquet"))
+    assert (again.top_p, again.top_k) == (0.9, 3) and again == trace
+    assert replay(again).diverged_at is None and replay_with(again, PREDICTOR).tokens.tolist() == trace.tokens.tolist()
+    (plain,) = decode(PREDICTOR, ["a dog"], options=drawn, shape=Shape(12, 6, 12))
+    assert not {"top_p", "top_k"} & plain.metadata().keys()
+    assert np.array_equal(trace.chosen[0], plain.chosen[0])  # the first step sees the same canvas
+    (one,) = decode(PREDICTOR, ["a dog"], options=replace(drawn, top_k=1), shape=Shape(12, 6, 12))
+    assert one.tokens.tolist() == decode(PREDICTOR, ["a dog"], shape=Shape(12, 6, 12))[0].tokens.tolist()
 
 
 @pytest.mark.parametrize("shift", [-5000.0, 5000.0])
