@@ -42,7 +42,7 @@ UNUSUAL = {"counts": None, "drawing": "completion", "own_ids": False, "top_p": 1
 # The fields that are None where a step map is all that is known of a run, and those that it may leave out besides.
 STEP_MAP_LACKS = frozenset(
     "steps ranking precision logits_dtype strategy reward_settings savings offset width padding sampling_temperature "
-    "drawing top_p top_k seed cfg end_of_text end_ids forwards reward_calls reward_calls_saved reward_tokens "
+    "drawing top_p seed cfg end_of_text end_ids forwards reward_calls reward_calls_saved reward_tokens "
     "reward_tokens_saved reward_use ties saturated inexact near_ties near_tokens".split()
 )
 STEP_MAP_MAY_LACK = {"predictor": "model", "block": "block", "mask_id": "mask token", "prompt": "prompt's tokens"}
