@@ -127,6 +127,8 @@ def fitted(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     {'block': 64}
     """
     kept = {name: value for name, value in values.items() if name not in given and name != _ENDS}
+    if given.get("sampling_temperature") == 0:
+        kept.pop("top_p", None)  # nothing is drawn
     if given.get("length") is not None and "length" in values:
         length, usual = given["length"], values["length"]
         if "block" in kept:
