@@ -30,6 +30,7 @@ FOLDERS = {
     "laws": FOLDER / "laws",
     "antibody": FOLDER / "antibody",
     "antibody-laws": FOLDER / "antibody" / "laws",
+    "reactions": FOLDER / "reactions",
 }
 _STUDIES = {"evidence": evidence, "laws": laws}
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.

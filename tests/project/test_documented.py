@@ -230,8 +230,8 @@ THERE: dict[str, str] = {
     "python -m paper_figures record --runs out-study/runs": (
         "test_evidence_study.py::test_a_record_of_a_run_is_computed_again"
     ),
-    "python -m paper_figures verify --study antibody .*": (
-        "test_evidence_study.py::test_a_recorded_chain_of_the_published_network_is_filled_again"
+    "python -m paper_figures verify --study (antibody|reactions) .*": (
+        "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
     "rws fragility TRACES .*": "test_fragility.py::test_the_harness_writes_traces_that_the_command_reads",
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",

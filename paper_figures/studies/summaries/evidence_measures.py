@@ -62,6 +62,8 @@ MEASURES: dict[str, Measure] = {
         Measure("net mini-judge", "net win rate by the other judge", "points", "share", 0.11, _RATE, 100.0),
         Measure("net exact", "net win rate by the exact rules", "points", "share", 0.11, _RATE, 100.0),
         Measure("net humanness", "net win rate by humanness", "points", "share", 0.11, _RATE, 100.0),
+        Measure("net valid", "net win rate by valid", "points", "share", 0.11, _RATE, 100.0),
+        Measure("net qed", "net win rate by qed", "points", "share", 0.11, _RATE, 100.0),
         Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
         Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
         Measure(

@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from documented_commands import snippets
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,12 +143,3 @@ def test_the_reactions_are_canonical_and_most_of_them_balanced() -> None:
     for text in texts:
         left, product = text.split(">>")
         assert Chem.CanonSmiles(product) == product not in left.split(".") and not re.search(r":\d+\]", text)
-
-
-@pytest.mark.skipif(not find_spec("rdkit") or not is_installed(PACKAGED["reactions-small"]), reason="rdkit (make real)")
-def test_the_guides_comparison_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = snippets("docs/guides/reactions.md")
-    names: dict[str, object] = {}
-    exec(code.replace('"reactions", 200', '"reactions", 4').replace('("reactions")', '("reactions-small")'), names)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == names["methods"] and lines[0].endswith(" 4 4")

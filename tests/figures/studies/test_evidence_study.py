@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,14 +18,21 @@ from hypothesis import strategies as st
 from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
-from paper_figures.statistics.intervals import clustered_interval
+from paper_figures.statistics.intervals import clustered_interval, paired_mean_interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt, prompts_of
 from paper_figures.studies.evidence import read_rows, run
 from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
 from paper_figures.studies.summaries.evidence_comparisons import compare, difference_interval
-from paper_figures.studies.summaries.evidence_measures import addresses_of, arms_of, differences_of, scores_of
+from paper_figures.studies.summaries.evidence_measures import (
+    MEASURES,
+    addresses_of,
+    arms_of,
+    differences_of,
+    measures_of,
+    scores_of,
+)
 from rws_decode import load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.text.gaps import fill_gaps
@@ -200,36 +209,87 @@ def test_the_shipped_record_is_whole_and_small() -> None:
         assert {method: means[method].idxmax() for method in ("rws", "temperature")} == scales
 
 
-@pytest.mark.parametrize("study", ["antibody", "antibody-laws"])
-def test_a_recorded_chain_of_the_published_network_is_filled_again(study: str) -> None:
+@pytest.mark.parametrize("world", WORLDS)
+def test_every_judge_of_a_world_has_a_measure(world: str) -> None:
+    assert set(measures_of(world)) <= set(MEASURES)
+
+
+@pytest.mark.parametrize(
+    ("study", "world"),
+    [("antibody", "antibody:human"), ("antibody-laws", "antibody:human"), ("reactions", "reactions:balanced")],
+)
+def test_a_recorded_text_of_a_published_network_is_filled_again(study: str, world: str) -> None:
     record = read_recorded(FOLDERS[study])
-    assert record.about["prompts"] >= 400 and set(record.answers["world"]) == {"antibody:human"}
-    if not packages.is_installed(packages.PACKAGED["antibody"]):
-        pytest.skip("antiberty, a published network (make real)")
+    assert record.about["prompts"] >= 400 and set(record.answers["world"]) == {world}
+    if not packages.is_installed(packages.PACKAGED[world.partition(":")[0]]) or not find_spec("rdkit"):
+        pytest.skip("published networks (make real)")
     rows = record.answers[record.answers["method"].isin(["default", "rws", "rws:8"])]  # the copies of others take long
     outcome = list(verify(record, rows.iloc[[len(rows) // 2]]))[-1]
     assert outcome.checked == outcome.equal + outcome.near_ties == 1
 
 
-def test_the_real_network_is_told_as_it_was_recorded() -> None:
-    record = read_recorded(FOLDERS["antibody"])
-    compared = compare(completed(record.answers, record.frontiers), {"antibody:human": 1.0})
-    told = {row.title: {} for row in compared}
-    for row in compared:
-        if row.scale == 8 and not row.drawn:
-            told[row.title][row.measure] = row
-    text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
-    lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
+@pytest.mark.parametrize(
+    ("study", "judge", "page"),
+    [
+        ("antibody", "net humanness", "docs/evidence-antibodies.md"),
+        ("reactions", "net qed", "docs/guides/reactions.md"),
+    ],
+)
+def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page: str) -> None:
+    told, lines = told_of(study), rows_of(page)
     told = {title: rows for title, rows in told.items() if title in lines and "reward" in rows}
-    assert len(told) == 11
+    assert len(told) >= 11
     for title, rows in told.items():
-        reward, net = (rows[name].text().rpartition(" ")[0] for name in ("reward", "net humanness"))
-        assert lines[title] == f"| {title} | {reward} | {net} | {rows['reward'].same} |"
+        reward, net = (rows[name].text().rpartition(" ")[0] for name in ("reward", judge))
+        assert lines[title].startswith(f"| {title} | {reward} | {net} | {rows['reward'].same} |")
+
+
+def test_the_products_that_are_published_are_told_as_recorded() -> None:
+    record, lines = read_recorded(FOLDERS["reactions"]), rows_of("docs/guides/reactions.md")
+    text = " ".join((ROOT / "docs/guides/reactions.md").read_text(encoding="utf-8").split())
+    arms = arms_of(completed(record.answers, record.frontiers), "reactions:balanced")
+    asked = {prompt.name: prompt.labels["answer"] for prompt in prompts_of("reactions:16", 400, 64).test}
+
+    def hits(arm: Arm) -> list[float]:
+        rows = arms[arm].sort_values("prompt")
+        return [100.0 * (text == asked[name]) for name, text in zip(rows["prompt"], rows["text"], strict=True)]
+
+    rws, default = hits(Arm("rws", 8.0)), hits(Arm("default"))
+    assert f"RWS writes {sum(rws) / 100:.0f} as published" in text
+    shown = {"confidence (default)": Arm("default"), "left to right": Arm("left-to-right")}
+    shown |= {"best of 4": Arm("best-of", 4.0, 1.0), "reward lookahead 4": Arm("lookahead", 4.0)}
+    for title, arm in shown.items():
+        assert lines[title].endswith(f" | {sum(hits(arm)) / 100:.0f} |")
+    one, orders = Arm("default", one_by_one=True), (Arm("random-order"), Arm("left-to-right"))
+    pairs = [(hits(Arm("lookahead", 4.0)), rws), (hits(one), default), *((default, hits(order)) for order in orders)]
+    for first, second in (*pairs, (default, rws)):
+        found = paired_mean_interval(first, second, np.random.default_rng(0))
+        assert "{:.1f} [{:.1f}, {:.1f}] {}".format(*found, "fewer" if first is default else "more") in text
+
+
+def told_of(study: str) -> dict[str, dict[str, Any]]:
+    """Return what a record says of RWS 8, greedy, minus each other arm, by measure."""
+    record = read_recorded(FOLDERS[study])
+    tuned = {world: scales["temperature"] for world, scales in record.about["chosen"].items()}
+    told: dict[str, dict[str, Any]] = {}
+    for row in compare(completed(record.answers, record.frontiers), tuned):
+        if row.scale == 8 and not row.drawn:
+            told.setdefault(row.title, {})[row.measure] = row
+    return told
+
+
+def rows_of(page: str) -> dict[str, str]:
+    """Return the lines of a page's tables by their first cell."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    return {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| ")}
+
+
+def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
+    record, told = read_recorded(FOLDERS["antibody"]), told_of("antibody")
+    text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
-    assert (
-        f"gains {usual.text().replace('+', '')} (the reward's standard deviations over texts) on the default" in readme
-    )
+    assert f"gains {usual.text().replace('+', '')} (standard, of the reward) on the default" in readme
     assert (
         f"in {told['constant of equal mean']['reward'].same} writes as its constant, a factor of the same mean"
         in readme
