@@ -138,7 +138,7 @@ def test_the_guide_is_as_its_example_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran("docs/guides/fragility.md")
-    assert main("fragility TRACES --scores scores.jsonl --flip 8 --model mini".split()) == 0
+    assert main("fragility traces --scores scores.jsonl --flip 8 --model mini".split()) == 0
     said = capsys.readouterr().out.splitlines()
     lines = shown("docs/guides/fragility.md")[0].splitlines()
     # Which answers are near a tie, and which of them change, is a matter of last digits; the rest is not.
