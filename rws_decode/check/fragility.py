@@ -89,6 +89,11 @@ class Fragility:
 
     def __repr__(self) -> str:
         count = len(self.fragile)
+        score = "" if self.scores is None else f", score {self.score:.4f} between {_ends(self.span(self.fragile))}"
+        return f"Fragility({int(self.fragile.sum())} of {count} answers can change{score})"
+
+    def __str__(self) -> str:
+        count = len(self.fragile)
         lines = [f"Rounding can change {int(self.fragile.sum())} of {count} answers."]
         if self.scores is not None:
             lines[0] += f" The score, {self.score:.4f}, then lies between {_ends(self.span(self.fragile))}."
@@ -126,7 +131,7 @@ def fragility(
     >>> from rws_decode import CallablePredictor, Shape, decode
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     >>> traces = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    >>> fragility(traces, [1.0])
+    >>> print(fragility(traces, [1.0]))
     Rounding can change 1 of 1 answers. The score, 1.0000, then lies between 0.0000 and 1.0000.
     Sampling alone: 0.2065 and 1.0000 (95 % interval, 1 questions).
     """

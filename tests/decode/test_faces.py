@@ -91,6 +91,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Decoding of one": lambda: rws_decode.Decoding((guided(),), 8),
     "Digest": lambda: digest(),
     "DigestDiff": lambda: rws_decode.compare_digests(digest(), digest()),
+    "Fragility": lambda: rws_decode.fragility([guided()], [1.0]),
     "DigestDiff of another": lambda: rws_decode.compare_digests(digest(), digest(HOSTILE)),
     "Dialogue": lambda: rws_decode.Dialogue(TURNS),
     "HFMaskPredictor": mini,

@@ -23,7 +23,7 @@ TITLES = {
         "Every answer that any reward scale gives, from 0.01 to 32",
     ],
     "05_what_rounding_does": ["The first step, ranked exactly and rounded"],
-    "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step"],
+    "06_reading_your_own_traces": ["A decode, step by step", "Two decodes, step by step", "A decode, step by step"],
     "07_the_papers_tables_and_ours": ["What N prompts can see"],
     "11_what_is_an_order_worth": ["What an order is worth, in a chain of eight words"],
     "12_a_real_network_antibodies": [

@@ -162,8 +162,8 @@ god-in-tokens: rws_decode, test_trace
 - self.commit_step[self.commit_step >= 0], "steps"
 + self.commit_step[self.commit_step >= 0], "tokens"
 version-3-unread: rws_decode, test_versions
-- _READ = (3, 4, VERSION)
-+ _READ = (4, VERSION)
+- _READ = (3, 4, 5, VERSION)
++ _READ = (4, 5, VERSION)
 column-lost: rws_decode, test_trace test_revising
 - "masked_again": trace.masked_again[rows]
 + "masked_again": trace.provisional[rows]

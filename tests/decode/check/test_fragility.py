@@ -84,7 +84,7 @@ def test_a_near_tie_falls_either_way() -> None:
     assert len(both) == 2 and texts == both
     found = fragility([trace], predictor=model, decodes=32)
     assert found.fragile.all() and found.first_step.tolist() == [0] and found.changed is not None
-    assert found.changed.all() and "1 of them changed in 32 decodes" in repr(found)
+    assert found.changed.all() and "1 of them changed in 32 decodes" in str(found)
 
 
 def test_the_span_holds_the_score_of_every_outcome_and_no_more() -> None:
