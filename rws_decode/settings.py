@@ -142,8 +142,8 @@ class Options:
         for name, usual in (("top_p", 1), ("top_k", None)):
             if self.sampling_temperature == 0 and (value := getattr(self, name)) != usual:
                 raise ValueError(
-                    f"{name} is {value!r}: at sampling_temperature 0 nothing is drawn, give a temperature above 0, "
-                    f"or {name}={usual}"
+                    f"{name} is {value!r}: at sampling_temperature 0 nothing is drawn, give a temperature above 0 or "
+                    f"leave {name} out"
                 )
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")

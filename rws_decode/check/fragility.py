@@ -97,7 +97,7 @@ class Fragility:
         lines = [f"Rounding can change {int(self.fragile.sum())} of {count} answers."]
         if self.scores is not None:
             lines[0] += f" The score, {self.score:.4f}, then lies between {_ends(self.span(self.fragile))}."
-            lines.append(f"Sampling alone: {_ends(self.sampling)} (95 % interval, {count} questions).")
+            lines.append(f"Sampling alone: {_ends(self.sampling)} (95 % interval, n = {count}).")
         if self.changed is not None:
             told = f"{int(self.changed.sum())} of them changed in {self.decodes} decodes with logits moved by rounding"
             lines.append(f"{told}." if self.scores is None else f"{told}: between {_ends(self.span(self.changed))}.")
@@ -133,7 +133,7 @@ def fragility(
     >>> traces = decode(predictor, [[2]], "default", Shape(3, 3, 3))
     >>> print(fragility(traces, [1.0]))
     Rounding can change 1 of 1 answers. The score, 1.0000, then lies between 0.0000 and 1.0000.
-    Sampling alone: 0.2065 and 1.0000 (95 % interval, 1 questions).
+    Sampling alone: 0.2065 and 1.0000 (95 % interval, n = 1).
     """
     if not len(traces):
         raise ValueError("traces is empty: at least one trace is needed")

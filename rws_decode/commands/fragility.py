@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions, RewardOptions
-from rws_decode.common.files import check_trace_file, parse_json, regular_file
+from rws_decode.common.files import check_trace_file, json_lines
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 from rws_theory.commands.progress import loading
 
@@ -96,18 +96,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _scores(path: Path, field: str) -> Iterator[float]:
     """Yield the score of each line that is not empty; ValueError, naming the line, for one that has none."""
-    try:
-        lines = regular_file(path).read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text: a number, or an object of JSON, on each line is needed") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            value = parse_json(line)
-        except ValueError:
-            value = None
+    for where, value in json_lines(path):
         value = value.get(field) if isinstance(value, dict) else value
         if not isinstance(value, int | float):
-            raise ValueError(f"{path}, line {number}: a number, or an object with {field!r}, is needed")
+            raise ValueError(f"{where}: a number, or an object with {field!r}, is needed")
         yield float(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,25 @@ def regular_file(path: Path, where: str = "") -> Path:
 def read_json(path: Path) -> Any:
     """Return the value of a file of JSON; OSError, or ValueError as of `regular_file` and `parse_json`."""
     return parse_json(regular_file(path).read_text(encoding="utf-8"))
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield each line of a file that is not blank as where it stands, "FILE, line 3", and its value of JSON.
+
+    ValueError, naming file and line, for what is no JSON, and for a file that is no text.
+    """
+    try:
+        lines = regular_file(path).read_text(encoding="utf-8").split("\n")  # a JSON string may hold other ends of lines
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text: {error.reason}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            yield where, parse_json(line)
+        except ValueError as error:
+            raise ValueError(f"{where}: not JSON ({error})") from error
 
 
 def check_trace_file(path: str | os.PathLike[str]) -> None:

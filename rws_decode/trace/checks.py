@@ -102,10 +102,13 @@ def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> 
     return rest == ""
 
 
-def checked_array(trace: TraceData, name: str) -> NDArray[Any]:
-    """Return an array of the trace with one kind of NaN; ValueError, naming it, for another dtype or shape."""
+def checked_array(trace: TraceData, name: str) -> NDArray[Any] | None:
+    """Return an array of the trace with one kind of NaN, None where a step map does not tell it.
+
+    ValueError, naming it, for another dtype or shape.
+    """
     if _left_out(trace, name, getattr(trace, name)):
-        return None  # type: ignore[return-value] - what a step map does not tell
+        return None
     array = np.ascontiguousarray(getattr(trace, name))
     dtype, axes = LAYOUT[name]
     shape = tuple({"R": trace.steps_run, "n": trace.length, "p": array.size}[axis] for axis in axes)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rws_decode.common.arguments import is_id
-from rws_decode.common.files import parse_json, regular_file
+from rws_decode.common.files import json_lines
 from rws_decode.trace.data import STEP_MAP_LACKS
 
 _KEYS = ("tokens", "steps", "texts", "prompt", "prompt_ids", "model", "block", "mask_id", "masks")
@@ -32,25 +32,15 @@ def read_step_maps(path: Path) -> Iterator[dict[str, Any]]:
 
     ValueError, naming file and line, for what is no JSON object, another key, and a file without a line.
     """
-    try:
-        lines = regular_file(path).read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text: {error.reason}") from error
-    found = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        found += 1
-        try:
-            row = parse_json(line)
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number}: not JSON ({error})") from error
+    empty = True
+    for where, row in json_lines(path):
+        empty = False
         if not isinstance(row, dict) or "steps" not in row:
-            raise ValueError(f"{path}, line {number}: an object of JSON with steps is needed, {{..., 'steps': [...]}}")
+            raise ValueError(f"{where}: an object of JSON with steps is needed, {{..., 'steps': [...]}}")
         if unknown := sorted(row.keys() - {*_KEYS}):
-            raise ValueError(f"{path}, line {number}: {unknown[0]!r} is no key, one of {', '.join(_KEYS)} is needed")
+            raise ValueError(f"{where}: {unknown[0]!r} is no key, one of {', '.join(_KEYS)} is needed")
         yield {"tokens": None, **row}
-    if not found:
+    if empty:
         raise ValueError(f"{path} is empty: a line of JSON for each answer is needed")
 
 

@@ -123,7 +123,7 @@ class Trace(TraceData):
         given = {"texts": texts, "prompt": prompt, "prompt_ids": prompt_ids, "model": model, "block": block}
         return cls(**fields_of(tokens, steps, **given, mask_id=mask_id, masks=masks, tokenizer=tokenizer))
 
-    def _set(self, name: str, array: NDArray[Any]) -> None:
+    def _set(self, name: str, array: NDArray[Any] | None) -> None:
         if array is None:  # what a step map does not tell
             return
         array = array.copy() if array.flags.writeable else array

@@ -614,7 +614,7 @@ COMMANDS: dict[str, str] = {
     "rws_decode fragility folder": "TRACE is folder, a folder without traces",
     "rws_decode fragility good.parquet --scores gone.txt": "no scores at gone.txt",
     "rws_decode fragility good.parquet --scores good.npy": "good.npy is no text",
-    "rws_decode fragility good.parquet --scores deep.json": "deep.json, line 1: a number",
+    "rws_decode fragility good.parquet --scores deep.json": "deep.json, line 1: not JSON (nested too deep)",
     "rws_decode fragility good.parquet --scores empty.parquet": "scores has 0 numbers for 1 traces",
     "rws_decode fragility good.parquet --flip 2": "--flip N and --model NAME go together",
     "rws_decode fragility good.parquet --flip 0 --model mini": "--flip is 0",
