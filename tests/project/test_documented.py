@@ -233,7 +233,7 @@ THERE: dict[str, str] = {
     "python -m paper_figures verify --study (antibody|reactions) .*": (
         "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
-    "rws fragility traces .*": "test_fragility.py::test_the_harness_writes_traces_that_the_command_reads",
+    "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"python -m rws_decode train english --package FILE\.tgz": (

@@ -150,6 +150,7 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     more, count, told_equal = (int(number) for number in re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", found)[0])
     assert f"the other {count - more - told_equal} are mixed or undecided" in found
     assert "to all three in none" in headline
+    assert "settings (log p in english" in headline and "settings (measure, sampling, s_R), by log p," in found
     (orders,) = re.findall(
         r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
     )
