@@ -8,7 +8,7 @@ Each world (`design.evidence_arms.WORLDS`) is a mask predictor, a guide and a sh
    temperatures, orders, more steps, best of N, particles, reward lookahead, and the exact tilt where there is one.
 3. The controls that are made from the rws runs: the constant of equal mean, the mean schedule by step, another prompt's
    rewards, and the own rewards shuffled.
-4. The frontier of log p and reward after each test prompt, where the world is exact.
+4. The frontier of log p and reward after each test prompt, where the world has tilts.
 
 The results of the full study ship with the package (`paper_figures.recorded`), and `verify` computes a sample of them
 again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
@@ -90,10 +90,10 @@ def prompts_of_world(world: World, options: EvidenceOptions) -> Prompts:
 
 
 def _frontiers(worlds: Iterable[World], options: EvidenceOptions) -> pd.DataFrame:
-    """Search the frontiers of the exact worlds, below OUT/evidence-frontier; return their rows."""
+    """Search the frontiers of the worlds with tilts, below OUT/evidence-frontier; return their rows."""
     units: list[Unit] = []
     for world in worlds:
-        if world.exact:
+        if world.tilts:
             test = prompts_of_world(world, options).test
             units += frontier_units(world, test, options.weights, options.seed)
     if not units:

@@ -31,7 +31,7 @@ SCALED = ("temperature", *(name for name, method in METHODS.items() if method.sc
 EVIDENCE_WORLDS = ("english:era", "mini:mini")
 LAW_WORLDS = ("english:era", "mini:exact")
 INSTALLED = ("antibody:human",)  # networks that `make real` installs
-INSTALLED_EVIDENCE = (*INSTALLED, "reactions:balanced")
+INSTALLED_EVIDENCE = (*INSTALLED, "reactions:balanced", "english:smollm2")
 RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),

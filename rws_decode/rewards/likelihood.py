@@ -232,12 +232,12 @@ class LikelihoodReward:
 
 
 # Mean and deviation: of 238 texts of 32 words, one drawn from the world `english` after each of its openings.
-_STATISTICS = {"smollm2": (-5.05, 0.56)}
+STATISTICS = {"smollm2": (-5.05, 0.56)}
 
 
 def likelihood_reward_named(
     name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
 ) -> LikelihoodReward:
     """Return the reward of a causal network that pip installs; mean, std: in place of its own."""
-    mean, std = (own if given is None else given for own, given in zip(_STATISTICS[name], (mean, std), strict=True))
+    mean, std = (own if given is None else given for own, given in zip(STATISTICS[name], (mean, std), strict=True))
     return LikelihoodReward(load_causal(name, device, dtype=dtype), mean, std)

@@ -28,7 +28,7 @@ class World:
 
     - `data` is the source of the prompts; `length`, `steps` and `block` are the shape of an answer.
     - `judges` are further reward models; `causal` is the model of perplexity; None where log p is exact.
-    - `tilts` are the weights beta of the exact tilt; none where the world is not exact.
+    - `tilts` are the weights beta of the exact tilt; none where the world is not exact, or cannot count the reward.
     """
 
     model: str
@@ -48,8 +48,8 @@ class World:
 
     @property
     def exact(self) -> bool:
-        """Return whether the world knows log p and its tilts."""
-        return bool(self.tilts)
+        """Return whether the world knows log p."""
+        return self.model == "english"
 
 
 # Two tokens a step, as in the paper; blocks of 32 as there, but a chain of residues is one block.
@@ -58,6 +58,7 @@ WORLDS: dict[str, World] = {
     "mini:mini": World("mini", "mini", "stories:keywords", 64, 32, 32, ("mini-judge", "exact"), "mini-causal"),
     "antibody:human": World("antibody", "human", "antibodies:64", 64, 32, 64, ("humanness",)),
     "reactions:balanced": World("reactions", "balanced", "reactions:16", 16, 8, 16, ("valid", "qed")),
+    "english:smollm2": World("english", "smollm2", "openings", 16, 8, 16),
 }
 
 
@@ -137,7 +138,7 @@ def independent(world: World, scales: Sequence[float], tuned: float, drawn: floa
     arms += [Arm("tilt-decode", beta) for beta in world.tilts]
     arms += [Arm("default", None, 1.0), Arm("rws", drawn, 1.0)]
     arms += [Arm("best-of", 2.0, 1.0), Arm("best-of", 4.0, 1.0), Arm("particles", 4.0, 1.0)]
-    return (*arms, *(Arm("tilt-sample", beta, 1.0, True) for beta in (0.0, *world.tilts) if world.exact))
+    return (*arms, *(Arm("tilt-sample", beta, 1.0, True) for beta in (0.0, *world.tilts) if world.tilts))
 
 
 def from_run(scales: Sequence[float], drawn: float) -> tuple[Arm, ...]:

@@ -20,6 +20,7 @@ from paper_figures.statistics.intervals import paired_differences
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from rws_decode.rewards import load_reward
+from rws_decode.rewards.likelihood import STATISTICS
 from rws_decode.rewards.registry import is_of_sequences
 from rws_decode.rewards.sequences import statistics_of
 
@@ -160,7 +161,10 @@ def deviation_of(reward: str) -> float:
 @lru_cache(maxsize=8)
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""
-    if is_of_sequences(reward):  # a record is read where its network is not installed
+    # A record is read where its network is not installed.
+    if is_of_sequences(reward):
         return statistics_of(reward)
+    if reward in STATISTICS:
+        return STATISTICS[reward]
     model = load_reward(reward)
     return float(model.mean), float(model.std)

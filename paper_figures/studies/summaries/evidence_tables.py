@@ -60,10 +60,13 @@ def _arm_table(answers: pd.DataFrame, world: str) -> Table:
         f"{world}: every arm on the same {count} prompts, mean with 95 % interval (BCa of means, exact of shares, "
         "Tango's score interval of net win rates). Reward: in the guide's deviations from its mean text. Net win "
         "rates: against the greedy default, in points. GOD: tokens. "
-        + ("Regret: nats below the best text of at least the same reward. " if WORLDS[world].exact else "")
+        + ("Regret: nats below the best text of at least the same reward. " if WORLDS[world].tilts else "")
         + "Forwards and reward calls: of an answer, all copies counted."
     )
-    return Table(f"evidence_{WORLDS[world].model}", rows, shown, caption)
+    setting = WORLDS[world]
+    first = next(each for each in WORLDS.values() if each.model == setting.model)
+    name = setting.model if setting == first else f"{setting.model}_{setting.reward}"
+    return Table(f"evidence_{name}", rows, shown, caption)
 
 
 def _means(frame: pd.DataFrame, world: str) -> dict[str, tuple[Interval | None, int]]:
@@ -81,7 +84,7 @@ def _means(frame: pd.DataFrame, world: str) -> dict[str, tuple[Interval | None, 
             cells[label] = (Interval(*(measure.factor * end for end in share)), 1)
         else:
             cells[label] = (_mean(values), 2)
-    if WORLDS[world].exact:
+    if WORLDS[world].tilts:
         regret = frame["regret"].to_numpy(dtype=float)
         cells["regret, nats"] = (_mean(regret) if np.isfinite(regret).all() else None, 1)
     return cells
@@ -147,7 +150,7 @@ def distance_of(answers: pd.DataFrame, frontiers: pd.DataFrame, world: str) -> D
 
 def best_table(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world: str) -> Table:
     """Return how far RWS and the methods that use the reward lie from the most probable texts, as a table."""
-    kept = [arm for arm in arms if arm.method in _SHOWN and not arm.one_by_one and WORLDS[world].exact]
+    kept = [arm for arm in arms if arm.method in _SHOWN and not arm.one_by_one and WORLDS[world].tilts]
     kept.sort(key=lambda arm: (arm.sampling_temperature, _SHOWN.index(arm.method), arm.number or 0))
     names = ("log p below the most probable at equal reward, nats", "more reward at equal log p, at least, deviations")
     names = (*names, "at most, deviations")
