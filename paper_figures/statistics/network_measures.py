@@ -1,4 +1,4 @@
-"""How much of the theory's premises and events there is in a network: measures of one step of a decode a prompt."""
+"""How much of the theory's premises and events there is in a network, and how likely it finds a text."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval
 from rws_decode.decode import decode
+from rws_decode.law import answer_ids
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.path_diagnostics import circulation, log_probabilities
 from rws_decode.settings import Shape
-from rws_decode.text.gaps import row_of
+from rws_decode.text.gaps import filled, row_of
 from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.selection import selection_path
 
-__all__ = ["MEASURES", "measure_intervals", "network_measures"]
+__all__ = ["MEASURES", "measure_intervals", "network_measures", "pseudo_log_likelihood"]
 
 SCALES = (2.0, 8.0)
 _REWARD_SCALE, _DEVIATIONS = 8.0, 3.0
@@ -126,3 +128,37 @@ def measure_intervals(rows: pd.DataFrame) -> dict[str, Interval]:
     Interval(mean=0.5, low=0.5, high=0.5)
     """
     return {name: bootstrap_interval(rows[name].dropna(), np.random.default_rng(0)) for name in MEASURES}
+
+
+def pseudo_log_likelihood(
+    predictor: MaskPredictor, prompt: str | Sequence[int], answers: Sequence[str], most: int | None = None, seed: int = 0
+) -> NDArray[np.float64]:
+    """Return the pseudo-log-likelihood of each answer to a prompt, float64 [B], nats a token.
+
+    The mean over positions i of log p(x_i | the prompt and all other tokens of the answer) (Besag 1975; Salazar et al.
+    2020). It needs no order, and is no likelihood of the text: that takes conditionals of one joint law.
+
+    prompt: a text or ids, with gaps or without; answers: texts. most: of how many positions, drawn by `seed`, the same
+    for answers of one length: an unbiased estimate. ValueError for an answer without tokens, or that does not fill the
+    gaps.
+
+    >>> from rws_decode import load_predictor
+    >>> good, bad = pseudo_log_likelihood(load_predictor("english"), "we ask", ["for peace", "peace for"])
+    >>> bool(0 > good > bad)
+    True
+    """
+    given = predictor.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
+    values = []
+    for answer in answers:
+        tokens = answer_ids(predictor, answer)
+        row = row_of(given, predictor.mask_id, len(tokens))
+        columns = [column for column, token in enumerate(row) if token == predictor.mask_id]
+        if len(columns) != len(tokens) or not tokens:
+            raise ValueError(f"answers hold {answer!r} of {len(tokens)} tokens: {len(columns)} are needed")
+        if most is not None and most < len(columns):
+            columns = np.random.default_rng(seed).choice(columns, most, replace=False).tolist()
+        text = filled(row, tokens, predictor.mask_id)
+        canvases = [[*text[:column], predictor.mask_id, *text[column + 1 :]] for column in columns]
+        log_p = log_probabilities(predictor, canvases, list(enumerate(columns)))
+        values.append(float(log_p[range(len(columns)), [text[column] for column in columns]].mean()))
+    return np.array(values)

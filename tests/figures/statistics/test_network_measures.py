@@ -11,7 +11,12 @@ import torch
 from documented_commands import ROOT
 
 from paper_figures.recorded import FOLDER
-from paper_figures.statistics.network_measures import MEASURES, measure_intervals, network_measures
+from paper_figures.statistics.network_measures import (
+    MEASURES,
+    measure_intervals,
+    network_measures,
+    pseudo_log_likelihood,
+)
 from paper_figures.studies.design.evidence_arms import WORLDS
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import CallablePredictor, Shape, load_predictor
@@ -111,3 +116,19 @@ def test_a_recorded_prompt_is_measured_again() -> None:
     rows = network_measures(load_predictor("english"), prompts[:2], shape)
     record = pd.read_csv(FOLDER / "networks.csv").query("model == 'english'").head(2)
     pd.testing.assert_frame_equal(rows, record[rows.columns], check_dtype=False, rtol=1e-3, atol=1e-9)
+
+
+def test_pseudo_log_likelihood_is_the_mean_of_each_word_given_all_others() -> None:
+    predictor = load_predictor("english")
+    prompt, answer = "of the united [MASK:2] and of [MASK:1]", "states of war"
+    context, words = predictor.encode_prompt("of the united"), predictor.encode_prompt("states of and of war")
+    expected = []
+    for place in (0, 1, 4):
+        canvas = [-1 if index == place else word for index, word in enumerate(words)]
+        expected.append(predictor.world.conditionals(canvas, context)[place, words[place]])
+    (whole,) = pseudo_log_likelihood(predictor, prompt, [answer])
+    assert whole == pytest.approx(np.mean(expected))
+    single = {round(float(pseudo_log_likelihood(predictor, prompt, [answer], 1, seed)[0]), 6) for seed in range(20)}
+    assert single == {round(float(value), 6) for value in expected}
+    with pytest.raises(ValueError, match=r"answers hold 'states of' of 2 tokens: 3 are needed"):
+        pseudo_log_likelihood(predictor, prompt, ["states of"])
