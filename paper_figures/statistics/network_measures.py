@@ -131,7 +131,11 @@ def measure_intervals(rows: pd.DataFrame) -> dict[str, Interval]:
 
 
 def pseudo_log_likelihood(
-    predictor: MaskPredictor, prompt: str | Sequence[int], answers: Sequence[str], most: int | None = None, seed: int = 0
+    predictor: MaskPredictor,
+    prompt: str | Sequence[int],
+    answers: Sequence[str],
+    most: int | None = None,
+    seed: int = 0,
 ) -> NDArray[np.float64]:
     """Return the pseudo-log-likelihood of each answer to a prompt, float64 [B], nats a token.
 
