@@ -22,6 +22,7 @@ import rws_decode
 import rws_theory
 
 ROOT = Path(__file__).parents[2]
+LESSON = "repository/notebooks/02_tilting_is_not_scaling.ipynb"
 EQUATIONS = re.findall(r"^ {4}.*\((T\d+)\)$", (ROOT / "docs/theory.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
@@ -98,6 +99,11 @@ def test_nothing_is_loaded_from_a_network(site: Path, pages: dict[Path, Links]) 
     assert re.findall(r"""(?:url\(|@import) *["']?(?:\w+:)?//[^)"']*""", styles) == []
 
 
+def test_a_lesson_has_its_outputs_and_its_formulas(site: Path) -> None:
+    text = (site / f"{LESSON}.html").read_text(encoding="utf-8")
+    assert "<mi>c</mi>" in text and "srcdoc=" in text and "+0.2367" in text and "@kept" not in text
+
+
 def test_every_equation_has_an_anchor_and_the_reference_links_to_it(site: Path, pages: dict[Path, Links]) -> None:
     assert set(EQUATIONS) <= pages[site / "theory.html"].anchors
     cited = {urldefrag(link)[1] for page in pages.values() for link in page.links if "theory.html#" in link}
@@ -126,7 +132,7 @@ def test_the_search_works_from_a_file(site: Path, browser: Chromium) -> None:
     assert [url for url in tab.requests if not url.startswith("file:")] == [] and tab.failures == []
 
 
-@pytest.mark.parametrize("name", ["index", "guides/studies", "guides/decode", "evidence", "theory", "api/decode"])
+@pytest.mark.parametrize("name", ["index", "guides/decode", LESSON, "evidence", "theory", "api/decode"])
 def test_no_page_is_wider_than_a_phone(name: str, site: Path, browser: Chromium) -> None:
     tab = browser.open((site / f"{name}.html").as_uri(), width=390)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390

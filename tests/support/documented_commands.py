@@ -136,7 +136,6 @@ def words_of(command: str) -> list[str]:
 GUIDES = (
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guides").glob("*.md")),
     *(
-        "docs/index.md",
         "docs/evidence.md",
         "docs/evidence-statistics.md",
         "docs/evidence-antibodies.md",
