@@ -7,6 +7,7 @@ is imported, so that `--help` answers at once.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 from rws_theory import __version__
 from rws_theory.commands.exits import LONGEST, ended
 from rws_theory.commands.progress import notes, tell
+from rws_theory.extras import required
 from rws_theory.show import printable
 
 RESUMES = "; the same command continues where it stopped"
@@ -44,13 +46,18 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         super().__init__(*args, **options)
         self._fill = fill
+        if self.prog.split()[-1] in os.environ.get("COMP_LINE", "").split():  # see `run_line`
+            self._filled()
+
+    def _filled(self) -> None:
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
 
     # typeshed declares overloads, which one signature for both cannot match.
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Report an unknown option before a missing one: the unknown one is often the missing one misspelt."""
-        fill, self._fill = self._fill, None
-        if fill is not None:
-            fill(self)
+        self._filled()
         options = [option for action in self._actions for option in action.option_strings]
         words = [] if self._subparsers or args is None else list(args)
         for word in words[: words.index("--") if "--" in words else None]:
@@ -100,6 +107,8 @@ def run_line(
             sentence = f"{command.summary[:1].upper()}{command.summary[1:]}."
             fill = partial(_fill, command.module)
             subparsers.add_parser(other, help=command.summary, description=sentence, fill=fill)
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what can follow the words of COMP_LINE
+            required("argcomplete", "completion").autocomplete(parser)
         if not words:
             parser.print_help()
             return 0

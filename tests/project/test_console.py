@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -93,6 +94,18 @@ def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.Capt
     assert (
         outcome(rws, ["figures", "--help"], capsys)[1].split() == out.replace("python -m paper_figures", "rws").split()
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [("rws gen", "generate "), ("rws generate --rank", "--ranking "), ("rws experiment rea", "reach ")],
+)
+def test_a_shell_completes_it(line: str, offered: str, tmp_path: Path) -> None:
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "offered"), "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", "from paper_figures.__main__ import rws; rws()"]
+    subprocess.run(words, env=os.environ | asked, check=True, capture_output=True)
+    assert (tmp_path / "offered").read_text(encoding="utf-8") == offered
 
 
 # What is typed.
