@@ -16,15 +16,15 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: reproduce study test machines coverage explore fuzz mutants prove notebooks docs pictures env real lint licences package clean
 SAMPLE ?= 40
 reproduce: $(READY)
-	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
-	$(BIN)/python -m paper_figures verify --sample $(SAMPLE)
-	$(BIN)/python -m paper_figures verify --study laws --sample $(SAMPLE)
+	$(BIN)/rws figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
+	$(BIN)/rws verify --sample $(SAMPLE)
+	$(BIN)/rws verify --study laws --sample $(SAMPLE)
 
 # SCHEDULER: a Dask scheduler's address or file, in place of WORKERS processes.
 study: $(READY)
-	$(BIN)/python -m paper_figures experiment evidence --out $(OUT)-study/runs \
+	$(BIN)/rws experiment evidence --out $(OUT)-study/runs \
 	  $(if $(SCHEDULER),--scheduler $(SCHEDULER),--workers $(WORKERS))
-	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
+	$(BIN)/rws figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
 # One process more than cores: tests that start others wait for them. Bytecode is kept whatever the environment says:
 # else each of the many processes compiles all that it imports. TESTS: which ones, all unless told.

@@ -135,7 +135,7 @@ print(*lesson.draft_lines(trace, (0, trace.steps_run // 3, 2 * trace.steps_run /
 # ## Replay
 #
 # *Without* the model: are the positions committed the ones that the recorded values call for? *With* the model: does a
-# decode with the recorded factors, and no reward model, give the same text? (`python -m rws_decode replay FILE`
+# decode with the recorded factors, and no reward model, give the same text? (`rws replay FILE`
 # does the first, with `--model NAME` the second.)
 
 # %%
@@ -162,7 +162,7 @@ None if other is None else plots.order(other, trace)
 # %% [markdown]
 # The files alone tell the step and the positions that changed places. *At which factor* they change places is a matter
 # of the logits, which a trace does not keep: with the model they are computed again, and the crossings of their
-# confidence curves are proved. (`python -m rws_decode diff A B --model NAME`.)
+# confidence curves are proved. (`rws diff A B --model NAME`.)
 
 # %%
 difference = None if other is None else diff(other, trace)
@@ -179,7 +179,7 @@ print("no second trace was given, or the model is not at hand" if explained is N
 # ## Where a serving engine ran it
 #
 # An engine that serves a model often returns the tokens and the step that committed each, and no more. Such a *step
-# map* becomes a trace that plays, too. (`python -m rws_decode import STEPMAP -o TRACE`; the file: `docs/step-maps.md`.)
+# map* becomes a trace that plays, too. (`rws import STEPMAP -o TRACE`; the file: `docs/step-maps.md`.)
 
 # %%
 served = Trace.from_step_map(
@@ -207,10 +207,10 @@ except ValueError as error:
 # On a machine with a GPU (48 GB for LLaDA and Skywork in bfloat16) two commands make a pair of runs of one prompt, with
 # and without the reward:
 #
-#     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --reward skywork-v0.2 --reward-dtype bfloat16 \
+#     rws generate --model GSAI-ML/LLaDA-8B-Instruct --reward skywork-v0.2 --reward-dtype bfloat16 \
 #         --strategy rws --reward-scale 8 --device cuda --prompt "Why is the sky blue?" \
 #         --length 256 --steps 128 --block 32 --trace traces/rws
-#     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --strategy default --device cuda \
+#     rws generate --model GSAI-ML/LLaDA-8B-Instruct --strategy default --device cuda \
 #         --prompt "Why is the sky blue?" --length 256 --steps 128 --block 32 --trace traces/default
 #
 # Then start this notebook with both in its environment, by whole paths (it runs in its own folder):

@@ -71,7 +71,7 @@ Markdown(
 # %% [markdown]
 # ## What contradicts what
 #
-# The ledger of claims (`python -m rws_theory claims`) checks the printed tables against each other and against the
+# The ledger of claims (`rws claims`) checks the printed tables against each other and against the
 # text, in exact decimals. A printed number stands for all numbers that round to it.
 
 # %%
@@ -103,7 +103,7 @@ Markdown(
 # ## Ours beside
 #
 # `RWS_RUNS` may name a folder that holds `reward-bench`, as it is written by
-# `python -m paper_figures experiment reward-bench --out FOLDER`. Without it, a very small study is run here, for some
+# `rws experiment reward-bench --out FOLDER`. Without it, a very small study is run here, for some
 # seconds: the shipped model `mini`, eight prompts of the story language, one guide and one other judge, at a reward
 # scale that was given and not chosen. Another model, another language, another judge: levels cannot be compared with
 # the paper's, and eight prompts are few. That is the point.

@@ -84,7 +84,7 @@ Markdown(reward_answer(rows))
 # ## One prompt, with texts to read
 #
 # Twelve words after one opening of `english`. The frontier is now computed here, and not read: it searches all texts.
-# (`python -m paper_figures frontier --example 3 --length 12 --steps 6` does the same.)
+# (`rws frontier --example 3 --length 12 --steps 6` does the same.)
 
 # %%
 english, era = load_predictor("english"), load_reward("era")

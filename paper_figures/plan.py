@@ -1,6 +1,6 @@
 """The runs that figures need, in small sizes that take minutes on two cores; absent ones are made.
 
-The studies' own sizes are larger (`FULL`). Any other sizes work too: run `python -m paper_figures experiment NAME` with
+The studies' own sizes are larger (`FULL`). Any other sizes work too: run `rws experiment NAME` with
 your options, and the figures are drawn from those results.
 """
 
@@ -90,11 +90,11 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
     """Return the command that makes an experiment's results with the plan's options.
 
     >>> command("scale-path", Path("out/runs"))
-    'python -m paper_figures experiment scale-path --out out/runs --prompts 2'
+    'rws experiment scale-path --out out/runs --prompts 2'
     """
     if experiment == CLAIMS:
-        return f"python -m paper_figures ledger --runs {runs}"
-    return f"python -m paper_figures experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
+        return f"rws figures ledger --runs {runs}"
+    return f"rws experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
 
 
 def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> RunOptions:

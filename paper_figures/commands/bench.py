@@ -1,4 +1,4 @@
-"""`python -m rws_decode bench`: seconds and reward calls beside the loops in use, and what a device can do at best."""
+"""`rws bench`: seconds and reward calls beside the loops in use, and what a device can do at best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures calibrate`: mean and deviation of a reward model's raw scores on a sample of pairs."""
+"""`rws calibrate`: mean and deviation of a reward model's raw scores on a sample of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures experiment NAME`: run one of the experiments, or resume it."""
+"""`rws experiment NAME`: run one of the experiments, or resume it."""
 
 from __future__ import annotations
 

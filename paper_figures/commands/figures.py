@@ -1,4 +1,4 @@
-"""`python -m paper_figures [NAME ...]`: draw the paper's figures and tables and write the page that shows them."""
+"""`rws figures [NAME ...]`: draw the paper's figures and tables and write the page that shows them."""
 
 from __future__ import annotations
 

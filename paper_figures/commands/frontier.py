@@ -1,4 +1,4 @@
-"""`python -m paper_figures frontier`: the frontier of log-probability and reward, and methods below it."""
+"""`rws frontier`: the frontier of log-probability and reward, and methods below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures grid`: the paper's grid of scales decoded in a world whose log-probabilities are exact."""
+"""`rws grid`: the paper's grid of scales decoded in a world whose log-probabilities are exact."""
 
 from __future__ import annotations
 

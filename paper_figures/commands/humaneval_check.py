@@ -1,4 +1,4 @@
-"""`python -m paper_figures humaneval-check`: run HumanEval's canonical solutions under bubblewrap; all must pass."""
+"""`rws humaneval-check`: run HumanEval's canonical solutions under bubblewrap; all must pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures judge`: which of two answers a language model prefers, in both orders."""
+"""`rws judge`: which of two answers a language model prefers, in both orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures record`: make a run of a study the record that ships with the package."""
+"""`rws record`: make a run of a study the record that ships with the package."""
 
 from __future__ import annotations
 

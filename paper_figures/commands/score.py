@@ -1,4 +1,4 @@
-"""`python -m rws_decode score`: the probability with which strategies write given texts."""
+"""`rws score`: the probability with which strategies write given texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures steering`: how far each method's law is from the true tilt, at budgets of forwards."""
+"""`rws steering`: how far each method's law is from the true tilt, at budgets of forwards."""
 
 from __future__ import annotations
 

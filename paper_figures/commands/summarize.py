@@ -1,4 +1,4 @@
-"""`python -m paper_figures summarize`: the tables of experiments, with the paper's numbers beside ours."""
+"""`rws summarize`: the tables of experiments, with the paper's numbers beside ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode train`: train, measure and write the shipped models of the story language, and `english`."""
+"""`rws train`: train, measure and write the shipped models of the story language, and `english`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m paper_figures verify`: compute a sample of the recorded answers again, and say how many are equal."""
+"""`rws verify`: compute a sample of the recorded answers again, and say how many are equal."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def evidence_of(runs: Path) -> Recorded:
     try:
         return recorded()
     except ValueError as error:
-        made_by = f"python -m paper_figures experiment {NAME} --out {runs}"
+        made_by = f"rws experiment {NAME} --out {runs}"
         raise MissingRun(f"{error}: make it with {made_by}, which takes hours") from error
 
 

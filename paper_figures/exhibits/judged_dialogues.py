@@ -13,7 +13,7 @@ from paper_figures.exhibits.runs import Results, read_run
 
 Row = Mapping[str, Any]
 
-_ASKS = "`python -m paper_figures experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"
+_ASKS = "`rws experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"
 _REWARDS = {"net": "own guide", "others_net": "other reward models"}
 # What tells the verdicts of one LLM judge from those of another.
 _ABOUT = ("judge", "judge_prompt", "endpoint", "settings")

@@ -2,7 +2,7 @@
 
 Shows: position in the answer against diffusion step, a panel per strategy, for one prompt. The table has every prompt.
 Inputs: RUNS/commit-order/results.json and its traces {left-to-right,default,rws}-EXAMPLE.parquet, made by
-`python -m paper_figures experiment commit-order --out RUNS`. Run time: two seconds.
+`rws experiment commit-order --out RUNS`. Run time: two seconds.
 """
 
 from __future__ import annotations

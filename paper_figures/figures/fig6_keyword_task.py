@@ -2,7 +2,7 @@
 
 Shows: the levels measured here, by guide, with 95 % intervals. Beside them, what the paper's text says: how far
 perplexity is below the default's, and GOD over the default's. The paper's figure itself prints no number.
-Inputs: RUNS/keywords/results.json, made by `python -m paper_figures experiment keywords --out RUNS`.
+Inputs: RUNS/keywords/results.json, made by `rws experiment keywords --out RUNS`.
 Run time: two seconds.
 """
 

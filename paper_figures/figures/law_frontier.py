@@ -75,7 +75,7 @@ def compute(runs: Path) -> Laws:
         try:
             record = read_recorded(FOLDERS[NAME])
         except ValueError as error:
-            raise MissingRun(f"{error}: make it with python -m paper_figures experiment {NAME} --out {runs}") from error
+            raise MissingRun(f"{error}: make it with rws experiment {NAME} --out {runs}") from error
     values, places = sampler_values(record.answers, record.frontiers, WORLD), {}
     for row in frontier_rows(values, record.frontiers, WORLD):
         kl, reward = (Interval(*(row[f"{name}{end}"] for end in ("", ", low", ", high"))) for name in ("kl", "reward"))

@@ -2,7 +2,7 @@
 
 Shows: a lane for each answer with the scales that give it, on both axes, and the points of the paper's grid; rewards,
 perplexity and Generation Order Deviation along the axes. The run's first prompt is drawn, and its answers are listed.
-Inputs: RUNS/scale-path/results.json, made by `python -m paper_figures experiment scale-path --out RUNS`.
+Inputs: RUNS/scale-path/results.json, made by `rws experiment scale-path --out RUNS`.
 Run time: three seconds.
 """
 

@@ -7,7 +7,7 @@ models are loaded once per process. Started by hand:
 
     dask scheduler --scheduler-file /shared/scheduler.json
     dask worker --scheduler-file /shared/scheduler.json --nthreads 1        (on every node, as often as wanted)
-    python -m paper_figures experiment NAME --out /shared/out --scheduler /shared/scheduler.json
+    rws experiment NAME --out /shared/out --scheduler /shared/scheduler.json
 
 `docs/clusters.md` has the commands for a worker per GPU, for Slurm and for Kubernetes.
 """

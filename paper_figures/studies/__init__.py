@@ -1,4 +1,4 @@
-"""List the studies of `python -m paper_figures experiment NAME`: a file, its options and a line in `STUDIES` each.
+"""List the studies of `rws experiment NAME`: a file, its options and a line in `STUDIES` each.
 
 The module of a study has two functions:
 

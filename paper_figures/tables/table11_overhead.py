@@ -2,7 +2,7 @@
 
 Shows: seconds, their increase over the default's and memory as printed beside ours, by guide with no savings, with the
 usual ones and with all; and the same for a control that asks no reward, which is the machine's noise.
-Inputs: RUNS/overhead/results.json, made by `python -m paper_figures experiment overhead --out RUNS`.
+Inputs: RUNS/overhead/results.json, made by `rws experiment overhead --out RUNS`.
 """
 
 from __future__ import annotations

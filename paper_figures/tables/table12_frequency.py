@@ -2,7 +2,7 @@
 
 Shows: GOD and seconds as printed beside ours; both as ratios and increases over the default's, which can be compared,
 by how often the reward is asked, with the constant factor, which asks none.
-Inputs: RUNS/frequency/results.json, made by `python -m paper_figures experiment frequency --out RUNS`.
+Inputs: RUNS/frequency/results.json, made by `rws experiment frequency --out RUNS`.
 """
 
 from __future__ import annotations

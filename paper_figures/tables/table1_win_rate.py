@@ -2,7 +2,7 @@
 
 Shows: the printed table beside the same measured here, with intervals and p; then RWS minus its controls, judged by the
 own guide and by all other reward models; and a picture of the net win rates.
-Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
+Inputs: RUNS/reward-bench/results.json, made by `rws experiment reward-bench --out RUNS`.
 Run time: two seconds.
 """
 

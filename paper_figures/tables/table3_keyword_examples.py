@@ -2,7 +2,7 @@
 
 Shows: the paper's prompts beside the first test prompts here, with the keywords that each answer contains and those
 that it lacks.
-Inputs: RUNS/keywords/results.json, made by `python -m paper_figures experiment keywords --out RUNS`.
+Inputs: RUNS/keywords/results.json, made by `rws experiment keywords --out RUNS`.
 Run time: less than a second.
 """
 

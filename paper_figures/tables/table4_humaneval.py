@@ -2,7 +2,7 @@
 
 Shows: pass@1 of the default and of RWS as printed, and here with intervals; RWS minus the default and minus every
 control on the same problems. The mini models write no programs: their puzzles have one right answer each.
-Inputs: RUNS/humaneval/results.json, made by `python -m paper_figures experiment humaneval --out RUNS`.
+Inputs: RUNS/humaneval/results.json, made by `rws experiment humaneval --out RUNS`.
 """
 
 from __future__ import annotations

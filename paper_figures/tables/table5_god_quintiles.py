@@ -2,7 +2,7 @@
 
 Shows: the printed shares beside ours, with 95 % intervals: the prompts of a fifth that RWS wins, and those that the
 default wins. RWS minus each control at equal GOD.
-Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
+Inputs: RUNS/reward-bench/results.json, made by `rws experiment reward-bench --out RUNS`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Shows: the printed levels beside ours, with answer lengths, as longer answers have a lower distinct-n; RWS minus the
 default and minus every control, of whole answers and with each pair cut to the shorter one's length, with jackknife
 intervals.
-Inputs: RUNS/diversity/results.json, made by `python -m paper_figures experiment diversity --out RUNS`.
+Inputs: RUNS/diversity/results.json, made by `rws experiment diversity --out RUNS`.
 """
 
 from __future__ import annotations

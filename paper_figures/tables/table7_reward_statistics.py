@@ -2,7 +2,7 @@
 
 Shows: the printed statistics beside those of the registry, checked, and those of the shipped reward models with the
 data they were measured on; the normalised rewards that runs reach, and the factors there.
-Inputs: RUNS/reward-bench, results.json and its units, made by `python -m paper_figures experiment reward-bench --out
+Inputs: RUNS/reward-bench, results.json and its units, made by `rws experiment reward-bench --out
 RUNS`.
 """
 
@@ -104,7 +104,7 @@ def tables(run: Results, reached: list[Reached]) -> tuple[Table, ...]:
         here[label] = {"mean": entry.mean, "std": entry.std, "measured on": f"the paper's {STATISTICS}"}
     caption = (
         f"Left: {paper['where']}: {paper['task']}. Right: what normalises rewards here. For the paper's models we use "
-        "the printed numbers, because their weights are not at hand; `python -m paper_figures calibrate --reward NAME "
+        "the printed numbers, because their weights are not at hand; `rws calibrate --reward NAME "
         "--data FILE` measures them again. Nectar has no validation split; which rows the paper took is not known."
     )
     rows = [guide.numbers() for guide in reached]

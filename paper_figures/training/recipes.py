@@ -77,7 +77,7 @@ def export_model(name: str, runs: Path, models: Path | None = None) -> None:
 
 
 def _command(name: str) -> str:
-    train = f"python -m rws_decode train {name} --runs RUNS"
+    train = f"rws train {name} --runs RUNS"
     return f"{train} && {train} --export"
 
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode check`: whether a model gives the same answers elsewhere, and what differs if not."""
+"""`rws check`: whether a model gives the same answers elsewhere, and what differs if not."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
         print("To compare another machine with this one, write the digest to a file with -o.")
     else:
         print(f"{options.out}: {options.out.stat().st_size / 1000:.0f} KB. On another machine, run")
-        print(f"  python -m rws_decode check {options.model}{reward} --against {options.out}")
+        print(f"  rws check {options.model}{reward} --against {options.out}")
 
 
 def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:

@@ -1,4 +1,4 @@
-"""`python -m rws_decode compare`: decode one prompt by several strategies, side by side."""
+"""`rws compare`: decode one prompt by several strategies, side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode convert`: write a published LLaDA, Dream or A2D checkpoint under transformers' names, once."""
+"""`rws convert`: write a published LLaDA, Dream or A2D checkpoint under transformers' names, once."""
 
 from __future__ import annotations
 

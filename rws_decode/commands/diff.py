@@ -1,4 +1,4 @@
-"""`python -m rws_decode diff`: where two runs part and why."""
+"""`rws diff`: where two runs part and why."""
 
 from __future__ import annotations
 

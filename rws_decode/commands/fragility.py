@@ -1,4 +1,4 @@
-"""`python -m rws_decode fragility`: which answers rounding can change, and between what values their score lies."""
+"""`rws fragility`: which answers rounding can change, and between what values their score lies."""
 
 from __future__ import annotations
 

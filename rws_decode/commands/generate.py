@@ -1,4 +1,4 @@
-"""`python -m rws_decode generate`: decode the answer to one prompt."""
+"""`rws generate`: decode the answer to one prompt."""
 
 from __future__ import annotations
 

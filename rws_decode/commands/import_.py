@@ -1,4 +1,4 @@
-"""`python -m rws_decode import`: traces of runs of which a serving engine returned tokens and steps alone."""
+"""`rws import`: traces of runs of which a serving engine returned tokens and steps alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode models`: the models that can be named, what each is for, and how to have it."""
+"""`rws models`: the models that can be named, what each is for, and how to have it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode presets`: the options of published loops and where each is printed; --preset applies them."""
+"""`rws presets`: the options of published loops and where each is printed; --preset applies them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         width = max(map(len, PRESETS))
         for preset in presets:
             print(f"{preset.name:{width}}  {preset.about}: {_in_short(preset)}")
-        print("\nEach option with its source: python -m rws_decode presets NAME")
+        print("\nEach option with its source: rws presets NAME")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode replay`: repeat a run from its trace."""
+"""`rws replay`: repeat a run from its trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m rws_decode scale-path`: every output of any constant factor, or any reward scale, for one prompt."""
+"""`rws scale-path`: every output of any constant factor, or any reward scale, for one prompt."""
 
 from __future__ import annotations
 

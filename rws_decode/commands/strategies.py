@@ -1,4 +1,4 @@
-"""`python -m rws_decode strategies`: what each strategy does, in a line, and how it is asked for."""
+"""`rws strategies`: what each strategy does, in a line, and how it is asked for."""
 
 from __future__ import annotations
 

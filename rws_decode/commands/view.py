@@ -1,4 +1,4 @@
-"""`python -m rws_decode view`: a page to scrub, or an animated picture, of a run or of two in lock-step."""
+"""`rws view`: a page to scrub, or an animated picture, of a run or of two in lock-step."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def load_reward(
     left over.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
-    `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal
+    `rws calibrate` writes it, else the paper's. That file may also hold the layout of a causal
     one's text, "template": "pair", "chat" (the default where the tokenizer brings a chat template) or "instruct"
     (`templates.text_encoder`). statistics: such a file elsewhere, for a model whose directory is the hub's. published:
     the registry's name for a directory that holds it.
@@ -242,7 +242,7 @@ def _number(name: str, field: str, stored: dict[str, Any], given: float | None) 
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(
             f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights or in the "
-            f"file of statistics that `python -m paper_figures calibrate --reward {name} --out FILE` writes"
+            f"file of statistics that `rws calibrate --reward {name} --out FILE` writes"
         )
     try:
         return float(value)

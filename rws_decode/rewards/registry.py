@@ -7,7 +7,7 @@ scored with Eurus (its card shows texts without it); and the paper's dtype and t
 does this package.
 
 Skywork-Reward-V2 (Liu et al. 2025, arXiv:2507.01352) is eight sequence classifiers of transformers' own classes. Their
-authors print no mean and deviation: `python -m paper_figures calibrate` measures them.
+authors print no mean and deviation: `rws calibrate` measures them.
 """
 
 from __future__ import annotations

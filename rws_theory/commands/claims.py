@@ -1,4 +1,4 @@
-"""`python -m rws_theory claims`: the ledger of the paper's statements."""
+"""`rws claims`: the ledger of the paper's statements."""
 
 from __future__ import annotations
 

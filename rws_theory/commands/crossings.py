@@ -1,4 +1,4 @@
-"""`python -m rws_theory crossings A B`: the scales at which the confidences of two logit vectors are equal."""
+"""`rws crossings A B`: the scales at which the confidences of two logit vectors are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m rws_theory path LOGITS --k K --scale-min X --scale-max Y`: the positions selected at every scale."""
+"""`rws path LOGITS --k K --scale-min X --scale-max Y`: the positions selected at every scale."""
 
 from __future__ import annotations
 

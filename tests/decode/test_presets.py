@@ -201,7 +201,7 @@ def test_its_python_runs() -> None:
 
 def test_its_notes_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     (notes,) = re.findall(r"```text\n(note: .*?)```", GUIDE, flags=re.DOTALL)
-    (command,) = re.findall(r"python -m rws_decode (generate --preset llada-gsm8k .*)", GUIDE)
+    (command,) = re.findall(r"rws (generate --preset llada-gsm8k .*)", GUIDE)
     assert main(command.split()) == 0
     assert capsys.readouterr().err == notes
 

@@ -257,7 +257,7 @@ def test_without_run_and_record_the_command_is_told(tmp_path: Path, monkeypatch:
         raise ValueError("here: no record of the evidence study")
 
     monkeypatch.setattr(reader, "recorded", none)
-    with pytest.raises(MissingRun, match="python -m paper_figures experiment evidence --out"):
+    with pytest.raises(MissingRun, match="rws experiment evidence --out"):
         quality_per_forward.exhibit(tmp_path)
 
 

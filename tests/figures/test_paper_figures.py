@@ -236,7 +236,7 @@ def test_a_missing_run_is_told_before_anything_is_drawn(
     out = tmp_path / "out"
     assert main([*NAMES, "fig6_keyword_task", "ledger", "--runs", str(runs), "--out", str(out), "--workers", "0"]) == 2
     message = capsys.readouterr().err
-    path, made_by = runs / "keywords" / "results.json", f"python -m paper_figures experiment keywords --out {runs}"
+    path, made_by = runs / "keywords" / "results.json", f"rws experiment keywords --out {runs}"
     assert f"fig6_keyword_task needs {path}, which is missing: make it with {made_by}" in message
     assert message.endswith("; missing too: claims\n") and message.count("\n") == 1
     assert not out.exists()

@@ -55,14 +55,14 @@ class Here:
     leaves: tuple[str, ...] = ()
 
 
-GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
-UNGUIDED = "python -m rws_decode generate --model mini --example 3 --trace out/default"
-OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
-IMPORTED = r"python -m rws_decode import runs\.jsonl .*"
-DIGEST = r"python -m rws_decode check mini --reward mini -o mini\.json"
+GUIDED = "rws generate --model mini --strategy rws --reward mini .* --trace out/rws"
+UNGUIDED = "rws generate --model mini --example 3 --trace out/default"
+OF_LLADA = rf"rws experiment reward-bench --out out/llada .*{LLADA}.*"
+IMPORTED = r"rws import runs\.jsonl .*"
+DIGEST = r"rws check mini --reward mini -o mini\.json"
 SOME_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
-CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
-CALIBRATED = rf"python -m paper_figures calibrate --reward {V2} .*"
+CONTROLS = "rws experiment controls --out out/runs --workers 2"
+CALIBRATED = rf"rws calibrate --reward {V2} .*"
 VENV = r"python3 -m venv \.venv"
 
 HERE: dict[str, Here] = {
@@ -70,12 +70,12 @@ HERE: dict[str, Here] = {
     VENV: Here(more="--without-pip", leaves=(".venv/bin/activate",)),
     r"\. \.venv/bin/activate": Here(first=(VENV,), says=(".venv",)),
     # The theory. All claims: tests/test_claims.py.
-    "python -m rws_theory claims": Here(more="T1b-printed D-gaps", says=("T1b-printed: FALSE", "D-gaps: TRUE")),
-    "python -m rws_theory claims --json": Here(more="D-gaps", says=('"verdict": "true"',)),
-    r'python -m rws_theory crossings "\[.*': Here(says=("crossing at r = 4.8121182506", "these are all (proved")),
-    "python -m rws_theory crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("no crossing at any scale",)),
+    "rws claims": Here(more="T1b-printed D-gaps", says=("T1b-printed: FALSE", "D-gaps: TRUE")),
+    "rws claims --json": Here(more="D-gaps", says=('"verdict": "true"',)),
+    r'rws crossings "\[.*': Here(says=("crossing at r = 4.8121182506", "these are all (proved")),
+    "rws crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("no crossing at any scale",)),
     SOME_LOGITS: Here(leaves=("logits.npy",)),
-    r"python -m rws_theory path logits\.npy .*": Here(
+    r"rws path logits\.npy .*": Here(
         first=(SOME_LOGITS,),
         says=(
             "scales 0.01 to 2.122",
@@ -86,131 +86,109 @@ HERE: dict[str, Here] = {
             "certified at every scale",
         ),
     ),
-    "python -m rws_theory path LOGITS .*": Here(
+    "rws path LOGITS .*": Here(
         first=(SOME_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
     ),
     # Decodes of the shipped model, as they stand.
-    "python -m rws_decode presets llada-gsm8k": Here(says=("gen_length = 512 -> length 512", "EVAL.md line 74")),
-    "python -m rws_decode generate --preset llada-gpqa .*": Here(says=("forwards: 64",)),
-    "python -m rws_decode generate --preset llada-gsm8k .*": Here(says=("--steps 32 and --block 32 follow",)),
-    "python -m rws_decode compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
-    "python -m rws_decode generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
-    "python -m rws_decode generate --model mini --strategy temperature.*": Here(says=("crater", "reward calls: 0")),
-    r"python -m rws_decode generate --model english --reward (?!smollm2 ).*": Here(
-        more=SHORT, says=("generation order deviation",)
-    ),
-    "python -m rws_decode generate --model english --strategy default.*": Here(more=SHORT, says=("order deviation",)),
-    "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
+    "rws presets llada-gsm8k": Here(says=("gen_length = 512 -> length 512", "EVAL.md line 74")),
+    "rws generate --preset llada-gpqa .*": Here(says=("forwards: 64",)),
+    "rws generate --preset llada-gsm8k .*": Here(says=("--steps 32 and --block 32 follow",)),
+    "rws compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
+    "rws generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
+    "rws generate --model mini --strategy temperature.*": Here(says=("crater", "reward calls: 0")),
+    r"rws generate --model english --reward (?!smollm2 ).*": Here(more=SHORT, says=("generation order deviation",)),
+    "rws generate --model english --strategy default.*": Here(more=SHORT, says=("order deviation",)),
+    "rws generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
-    "python -m rws_decode compare --model mini .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
-    "python -m rws_decode compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
-    "python -m rws_decode compare --model english .* best-of.*": Here(
-        says=("particles:8+beta:2", "log p", "reward calls")
-    ),
-    "python -m rws_decode generate --strategy svdd.*": Here(says=("generation order deviation", "reward calls")),
-    "python -m paper_figures steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
-    "python -m rws_decode score .* --answer .*": Here(says=("default", "rws:8")),
-    "python -m rws_decode score .* --draw 15 --prompts 40 .* --counts .*": Here(
-        more="--draw 1 --prompts 20", says=("KL(p || q)",)
-    ),
-    "python -m rws_decode score .* --draw 15 --prompts 40 (?!.*--counts).*": Here(
+    "rws compare --model mini .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
+    "rws compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
+    "rws compare --model english .* best-of.*": Here(says=("particles:8+beta:2", "log p", "reward calls")),
+    "rws generate --strategy svdd.*": Here(says=("generation order deviation", "reward calls")),
+    "rws steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
+    "rws score .* --answer .*": Here(says=("default", "rws:8")),
+    "rws score .* --draw 15 --prompts 40 .* --counts .*": Here(more="--draw 1 --prompts 20", says=("KL(p || q)",)),
+    "rws score .* --draw 15 --prompts 40 (?!.*--counts).*": Here(
         more="--draw 1 --prompts 20 --length 4", says=("KL(p || q)",)
     ),
-    "python -m rws_decode score .* --draw 15": Here(more="--draw 1 --length 4", says=("left-to-right", "KL(p || q)")),
+    "rws score .* --draw 15": Here(more="--draw 1 --length 4", says=("left-to-right", "KL(p || q)")),
     DIGEST: Here(leaves=("mini.json",), says=("On another machine, run",)),
-    "python -m rws_decode check mini --reward mini --against .*": Here(first=(DIGEST,), says=("Nothing differs: ",)),
-    "python -m rws_decode check mini --reward mini --settings": Here(
+    "rws check mini --reward mini --against .*": Here(first=(DIGEST,), says=("Nothing differs: ",)),
+    "rws check mini --reward mini --settings": Here(
         more="threads=2 --prompt 'write a story .' --length 8 --steps 4 --block 8", says=("threads=2 (here)",)
     ),
-    "python -m rws_decode check mini --settings device=cuda": Here(
+    "rws check mini --settings device=cuda": Here(
         more="--length 8 --steps 4 --block 8", stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
     ),
-    f"python -m rws_decode check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
+    f"rws check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
     IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
-    "python -m rws_decode import STEPMAP -o TRACE": Here(stands={"STEPMAP": "runs.jsonl", "TRACE": "out/maps"}),
-    "python -m rws_decode view out/runs/.*": Here(first=(IMPORTED,), leaves=("out/run.html",)),
-    "python -m rws_decode diff out/runs/.*": Here(first=(IMPORTED,), says=("not compared, as a step map", "step 0")),
-    "python -m rws_decode view out/default/.*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
-    "python -m rws_decode view .*gif": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.gif",)),
-    "python -m rws_decode scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
-    "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
-    "python -m rws_decode replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
-    "python -m rws_decode diff out/default/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
-    "python -m rws_decode diff A B --model NAME": Here(
+    "rws import STEPMAP -o TRACE": Here(stands={"STEPMAP": "runs.jsonl", "TRACE": "out/maps"}),
+    "rws view out/runs/.*": Here(first=(IMPORTED,), leaves=("out/run.html",)),
+    "rws diff out/runs/.*": Here(first=(IMPORTED,), says=("not compared, as a step map", "step 0")),
+    "rws view out/default/.*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
+    "rws view .*gif": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.gif",)),
+    "rws scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
+    "rws replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
+    "rws replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
+    "rws diff out/default/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
+    "rws diff A B --model NAME": Here(
         first=(GUIDED, UNGUIDED),
         stands={"A": "out/rws/trace.parquet", "B": "out/default/trace.parquet", "NAME": "mini"},
     ),
-    "python -m rws_decode scale-path .* --scale-max 32": Here(
+    "rws scale-path .* --scale-max 32": Here(
         more=SHORT, says=("certified", "a grid of as many points would take", "reward calls on the way: 0")
     ),
-    "python -m rws_decode scale-path .* --over reward-scale .*": Here(
-        more="--length 16 --steps 8 --block 16", says=("certified",)
-    ),
-    "python -m rws_decode bench": Here(
-        more="--prompts 2 --length 16 --steps 8 --block 8 --repeats 1", says=("naive", "same text")
-    ),
+    "rws scale-path .* --over reward-scale .*": Here(more="--length 16 --steps 8 --block 16", says=("certified",)),
+    "rws bench": Here(more="--prompts 2 --length 16 --steps 8 --block 8 --repeats 1", says=("naive", "same text")),
     # A2D, LLaDA and their reward models, from a hub's cache that holds small ones of their layout.
     CALIBRATED: Here(says=("sample deviation",), leaves=("skywork-v2.json",)),
-    f"python -m rws_decode generate --model {A2D} .*": Here(
+    f"rws generate --model {A2D} .*": Here(
         more="--length 16 --steps 8 --block 8", first=(CALIBRATED,), says=("reward calls: ",)
     ),
-    f"python -m rws_decode generate --model {LLADA} .* --block 32": Here(more=CPU, says=("reward calls: ",)),
-    f"python -m rws_decode generate --model {LLADA} .* --trace traces/rws": Here(
-        more=CPU, leaves=("traces/rws/trace.parquet",)
-    ),
-    f"python -m rws_decode generate --model {LLADA} .* --trace traces/default": Here(
-        more=CPU, leaves=("traces/default/trace.parquet",)
-    ),
-    f"python -m rws_decode convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
-    r"python -m paper_figures calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
+    f"rws generate --model {LLADA} .* --block 32": Here(more=CPU, says=("reward calls: ",)),
+    f"rws generate --model {LLADA} .* --trace traces/rws": Here(more=CPU, leaves=("traces/rws/trace.parquet",)),
+    f"rws generate --model {LLADA} .* --trace traces/default": Here(more=CPU, leaves=("traces/default/trace.parquet",)),
+    f"rws convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
+    r"rws calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
     OF_LLADA: Here(more=STUDY, says=("win_rates", "skywork-v0.2"), leaves=("out/llada/reward-bench/results.json",)),
-    "python -m paper_figures table1_win_rate .* --runs out/llada .*": Here(
+    "rws figures table1_win_rate .* --runs out/llada .*": Here(
         first=(OF_LLADA,),
         leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"),
     ),
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
-    "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
-    "python -m paper_figures experiment rivals --out out/runs .*": Here(
+    "rws summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
+    "rws experiment rivals --out out/runs .*": Here(
         more=f"{SMALL} --strategies rws:8 threshold:0.9",
         says=("threshold:0.9",),
         leaves=("out/runs/rivals/rivals.csv",),
     ),
-    "python -m paper_figures experiment rivals --out out/smollm2 .*": Here(
+    "rws experiment rivals --out out/smollm2 .*": Here(
         more="--prompts 2", stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
     ),
-    "python -m rws_decode generate --model english --reward smollm2 .*": Here(
-        stands={"smollm2": "mini"}, says=("reward", "forwards: ")
-    ),
-    "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
-        more=SMALL, leaves=("out/runs/reach/results.json",)
-    ),
-    "python -m paper_figures experiment precision --out out/runs": Here(
+    "rws generate --model english --reward smollm2 .*": Here(stands={"smollm2": "mini"}, says=("reward", "forwards: ")),
+    "rws experiment reach --out out/runs( --workers 2)?": Here(more=SMALL, leaves=("out/runs/reach/results.json",)),
+    "rws experiment precision --out out/runs": Here(
         more=f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
     ),
-    "python -m paper_figures experiment reward-bench --out out/runs --workers 4": Here(
+    "rws experiment reward-bench --out out/runs --workers 4": Here(
         more=f"{SMALL} --validation 1 --reward-scale 8 --rewards mini --methods rws",
         leaves=("out/runs/reward-bench/results.json",),
     ),
-    r"python -m paper_figures judge pairs\.jsonl .*": Here(
-        more="--yes --repeats 1", says=("win",), leaves=("out/judge",)
-    ),
-    "python -m paper_figures grid": Here(
-        more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)
-    ),
-    "python -m paper_figures frontier --example 240": Here(
+    r"rws judge pairs\.jsonl .*": Here(more="--yes --repeats 1", says=("win",), leaves=("out/judge",)),
+    "rws grid": Here(more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)),
+    "rws frontier --example 240": Here(
         more="--searches 2 --strategies default", says=("regret", "of our minister at mexico.")
     ),
-    "python -m paper_figures frontier --example 3 --length 12 --steps 6": Here(
+    "rws frontier --example 3 --length 12 --steps 6": Here(
         more="--strategies default --searches 2", says=("the frontier", "god bless america", "default")
     ),
-    "python -m paper_figures frontier --model .*": Here(
+    "rws frontier --model .*": Here(
         more="--strategies default --searches 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
     ),
-    "python -m paper_figures verify --sample 40": Here(more="--sample 2", says=("recorded answers",)),
-    "python -m paper_figures verify --study laws --sample 40": Here(more="--sample 2", says=("2 of 2 recorded",)),
-    "python -m rws_decode train mini --runs out/training": Here(
+    "rws verify --sample 40": Here(more="--sample 2", says=("recorded answers",)),
+    "rws verify --study laws --sample 40": Here(more="--sample 2", says=("2 of 2 recorded",)),
+    "rws train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
 }
@@ -218,33 +196,27 @@ HERE: dict[str, Here] = {
 # Tested where the test says, at the same size.
 THERE: dict[str, str] = {
     # The fixture runs them all, by the options' own parsers; it draws all by the command's own `main`.
-    rf"python -m paper_figures experiment ({'|'.join(TINY)}) --out (RUNS|FOLDER)": "figure_runs.py::figure_runs",
-    r"python -m paper_figures( (--full )?--runs (out|out-study)/runs --out \S+ --workers 2)?": (
-        "figure_runs.py::figure_page"
-    ),
-    "python -m paper_figures fig2_masking .*": "test_report.py::test_a_later_call_keeps_the_others_on_the_page",
-    "python -m paper_figures experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
-    r"python -m paper_figures experiment evidence --out out-study/runs .*": (
-        "test_evidence_study.py::test_every_arm_answers_every_prompt"
-    ),
-    "python -m paper_figures record --runs out-study/runs": (
-        "test_evidence_study.py::test_a_record_of_a_run_is_computed_again"
-    ),
-    "python -m paper_figures verify --study (antibody|reactions) .*": (
+    rf"rws experiment ({'|'.join(TINY)}) --out (RUNS|FOLDER)": "figure_runs.py::figure_runs",
+    r"rws figures( (--full )?--runs (out|out-study)/runs --out \S+ --workers 2)?": ("figure_runs.py::figure_page"),
+    "rws figures fig2_masking .*": "test_report.py::test_a_later_call_keeps_the_others_on_the_page",
+    "rws experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
+    r"rws experiment evidence --out out-study/runs .*": ("test_evidence_study.py::test_every_arm_answers_every_prompt"),
+    "rws record --runs out-study/runs": ("test_evidence_study.py::test_a_record_of_a_run_is_computed_again"),
+    "rws verify --study (antibody|reactions) .*": (
         "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
     "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
-    "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
-    "python -m rws_decode bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
-    r"python -m rws_decode train english --package FILE\.tgz": (
+    "rws humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
+    "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
+    r"rws train english --package FILE\.tgz": (
         "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
-    "python -m rws_decode generate .* --strategy above-mean --decay 0.5": (
+    "rws generate .* --strategy above-mean --decay 0.5": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),
-    "python -m paper_figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
+    "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
     r"python alike\.py .*": "test_determinism.py::written",
-    "python -m rws_decode (generate|compare) --model (antibody|reactions|reactions-small) .*": (
+    "rws (generate|compare) --model (antibody|reactions|reactions-small) .*": (
         "test_sequences.py::test_the_documented_commands_answer"
     ),
     "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",
@@ -264,15 +236,15 @@ NOT_HERE: dict[str, str] = {
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
     "pyright .*|ruff check .*": "is a check of its own beside the tests: `make lint`",
-    r"python -m rws_decode train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export .*)": (
+    r"rws train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export .*)": (
         "an hour and more; the first step of `mini` is made above, export is test_training.py's"
     ),
     r"python -m rws_decode\.adapters\.lm_eval .*": (
         "needs the harness, which is large: that one line says so is test_packaging.py's, its model test_adapters.py's"
     ),
     "jupyter lab notebooks": "serves until it is stopped: started and stopped below",
-    r"dask (scheduler|worker) .*|python -m paper_figures experiment NAME .* --scheduler .*": "are run together below",
-    r"python -m paper_figures experiment reward-bench --out /\S+ --scheduler .*": "needs a cluster; one is made below",
+    r"dask (scheduler|worker) .*|rws experiment NAME .* --scheduler .*": "are run together below",
+    r"rws experiment reward-bench --out /\S+ --scheduler .*": "needs a cluster; one is made below",
     r"dask cuda worker .*": "needs the package dask-cuda and a GPU",
     r"make \w+( [A-Z]+=\S+)*": "is what `make -n` says it runs: each of these commands is classified here, too",
 }
@@ -401,16 +373,16 @@ def test_a_documented_command_runs(pattern: str, user: User) -> None:
 
 def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     names = names_alone()
-    assert "python -m rws_decode" in names and len(names) > 10
+    assert "rws" in names and len(names) > 10
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     for name in names:
         words, out = name.split(), io.StringIO()
-        if "-m" not in words and "--" not in name:
+        if words[0] == "python" and "-m" not in words and "--" not in name:
             # A part of the tests, for no other use: the tests run it.
             assert Path(words[1]).stem in tests, name
             continue
-        start = words[: next((i for i, word in enumerate(words[3:], 3) if not word.islower()), len(words))]
-        start = [start[0], str(ROOT / start[1])] if "/" in start[1] else start
+        start = words[: next((i for i, word in enumerate(words) if not word.islower()), len(words))]
+        start = [str(ROOT / word) if "/" in word else word for word in start]
         monkeypatch.setattr(sys, "argv", [*start[1:2], "--help"])
         with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
             called([*start, "--help"])
@@ -454,7 +426,7 @@ def test_the_logits_of_the_example_are_positions_by_vocabulary(user: User) -> No
 def test_a_converted_checkpoint_loads(user: User) -> None:
     from rws_decode import load_predictor
 
-    user.run(f"python -m rws_decode convert {LLADA} models/llada")
+    user.run(f"rws convert {LLADA} models/llada")
     assert load_predictor(str(user.folder / "models/llada"), progress=False).mask_id is not None
 
 
@@ -477,7 +449,7 @@ def test_jupyter_lab_serves_the_notebooks(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 def test_a_cluster_started_by_hand_runs_an_experiment(user: User, tmp_path: Path) -> None:
     (scheduler,), (worker,) = commands_of("dask scheduler .*"), commands_of("dask worker .*")
-    (experiment,) = commands_of("python -m paper_figures experiment NAME .* --scheduler .*")
+    (experiment,) = commands_of("rws experiment NAME .* --scheduler .*")
     stands = {"/shared/scheduler.json": str(tmp_path / "scheduler.json"), "/shared/out": str(tmp_path / "out")}
     near = ["--host", "127.0.0.1", "--no-dashboard"]
     small = "--prompts 1 --length 4 --steps 2 --block 4 --reward-scale 8 --methods constant"

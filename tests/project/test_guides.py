@@ -57,7 +57,7 @@ def test_the_first_example_is_as_the_text_says(
 
 def test_the_first_command_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     command, *_ = block_lines(page(guide("decode")))
-    assert rws_decode(command.removeprefix("python -m rws_decode ").split()) == 0
+    assert rws_decode(command.removeprefix("rws ").split()) == 0
     assert [capsys.readouterr().out] == shown(guide("decode"))
 
 

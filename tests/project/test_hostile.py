@@ -500,7 +500,7 @@ COMMANDS: dict[str, str] = {
     "rws_decode generate": "one of the arguments --prompt --infill --input-ids --example is required",
     "paper_figures experiment": "NAME",
     "paper_figures experiment controls": "the following arguments are required: --out",
-    "paper_figures ledger --workers 0": "is missing: make it with python -m paper_figures ledger --runs out/runs",
+    "paper_figures ledger --workers 0": "is missing: make it with rws figures ledger --runs out/runs",
     "paper_figures experiment bake": "'bake'",
     # Arrays and lists of logits.
     "rws_theory claims T9": "ids has T9",

@@ -32,8 +32,8 @@ def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixt
     of_python, of_command = shown("README.md")
     ran("README.md")
     assert capsys.readouterr().out == of_python
-    (command,) = (line for line in block_lines(page("README.md")) if line.startswith("python -m rws_decode"))
-    assert decoding.main(shlex.split(command)[3:]) == 0
+    (command,) = (line for line in block_lines(page("README.md")) if line.startswith("rws compare"))
+    assert decoding.main(shlex.split(command)[1:]) == 0
     assert capsys.readouterr().out == of_command
 
 

@@ -57,7 +57,7 @@ def checked(name: str) -> Claim:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_nothing_in_the_ledger_changes_unread(name: str) -> None:
-    # After a change that is meant: python -m rws_theory claims --json > tests/theory/ledger.json; read the difference.
+    # After a change that is meant: rws claims --json > tests/theory/ledger.json; read the difference.
     assert list(LEDGER) == list(CHECKS)
     assert checked(name) == LEDGER[name]
 

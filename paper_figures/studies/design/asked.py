@@ -118,7 +118,7 @@ def _refuse_gaps(prompt: Prompt) -> None:
         if masks_in(turn):
             raise ValueError(
                 f"prompt {prompt.name} has gaps ({turn[:40]!r}): a study decodes an answer after its prompt; "
-                "python -m rws_decode generate --infill TEXT fills gaps"
+                "rws generate --infill TEXT fills gaps"
             )
 
 

@@ -1,7 +1,7 @@
 """Make tables of means: measures grouped by columns, compared with a baseline.
 
 The module of an experiment has a function `tables(frame, seed=...) -> list[Table]`. The experiment and the command
-`python -m paper_figures summarize` both print the tables that it returns.
+`rws summarize` both print the tables that it returns.
 """
 
 from __future__ import annotations

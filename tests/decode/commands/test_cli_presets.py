@@ -1,4 +1,4 @@
-"""`python -m rws_decode presets`, and --preset of `generate` and `compare`."""
+"""`rws presets`, and --preset of `generate` and `compare`."""
 
 from __future__ import annotations
 

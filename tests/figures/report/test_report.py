@@ -295,7 +295,7 @@ def test_the_plan_s_command_is_named_where_its_options_ran(options: str, tmp_pat
     results(tmp_path, settings=settings)
     facts = run_facts(tmp_path, "keywords")
     assert facts is not None
-    expected = f"python -m paper_figures experiment keywords --out out/runs {PLAN['keywords']}"
+    expected = f"rws experiment keywords --out out/runs {PLAN['keywords']}"
     assert facts["command"] == (expected if options == "plan" else None)
 
 

@@ -95,7 +95,7 @@ def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
     least = float(np.interp(data.places[law_frontier.BEST][1].mean, data.curve[1], data.curve[0]))
     assert least == pytest.approx(rows[law_frontier.BEST]["least kl"], abs=0.02)
     monkeypatch.setitem(FOLDERS, "laws", tmp_path)
-    with pytest.raises(MissingRun, match="python -m paper_figures experiment laws --out"):
+    with pytest.raises(MissingRun, match="rws experiment laws --out"):
         law_frontier.exhibit(tmp_path)
 
 
