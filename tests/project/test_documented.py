@@ -252,7 +252,7 @@ NOT_HERE: dict[str, str] = {
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.
 NAMES = (
     r"(rws|python -m (rws_theory|rws_decode|paper_figures))( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
-    r"python (-m paper_figures|((notebooks|tests/support)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
+    r"(rws (figures|judge)|python ((notebooks|tests/support)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
 )
 KNOWN = (*HERE, *THERE, *NOT_HERE)
 
@@ -373,7 +373,7 @@ def test_a_documented_command_runs(pattern: str, user: User) -> None:
 
 def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     names = names_alone()
-    assert "rws" in names and len(names) > 10
+    assert "rws presets" in names and len(names) > 10
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     for name in names:
         words, out = name.split(), io.StringIO()
