@@ -29,15 +29,11 @@
 # `english`, an exact model of real sentences, and `mini`, a small network that writes stories.
 
 # %%
-import numpy as np
 from IPython.display import Markdown
 
-from paper_figures.exhibits.evidence import chosen_scale, title_of
 from paper_figures.lessons import reward_matters as lesson
 from paper_figures.recorded import recorded
 from paper_figures.statistics.frontier_points import context_and_canvas, texts_of
-from paper_figures.studies.design.evidence_arms import Arm
-from paper_figures.studies.summaries.evidence_answers import alike_settings, reward_answer
 from rws_decode import Shape, load_predictor, load_reward, plots
 from rws_theory.worlds import frontier
 
@@ -78,7 +74,7 @@ lesson.draw_controls(rows)
 # In words:
 
 # %%
-Markdown(reward_answer(rows))
+Markdown(lesson.reward_answer(rows))
 
 # %% [markdown]
 # ## One prompt, with texts to read
@@ -110,65 +106,12 @@ Markdown(f"**{prompt}** ...\n\n{lesson.texts_to_read(curve, texts, english)}")
 # come down into the band can a study tell "no difference that matters" from "not found". Other comparisons vary more.
 
 # %%
-SIZES = (16, 160, 400)
-numbers = np.unique(np.geomspace(12, 1600, 40).astype(int)).tolist()
-lesson.draw_least(lesson.least_of(record, rows, numbers), numbers, (*SIZES, 1600))
+lesson.draw_least(lesson.least_of(record, rows, lesson.NUMBERS), lesson.NUMBERS, (*lesson.SIZES, 1600))
 
 # %% [markdown]
 # ## Findings
 #
-# Computed from the cells above:
+# Computed from what the cells above show:
 
 # %%
-regret = {arm: interval.mean for arm, interval in places.regrets.items() if arm.method in ("rws", "temperature")}
-nearest, chosen = min(regret, key=regret.get), chosen_scale(record, lesson.WORLD)
-warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.get)
-further = lesson.difference(record, warm, nearest)
-schedule = lesson.difference(record, nearest, nearest._replace(method="schedule"))
-gain = lesson.difference(record, chosen, Arm("default"), "reward_sd")
-rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
-
-# %%
-first = f"""
-1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
-   best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats further.
-   The schedule of that RWS, which reads no reward,
-   is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
-   {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
-   It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
-   prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
-"""
-
-# %%
-count, alike = alike_settings(rows)
-swapped = [row.verdict for row in rows if row.arm.method == "swapped"]
-second = f"""
-2. With another prompt's rewards, RWS does less than with its own in **{swapped.count("RWS more")} of {len(swapped)}**
-   settings, more in {swapped.count("RWS less")}, and the same within a margin in {swapped.count("equivalent")}. It does
-   more than all three controls in **{len(alike["RWS more"])} of {count}**, and less than all in
-   {len(alike["RWS less"])}.
-"""
-
-# %%
-text = {each.strategy: each for each in texts}["rws:8"]
-better = [p for p in curve.points if p.reward > text.reward and p.log_prob > text.log_prob]
-same = [each.strategy for each in texts if each.tokens == text.tokens and each is not text]
-third = f"""
-3. After the prompt above **{len(better)}** texts of the frontier have more reward than that of RWS 8, and are likelier.
-   One has {better[-1].reward - text.reward:.1f} more reward and {better[-1].log_prob - text.log_prob:.1f} nats more.
-   RWS 8 wrote the same words as {" and ".join(same) or "none of the others"}.
-"""
-
-# %%
-least = np.array(list(lesson.least_of(record, rows, SIZES).values())).T
-spans = [f"{np.nanmin(each):.1f} to {np.nanmax(each):.1f} margins" for each in least]
-none, enough = np.isnan(least).sum(axis=1), int((least[2] <= 1).sum())
-Markdown(f"""{first}{second}{third}
-4. With 16 prompts the least difference that is found is {spans[0]}, and {none[0]} of {len(least[0])} measures find none
-   at all. With 160 it is {spans[1]}, and {none[1]} finds none. With 400 it is {spans[2]}: in this comparison
-   **{enough} of {len(least[2])}** measures can find a margin.
-
-In these two worlds the reward was **{"seldom" if 4 * len(alike["RWS more"]) < count else "often"}** seen to matter. In
-{count - len(alike["RWS more"]) - len(alike["equivalent"]) - len(alike["RWS less"])} of {count} settings the controls
-disagree, or nothing is decided. The worlds are small: nothing was measured on LLaDA.
-""")
+Markdown(lesson.findings(record, places, rows, curve, texts))

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import Places, arms_of, difference_of, interval_of, path_of
+from paper_figures.exhibits.evidence import (
+    Places,
+    arms_of,
+    chosen_scale,
+    difference_of,
+    interval_of,
+    path_of,
+    title_of,
+)
 from paper_figures.exhibits.evidence import places_of as all_places_of
 from paper_figures.exhibits.evidence_looks import draw_places, label_of
 from paper_figures.exhibits.labels import Label, place_labels
@@ -22,6 +30,8 @@ from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence_answers import alike_settings
+from paper_figures.studies.summaries.evidence_answers import reward_answer as reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
@@ -43,6 +53,8 @@ _PATHS = "temperature", "rws"
 WORLD = "english:era"
 # Nats per unit of the raw reward: 0 is the most probable text, and 4 the largest weight that the study searched.
 BETAS = np.concatenate([[0.0], np.geomspace(0.003, 4.0, 60)])
+# Of prompts: those of the findings, and those of the picture.
+SIZES, NUMBERS = (16, 160, 400), np.unique(np.geomspace(12, 1600, 40).astype(int)).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,3 +210,51 @@ def draw_least(least: Mapping[str, NDArray[np.float64]], numbers: Sequence[int],
         axes.set_ylabel("least difference found  [margins]")
         axes.legend(loc="upper right")
     return picture
+
+
+def findings(
+    record: Recorded, places: Frontiers, rows: Sequence[Comparison], curve: Frontier, texts: Sequence[FrontierText]
+) -> str:
+    """Return what was found, in Markdown: the answers to the four predictions. `texts` have those of "rws:8"."""
+    regret = {arm: interval.mean for arm, interval in places.regrets.items() if arm.method in _PATHS}
+    nearest, chosen = min(regret, key=regret.__getitem__), chosen_scale(record, WORLD)
+    warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.__getitem__)
+    further = difference(record, warm, nearest)
+    schedule = difference(record, nearest, nearest._replace(method="schedule"))
+    gain = difference(record, chosen, Arm("default"), "reward_sd")
+    rest = difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
+    count, alike = alike_settings(rows)
+    more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
+    swapped = [row.verdict for row in rows if row.arm.method == "swapped"]
+    text = next(each for each in texts if each.strategy == "rws:8")
+    better = [p for p in curve.points if p.reward > text.reward and p.log_prob > text.log_prob]
+    same = [each.strategy for each in texts if each.tokens == text.tokens and each is not text]
+    least = np.array(list(least_of(record, rows, SIZES).values())).T
+    spans = [f"{np.nanmin(each):.1f} to {np.nanmax(each):.1f} margins" for each in least]
+    none, enough = np.isnan(least).sum(axis=1), int((least[2] <= 1).sum())
+    return f"""
+1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
+   best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats further.
+   The schedule of that RWS, which reads no reward,
+   is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
+   {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
+   It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
+   prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
+
+2. With another prompt's rewards, RWS does less than with its own in **{swapped.count("RWS more")} of {len(swapped)}**
+   settings, more in {swapped.count("RWS less")}, and the same within a margin in {swapped.count("equivalent")}. It does
+   more than all three controls in **{more} of {count}**, and less than all in
+   {less}.
+
+3. After the prompt above **{len(better)}** texts of the frontier have more reward than that of RWS 8, and are likelier.
+   One has {better[-1].reward - text.reward:.1f} more reward and {better[-1].log_prob - text.log_prob:.1f} nats more.
+   RWS 8 wrote the same words as {" and ".join(same) or "none of the others"}.
+
+4. With 16 prompts the least difference that is found is {spans[0]}, and {none[0]} of {len(least[0])} measures find none
+   at all. With 160 it is {spans[1]}, and {none[1]} finds none. With 400 it is {spans[2]}: in this comparison
+   **{enough} of {len(least[2])}** measures can find a margin.
+
+In these two worlds the reward was **{"seldom" if 4 * more < count else "often"}** seen to matter. In
+{count - more - equal - less} of {count} settings the controls
+disagree, or nothing is decided. The worlds are small: nothing was measured on LLaDA.
+"""
