@@ -203,7 +203,7 @@ stability-far-end: rws_theory, test_stability
 crossings-parity: rws_theory, test_theorem1
 - (moment > 0) == (power % 2 == 0)
 + (moment > 0)
-always-certified: rws_theory, test_threshold
+always-certified: rws_theory, test_stability
 - narrow = all(bracket.breakpoint and
 + narrow = all(True or bracket.breakpoint and
 log-z-of-no-context: rws_theory, test_ngram

@@ -1,7 +1,5 @@
 """The ledger: its verdicts, and that they are computed: they follow the numbers and the mathematics they are about."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -11,7 +9,6 @@ from fractions import Fraction
 from functools import cache, lru_cache, partial
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -43,10 +40,8 @@ from rws_theory.worlds.information_curve import InformationCurve
 from rws_theory.worlds.less_reward import rws_less_reward_example
 from rws_theory.worlds.markov import contraction
 
-LEDGER = {
-    record["id"]: Claim(**record)
-    for record in json.loads(Path(__file__).with_name("ledger.json").read_text(encoding="utf-8"))
-}
+RECORDS = json.loads(Path(__file__).with_name("ledger.json").read_text(encoding="utf-8"))
+LEDGER = {record["id"]: Claim(**record) for record in RECORDS}
 
 
 @cache
@@ -94,7 +89,7 @@ def _decay(r: Any, gap: Any) -> Any:
     return mpmath.exp(-mpmath.mpf(r) * gap)
 
 
-def _changes(a: list[mpmath.mpf], b: list[mpmath.mpf], low: float, high: float, points: int = 600) -> int:
+def _changes(a: list[mpmath.mpf], b: list[mpmath.mpf], low: float, high: float, points: int = 300) -> int:
     """Sign changes of P^a - P^b on a fine geometric grid, by brute force."""
     signs = [_order(a, b, r) for r in _grid(low, high, points)]
     return sum(s != t for s, t in pairwise(signs))
@@ -112,26 +107,21 @@ def test_counterexamples_of_theorem_1_hold_under_brute_force() -> None:
         a, b = _gaps(text)
         assert f"d = {len(a) + 1}" in text
         assert _order(a, b, 1) > 0, name
-        low, high = _changes(a, b, 1e-3, 1.0, 300), _changes(a, b, 1.0, 1e3, 300)
-        if name == "T1-exclusive":
-            assert sum(a) < sum(b) and min(a) > min(b)
-        if name == "T1a-unique":
-            assert sum(a) < sum(b) and low == 3
-        if name == "T1b-printed":
-            assert min(a) > min(b) and high == 0
-        if name == "T1b-mended":
-            assert min(a) < min(b) and high == 3
-        if name == "T1c-otherwise":
-            assert sum(a) >= sum(b) and min(a) <= min(b) and low + high > 0
-        if name == "T1-step4":
-            assert low + high == 2
-        if name == "S52-low":
-            assert sum(a) > sum(b) and low == 0
+        low, high = _changes(a, b, 1e-3, 1.0), _changes(a, b, 1.0, 1e3)
+        assert {
+            "T1-exclusive": sum(a) < sum(b) and min(a) > min(b),
+            "T1a-unique": sum(a) < sum(b) and low == 3,
+            "T1b-printed": min(a) > min(b) and high == 0,
+            "T1b-mended": min(a) < min(b) and high == 3,
+            "T1c-otherwise": sum(a) >= sum(b) and min(a) <= min(b) and low + high > 0,
+            "T1-step4": low + high == 2,
+            "S52-low": sum(a) > sum(b) and low == 0,
+        }[name]
 
 
 def test_mended_theorem_fails_in_the_ways_the_evidence_says() -> None:
     a, b = _gaps(LEDGER["T1-exclusive"].evidence)
-    assert len(a) == 3 and _changes(a, b, 1e-3, 1.0, 300) == 1 and _changes(a, b, 1.0, 1e3, 300) == 1
+    assert len(a) == 3 and _changes(a, b, 1e-3, 1.0) == 1 and _changes(a, b, 1.0, 1e3) == 1
     a, b = _gaps(LEDGER["T1c-otherwise"].evidence)
     assert sum(a) > sum(b) and min(a) > min(b) and _order(a, b, 1) > 0
     assert _changes(a, b, 1e-3, 1e3) == 2
@@ -139,28 +129,12 @@ def test_mended_theorem_fails_in_the_ways_the_evidence_says() -> None:
     assert _changes(a, b, 1.0, 1e3) == 2
 
 
-def test_smallest_means_that_nothing_smaller_fits() -> None:
-    # All unordered gaps up to the found size, by brute force, in another order of search.
-    pair = search.smallest(lambda p: sum(p.counts) >= 1)
-    assert pair is not None and pair.dimension == 3
-    top = max(*pair.a, *pair.b)
-    for a in range(1, top):
-        for b in range(a, top):
-            for c in range(1, top):
-                for d in range(c, top):
-                    u, v = ([mpmath.mpf(x) for x in gaps] for gaps in ((a, b), (c, d)))
-                    if sorted((a, b)) != sorted((c, d)):
-                        assert _changes(u, v, 1e-2, 1e2, 60) == 0
-
-
 def test_pair_counts_equal_brute_force() -> None:
-    for pair in search.all_pairs(3, 5):
+    for pair in search.all_pairs(3, 4):
         low, high = pair.counts
         a, b = [mpmath.mpf(u) for u in pair.a], [mpmath.mpf(v) for v in pair.b]
-        assert (low, high) == (_changes(a, b, 1e-3, 1.0, 60), _changes(a, b, 1.0, 32.0, 60)), str(pair)
+        assert (low, high) == (_changes(a, b, 1e-3, 1.0, 40), _changes(a, b, 1.0, 32.0, 40)), str(pair)
 
-
-# --- tables -----------------------------------------------------------------------------------------------------------
 
 MODELS = ("Eurus", "GRM", "Intern", "LlamaOB", "QRM", "Skywork")
 Place = tuple[str | int, ...]
@@ -190,30 +164,23 @@ def print_otherwise(patch: pytest.MonkeyPatch, module: Any, changes: Changes) ->
 # A claim that is true, a place in a table, and the least and the largest number there at which it still is.
 LIMITS: list[tuple[str, str, Place, str | None, str | None]] = [
     ("TAB-winrate-mean", "table1_win_rate", ("text", "win_mean"), "878/15", "1789/30"),  # 709 / 12 +- 0.55
-    ("TAB-winrate-mean", "table1_win_rate", ("text", "default_mean"), "37.05", "37.25"),  # 37.15 +- 0.1
     ("TAB-winrate-range", "table1_win_rate", ("text", "win_low"), "55.8", "55.8"),
-    ("TAB-winrate-range", "table1_win_rate", ("text", "win_high"), "60.9", "60.9"),
     ("TAB-overhead", "table11_overhead", ("text", "increase_low"), None, "440000/20197"),  # that of GRM
     ("TAB-overhead", "table12_frequency", ("rows", 0, "increase"), "5911303/201970", "5951697/201970"),  # +- 0.1
     ("TAB-frequency", "table12_frequency", ("rows", 1, "increase"), "34299/2020", "34901/2020"),  # +- 0.05 + 2 / 20.2
-    ("TAB-frequency", "table12_frequency", ("rows", 2, "increase"), "17499/2020", "18101/2020"),
     ("TAB-frequency", "table12_frequency", ("rows", 0, "seconds"), "26.123", "26.134"),  # 26.1285 +- 0.0055
     ("TAB-judge-mean", "table2_llm_judge", ("rows", 2, "win"), "60.575", "60.675"),  # 60.625 +- 0.05
     ("TAB-judge-mean", "table2_llm_judge", ("text", "win_low"), "60", "60"),
-    ("TAB-judge-mean", "table2_llm_judge", ("text", "win_high"), "65", "65"),
     ("TAB-humaneval-gain", "table4_humaneval", ("rows", 1, "pass_at_1"), "199959/8200", "200041/8200"),  # 40 of 164
     ("TAB-humaneval-gain", "table4_humaneval", ("text", "gain"), "54959/8200", "55041/8200"),  # 11 of 164
     ("TAB-quintile-monotone", "table5_god_quintiles", ("text", "monotone"), "5", "5"),
     ("TAB-rows-sum", "table1_win_rate", ("rows", 2, "draw"), "3.5", "3.5"),
     ("TAB-overhead-prompts", "table11_overhead", ("prompts_measured",), None, "100"),
     ("TAB-memory", "table11_overhead", ("text", "memory_low_gib"), "16227/2560", "16483/2560"),  # 6542 / 1024 +- 0.05
-    ("TAB-memory", "table11_overhead", ("text", "memory_high_gib"), "18451/1280", "18579/1280"),  # 14812 / 1024 +- 0.05
     ("TAB-temperature-text", "keyword_task", ("ranges", 3, "low"), "0.8", "0.8"),
-    ("TAB-temperature-text", "keyword_task", ("ranges", 3, "high"), "2.31", "2.31"),
     ("TAB-temperature-one", "table8_temperature", ("rows", 2, "perplexity"), "249/22", "292/21"),  # 10.84 / 0.88 - 1
     ("TAB-temperature-one", "table8_temperature", ("rows", 2, "god"), "0.95", "0.95"),
     ("TAB-quintile-mean", "table1_win_rate", ("rows", 0, "win"), "57.78", "59.98"),  # 58.88 +- 1.1
-    ("TAB-quintile-mean", "table1_win_rate", ("rows", 4, "win"), "54.94", "57.14"),  # 56.04 +- 1.1
 ]
 
 # What makes the claims true that are false of the printed tables.
@@ -253,8 +220,7 @@ def test_claims_on_tables_end_where_rounding_does(
 
 # A claim, what is printed otherwise, and what is then said of it.
 OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
-    *((name, changes, {"verdict": "true", "counterexample": None, "correction": None})
-      for name, changes in MADE_TRUE.items()),
+    ("TAB-rows-distinct", MADE_TRUE["TAB-rows-distinct"], {"verdict": "true", "counterexample": None}),
     ("TAB-rows-sum", {"table1_win_rate": {("rows", 2, "draw"): "3.65"}}, {
         "counterexample": "Printed rows: Intern 100.2, Eurus 100.1, QRM 99.9.",
         "correction": "They sum to 100 within the rounding of three numbers to one decimal (0.15)."}),
@@ -265,48 +231,27 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
         **MADE_TRUE["TAB-quintile-mean"]["table1_win_rate"], ("rows", 1, "win"): "60.7", ("rows", 4, "win"): "54.9"}}, {
         "counterexample": "Columns further off than that: LlamaOB, GRM."}),
     ("TAB-temperature-caption", {"table8_temperature": {
-        ("rows", row, "god"): god for row, god in enumerate(("0.7", "0.8", "0.8", "1.5", "2", "2.2", "2.3", "2.4"))}}, {
-        "verdict": "true"}),
-    ("TAB-temperature-caption", {"table8_temperature": {
         ("rows", row, "god"): str(row) for row in range(8)} | {("rows", 6, "perplexity"): "10.84"}}, {
         "verdict": "false", "counterexample": "At scale 16 perplexity is 10.84."}),
     ("S6-lowest-fifth", {"table5_god_quintiles": {
-        ("rows", row, model): "50" for row in (0, 1) for model in MODELS}}, {"verdict": "true"}),
-    ("S6-lowest-fifth", {"table5_god_quintiles": {
         ("rows", row, model): "50" for row in (0, 1) for model in MODELS} | {("rows", 4, "GRM"): "49.9"}}, {
         "verdict": "false", "counterexample": "80-100%: GRM 49.9"}),
-    ("TAB-quintile-counts", {"table1_win_rate": {
-        ("rows", row, "win"): str(Fraction(round(Fraction(count * 10000, 450)), 100))
-        for row, count in enumerate((265, 268, 244, 241, 252, 265))} | {
-        ("rows", row, "default_win"): str(Fraction(round(Fraction(count * 10000, 450)), 100))
-        for row, count in enumerate((168, 162, 190, 193, 180, 170))}}, {"verdict": "true"}),
     ("TAB-judge-chance", {"table10_llm_judge_orders": {
         ("rows", row, order): "70" for row in range(6) for order in ("first", "second")}}, {"verdict": "true"}),
     ("TAB-humaneval-chance", {"table4_humaneval": {("rows", row, "pass_at_1"): "21.34" for row in (2, 3, 4)}}, {
         "verdict": "true"}),
     *((name, {table: dict(numbers)}, {"verdict": verdict}) for name, table, verdict, *numbers in (
         ("TAB-quintile-monotone", "table5_god_quintiles", "false", (("rows", 1, "Skywork"), "46.7")),
-        ("TAB-winrate-range", "table1_win_rate", "true", (("rows", 4, "default_win"), "55.7")),
-        # The printed 33 stands for everything below 34: 675300 / 20197 is the largest increase.
-        ("TAB-overhead", "table11_overhead", "false", (("text", "increase_high"), "655103/20197")),
-        ("TAB-overhead", "table11_overhead", "true", (("text", "increase_high"), "655104/20197")),
         ("F-temperature-quality", "table8_temperature", "false", (("rows", 3, "perplexity"), "12.31")),
         ("F-temperature-quality", "table8_temperature", "not confirmed", (("rows", 3, "perplexity"), "12.32")),
-        ("F-temperature-quality", "table8_temperature", "false",
-         (("rows", 3, "god"), "0.95"), (("rows", 3, "perplexity"), "13")),
         ("TAB-frequency-tradeoff", "table12_frequency", "false", (("rows", 2, "god"), "0.95")),
         ("S5-god-attribution", "table1_win_rate", "false", (("rows", 5, "god"), "1.426")),
-        ("S5-god-attribution", "table1_win_rate", "true", (("rows", 5, "god"), "2.65"), (("rows", 4, "god"), "2.5")),
         ("TAB-quintile-counts", "table1_win_rate", "not confirmed", (("rows", 0, "win"), "10")),
         ("TAB-winrate-chance", "table1_win_rate", "not confirmed",
          (("rows", 4, "win"), "49.1"), (("rows", 4, "default_win"), "46.9")),
         ("TAB-judge-chance", "table10_llm_judge_orders", "false", (("rows", 5, "second"), "50")),
         ("TAB-humaneval-chance", "table4_humaneval", "false", (("rows", 4, "pass_at_1"), "17.68")),
         ("L-coherent", "dialogues", "true", (("rows", 1, "doubled"), "2")),
-        ("TAB-judge-mean", "table10_llm_judge_orders", "false", (("rows", 2, "first"), "61.3")),
-        ("TAB-humaneval-gain", "table4_humaneval", "true",
-         (("default",), "73.78"), (("rows", 1, "pass_at_1"), "80.49")),
-        ("TAB-humaneval-gain", "table4_humaneval", "false", (("rows", 1, "pass_at_1"), "24.40")),
         ("TAB-diversity", "table6_diversity", "false", (("rows", 1, "distinct_1"), "0.1885")),
         ("TAB-god-double", "table12_frequency", "false", (("rows", 0, "god"), "1.915")),
     )),
@@ -321,8 +266,6 @@ def test_claims_on_tables_follow_the_printed_numbers(
     record = CHECKS[claim]().as_dict()
     assert {field: record[field] for field in said} == said
 
-
-# --- the example ------------------------------------------------------------------------------------------------------
 
 PRINTED_AT_TWO = {("probability", 1, "a"): "0.637", ("probability", 1, "b"): "0.624"}
 FLIPPED = {("a", 0): "1", ("a", 1): "0.4", ("a", 2): "0.4", ("b", 0): "1.1", ("b", 1): "0.6", ("b", 2): "0.3"}
@@ -370,69 +313,41 @@ def test_claims_on_the_example_follow_its_numbers(
         {"crossings": (Crossing(4.8, 4.9, 1, 4.81), Crossing(5.0, 6.0, 1, 5.5))},
     ],
 )
-def test_a_crossing_that_is_not_certified_where_it_should_be_confirms_nothing(
-    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
-) -> None:
+def test_a_crossing_that_is_elsewhere_confirms_nothing(monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]) -> None:
     monkeypatch.setattr(example, "crossings", lambda a, b: replace(crossings(a, b), **change))
     claim = CHECKS["D-crossing"]()
     assert claim.verdict == "not confirmed" and "does not enclose" in claim.evidence
 
 
-# --- what is not found or confirmed -----------------------------------------------------------------------------------
-
-
-def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pair, "order_near_zero", property(lambda pair: -1))
-    assert CHECKS["T1-step2"]().verdict == "not confirmed"
-
-
-SEARCHES = {  # how many searches a claim rests on
-    (reversal, "T1-exclusive"): 2,
-    (reversal, "T1a-unique"): 1,
-    (reversal, "T1b-printed"): 1,
-    (reversal, "T1b-mended"): 1,
-    (reversal, "T1c-otherwise"): 2,
-    (reversal, "T1-step2"): 1,
-    (reversal, "T1-step3"): 1,
-    (reversal, "T1-step4"): 1,
-    (reversal, "T1-dimension"): 1,
-    (reversal, "S52-low"): 1,
-    (method, "S3-more-reversals"): 1,
-    (method, "S3-adaptive"): 1,
-}
+SEARCHED = "T1-exclusive T1a-unique T1b-printed T1b-mended T1c-otherwise T1-step2 T1-step3 T1-step4 T1-dimension"
+SEARCHED += " S52-low S3-more-reversals S3-adaptive"  # two rest on two searches
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "missing"),
-    [(*claim, missing) for claim, searches in SEARCHES.items() for missing in range(searches)],
-    ids=[f"{name}-{missing}" for (_, name), searches in SEARCHES.items() for missing in range(searches)],
+    ("name", "missing"), [*((name, 0) for name in SEARCHED.split()), ("T1-exclusive", 1), ("T1c-otherwise", 1)]
 )
-def test_nothing_found_is_not_called_false(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, missing: int
-) -> None:
-    calls = iter(range(9))
+def test_nothing_found_is_not_called_false(monkeypatch: pytest.MonkeyPatch, name: str, missing: int) -> None:
+    calls, module = iter(range(9)), method if name.startswith("S3") else reversal
     example_pair = Pair((2, 7, 7), (3, 3, 13), 4)
     monkeypatch.setattr(module, "smallest", lambda *args, **kwargs: None if next(calls) == missing else example_pair)
     monkeypatch.setattr(reversal, "GRID", ((3, 2),))
+    monkeypatch.setattr(method, "POPULATION", ((3, 4),))
     claim = CHECKS[name]()
     assert claim.verdict == "not confirmed" and "None" not in claim.evidence
     if missing == 0:
         assert claim.counterexample is None
     if (name, missing) in (("T1-exclusive", 1), ("T1c-otherwise", 1), ("S3-more-reversals", 0)):
         assert ": none found" in claim.evidence
-    if name == "T1-dimension":
-        assert claim.evidence.endswith(" d = 4: none found that fails there and padded.")
 
 
-def test_a_pair_for_which_the_theorem_holds_refutes_no_dimension(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_for_which_the_theorem_holds_and_another_expansion_refute_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: Pair((2, 2), (1, 4)))  # one crossing, as it must
     monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(()))
     claim = CHECKS["T1-dimension"]()
     assert claim.verdict == "not confirmed"
     assert claim.evidence.endswith(" d = 4: none found that fails there and padded.")
-
-
-def test_an_expansion_that_is_another_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sympy.factorial", lambda m: 1)
     monkeypatch.setattr(reversal, "GRID", ((3, 2),))
     claim = CHECKS["T1-step2"]()
@@ -454,33 +369,15 @@ ONE, LEVEL = ((1,), (0,)), ((0,), (0,))
         ({ONE: 1, LEVEL: 0, ((1,), (2,)): 1}, "not confirmed"),
     ],
 )
-def test_confidence_is_constant_where_all_logits_tie_and_rises_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, orders: dict[Any, int], verdict: str
-) -> None:
+def test_confidence_rises_unless_all_tie(monkeypatch: pytest.MonkeyPatch, orders: dict[Any, int], verdict: str) -> None:
     monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter([Pair((1,), (3,)), Pair((2,), (3,))]))
     monkeypatch.setattr(Pair, "order_at_one", property(lambda pair: orders.get((pair.a, pair.b), -1)))
     assert CHECKS["T1-increasing"]().verdict == verdict
 
 
-def crossing_where(*shares: str, ties: int = 1) -> Pair:
-    """Gaps whose confidences are equal where x = exp(-r) is one of these shares, and to this order at r = 0.
-
-    g = x (1 - x)^ties prod (p - q x) over the shares p / q: a has the gaps of the positive coefficients, b the others.
-    """
-    g = np.array([0, 1], dtype=object)
-    for p, q in [(1, 1)] * ties + [Fraction(share).as_integer_ratio() for share in shares]:
-        g = np.convolve(g, np.array([p, -q], dtype=object))
-    a, b = (tuple(k for k, c in enumerate(sign * g) for _ in range(max(c, 0))) for sign in (1, -1))
-    return Pair(a, b)
-
-
-def other_way(pair: Pair) -> Pair:
-    return Pair(pair.b, pair.a, pair.unit)
-
-
 ONCE, TWICE = Pair((2, 2), (1, 4)), Pair((2, 2, 8), (1, 5, 5))  # how often they cross, at 0.48, and at 0.28 and 0.38
 THRICE = Pair((2, 2, 11, 13), (1, 5, 6, 17))  # at 0.10, 0.17 and 0.51
-EVEN = other_way(crossing_where("1/2", ties=2))  # equal sums, one crossing, at log 2
+EVEN = Pair((1, 3, 3, 3, 3, 3), (2, 2, 2, 2, 4, 4))  # equal sums, one crossing, at log 2
 
 
 def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,16 +394,10 @@ def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytes
     ]
 
 
-def factor_of(low: float, high: float) -> Any:
-    return lambda reward, scale: low if reward < 0 else high
-
-
-def test_an_argmax_that_a_factor_moves_would_be_a_token_that_scaling_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "FACTORS", (Fraction(-1),))
-    assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
-
-
 def test_what_is_said_before_the_theorem_follows_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(method, "FACTORS", (Fraction(-1),))  # it would move the argmax, and so a token
+        assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
     monkeypatch.setattr(intuition, "smallest", lambda *args, **kwargs: None)
     assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
     assert CHECKS["S4-gap-sum"]().verdict == "true with correction"
@@ -534,7 +425,7 @@ def test_reversals_are_counted_as_brute_force_counts_them(monkeypatch: pytest.Mo
 
 
 def test_signs_of_a_pair_are_those_of_the_curves() -> None:
-    for pair in (ONCE, TWICE, THRICE, other_way(EVEN), Pair((1, 5, 6, 17), (2, 2, 11, 13), 10)):
+    for pair in (ONCE, TWICE, THRICE, EVEN, Pair((1, 5, 6, 17), (2, 2, 11, 13), 10)):
         shown = [(float(r), float(g)) for r, g in re.findall(r"g\(([\d.]+)\) = ([-+.\de]+)", pair.signs)]
         roots = [c.root for c in pair.crossings.crossings]
         assert [sum(root < r for root in roots) for r, _ in shown] == list(range(len(roots) + 1))
@@ -543,99 +434,25 @@ def test_signs_of_a_pair_are_those_of_the_curves() -> None:
             assert (1 / a - 1) - (1 / b - 1) == pytest.approx(g, rel=0.01, abs=6e-5)
 
 
-class Told(SimpleNamespace):
-    """A pair of which only this is known: what a check over all pairs of a grid asks."""
-
-    def order(self, r: float) -> int:
-        return {1e-3: self.small, 2.0**-12: self.small, 64.0: self.large}[r]
-
-
-def told(**known: Any) -> Told:
-    same = {"sigma": (1, 1), "delta": (1, 1), "counts": (0, 0), "small": 1, "large": 1}
-    return Told(**{**same, "order_near_zero": 1, "order_at_infinity": 1, **known})
-
-
-LOW, HIGH = {"sigma": (1, 2)}, {"delta": (1, 2)}
-# Pairs that agree with a statement, and pairs each of which breaks it.
-GRIDS: dict[str, tuple[list[Told], list[Told]]] = {
-    "T1a-existence": (
-        [told(), told(sigma=(2, 1)), told(**LOW, counts=(1, 0), small=-1), told(**LOW, counts=(3, 2), small=-1)],
-        [
-            told(**LOW, counts=(2, 0), small=-1),
-            told(**LOW, counts=(0, 1), small=-1),
-            *(told(**LOW, counts=(1, 0), small=small) for small in (0, 1)),
-        ],
-    ),
-    "T1b-mended": (
-        [told(), told(delta=(2, 1)), told(**HIGH, counts=(0, 1), large=-1), told(**HIGH, counts=(2, 3), large=-1)],
-        [
-            told(**HIGH, counts=(0, 2), large=-1),
-            told(**HIGH, counts=(1, 0), large=-1),
-            *(told(**HIGH, counts=(0, 1), large=large) for large in (0, 1)),
-        ],
-    ),
-    "S52-high": (
-        [told(), told(delta=(2, 1)), told(**HIGH, counts=(0, 1)), told(**HIGH, counts=(2, 3))],
-        [told(**HIGH, counts=(0, 2)), told(**HIGH, counts=(1, 0))],
-    ),
-    "T1-step2": (
-        [told(), told(sigma=(2, 1)), told(**LOW, small=-1, order_near_zero=-1), told(small=-1, order_near_zero=-1)],
-        [
-            told(small=-1),
-            told(sigma=(2, 1), small=-1, order_near_zero=-1),
-            told(**LOW),
-            told(sigma=(2, 1), small=0, order_near_zero=0),
-        ],
-    ),
-    "T1-step3": (
-        [
-            told(),
-            told(delta=(2, 1)),
-            told(**HIGH, large=-1, order_at_infinity=-1),
-            told(large=-1, order_at_infinity=-1),
-        ],
-        [
-            told(large=-1),
-            told(delta=(2, 1), large=-1, order_at_infinity=-1),
-            told(**HIGH),
-            told(delta=(2, 1), large=0, order_at_infinity=0),
-        ],
-    ),
-    "T1-dimension": (
-        [told(), told(**LOW, counts=(1, 0)), told(**HIGH, counts=(0, 1)), told(sigma=(2, 1), delta=(2, 1))],
-        [
-            told(counts=(1, 0)),
-            told(counts=(0, 1)),
-            told(**LOW),
-            told(**HIGH),
-            told(**LOW, counts=(1, 1)),
-            told(**LOW, **HIGH, counts=(1, 1)),
-        ],
-    ),
+# What every pair of the grid is said to have, which breaks a statement.
+BROKEN = {
+    "T1a-existence": {"counts": (2, 0)},
+    "T1b-mended": {"counts": (0, 2)},
+    "S52-high": {"counts": (0, 2)},
+    "T1-step2": {"order_near_zero": -1},
+    "T1-step3": {"order_at_infinity": -1},
+    "T1-dimension": {"counts": (1, 1)},
 }
 
 
-@pytest.mark.parametrize("name", GRIDS)
-def test_one_exception_on_the_grid_is_enough(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: checked_pair())
-    agreeing, breaking = GRIDS[name]
-    grids = 2 if name == "T1-dimension" else len(reversal.GRID)
-    monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(agreeing))
-    confirmed = CHECKS[name]()
-    assert confirmed.verdict == LEDGER[name].verdict
-    assert f" {grids * len(agreeing)} ordered pairs" in confirmed.evidence
-    for pair in breaking:
-        monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest, pair=pair: iter([*agreeing, pair]))
-        assert CHECKS[name]().verdict == "not confirmed", pair
-
-
-def checked_pair() -> Pair:
-    return Pair((2, 7, 7), (3, 3, 13), 4)  # two crossings above 1, neither premise
-
-
-def test_unknown_ids_are_named() -> None:
-    with pytest.raises(ValueError, match="T9-nothing"):
-        claims(["D-gaps", "T9-nothing"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: Pair((2, 7, 7), (3, 3, 13), 4))
+    monkeypatch.setattr(reversal, "GRID", ((3, 4), (4, 5)))
+    assert CHECKS[name]().verdict == LEDGER[name].verdict
+    for attribute, value in BROKEN[name].items():
+        monkeypatch.setattr(Pair, attribute, property(lambda pair, value=value: value))
+    assert CHECKS[name]().verdict == "not confirmed"
 
 
 def test_without_ids_every_claim_is_checked_in_the_order_of_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -650,56 +467,40 @@ def too_wide(logits: list[list[float]], k: int) -> StabilityRadius:
     return replace(stable, cheap=(stable.cheap[0], 2 * stable.upper))
 
 
-FEW_PAIRS = {"SIZES": (16, 2048), "PAIRS": 1500}
+PROVED, SMALL_GAPS = rws_less_reward_example(), {"_MOST_GAP": {3: 5}}
+FEW_PAIRS, FEW_TABLES = {"SIZES": (16, 2048), "PAIRS": 1500}, {"_tables": partial(own_results._tables, 16)}
 # What the checks compute with, and what they say where that is otherwise.
 COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("S3-argmax", {"FACTORS": (Fraction(-1),)}, "false"),
     ("S3-gaps", {"arb": lambda x: arb(x) / 10}, "not confirmed"),
     ("AB-selective", {"RISING": ((1,), (-1,))}, "not confirmed"),
     ("AB-selective", {"RISING": ((0, 1),)}, "false"),
-    # The pair crosses once below 1.
-    ("S3-adaptive", {"reward_factor": factor_of(0.999, 0.01)}, "not confirmed"),
-    ("S3-adaptive", {"reward_factor": factor_of(0.01, 0.999)}, "false"),
+    ("S3-adaptive", {"reward_factor": lambda r, scale: 0.999 if r < 0 else 0.01}, "not confirmed"),  # crossing below 1
     ("S3-factor-range", {"reward_factor": lambda r, scale: max(expit(r), 10**-2.5)}, "false"),
     ("GOD-footrule", {"generation_order_deviation": lambda steps: np.zeros(len(steps))}, "not confirmed"),
-    ("GOD-footrule", {"footrule_mean": lambda n: (n * n - 1) / 3 / n + 1e-6 * (n == 2)}, "not confirmed"),
     ("A-forward", {"SIZES": range(1, 2)}, "not confirmed"),
     ("T2-inequality", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
-    ("T2-inequality", {"BASES": (Fraction(1),)}, "true"),
     ("T2-strict", {"_mean": lambda w, rewards, y: y}, "not confirmed"),
     ("T2-identity", {"arb": lambda x: arb(x) * 0}, "not confirmed"),  # both sides are 1 / 2
     ("C1-tilted", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("C1-premise", {"_mean": lambda w, rewards, y: Fraction(1, 2)}, "not confirmed"),
     ("C1-printed", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
     ("C1-scaling", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
-    (
-        "C1-rws",
-        {"rws_less_reward_example": lambda: replace(rws_less_reward_example(), rws_expected=Fraction(2))},
-        "not confirmed",
-    ),
-    *(
-        ("N-order-invariance", {"_tables": partial(own_results._tables, 16), **changes}, verdict)
-        for changes, verdict in (
-            ({}, "true"),
-            ({"output_law": partial(output_law, per_step=2)}, "not confirmed"),
-            ({"WEIGHTS": (1,)}, "not confirmed"),  # independent tokens: several a step cost nothing
-        )
-    ),
+    ("C1-rws", {"rws_less_reward_example": lambda: replace(PROVED, rws_expected=Fraction(2))}, "not confirmed"),
+    # Several tokens a step.
+    ("N-order-invariance", {**FEW_TABLES, "output_law": partial(output_law, per_step=2)}, "not confirmed"),
+    ("N-order-invariance", {**FEW_TABLES, "WEIGHTS": (1,)}, "not confirmed"),  # independent tokens
     ("N-sampler-law", {"output_law": partial(output_law, commit="argmax")}, "not confirmed"),
     ("N-random-schedule", {"information_curve": lambda table, n: InformationCurve(np.ones(n))}, "not confirmed"),
     ("N-apart", {"contraction": lambda chain: 0.3 * contraction(chain)}, "not confirmed"),
     ("N-quarter-law", {"end_reversals": lambda a, b: end_reversals(a**-1, b**-1)}, "not confirmed"),  # heavy tails
-    ("N-freezing", FEW_PAIRS, "true"),
     ("N-freezing", {**FEW_PAIRS, "freezing_scale": lambda d: 16.0 * freezing_scale(d)}, "not confirmed"),
-    ("N-majorisation", {"majorises": lambda a, b: majorises(a, a)}, "not confirmed"),  # all are said to be ordered
-    ("N-majorisation", {"dominance_order": lambda a, b: None}, "not confirmed"),
+    ("N-majorisation", SMALL_GAPS, "true"),
+    ("N-majorisation", {**SMALL_GAPS, "majorises": lambda a, b: majorises(a, a)}, "not confirmed"),  # all are ordered
+    ("N-majorisation", {**SMALL_GAPS, "dominance_order": lambda a, b: None}, "not confirmed"),
     ("N-stability-radius", {"stability_radius": lambda logits, k: too_wide(logits, k)}, "not confirmed"),
     ("N-scaling-reward", {"scaling_raises_reward": lambda p, reward: scaling_raises_reward(p, p)}, "not confirmed"),
-    (
-        "N-threshold-monotone",
-        {"threshold_path": lambda z, tau, low, high: threshold_path(z, tau + 0.01, low, high)},
-        "not confirmed",
-    ),
+    ("N-threshold-monotone", {"threshold_path": lambda z, tau, *c: threshold_path(z, tau + 0.01, *c)}, "not confirmed"),
 ]
 
 

@@ -1,7 +1,5 @@
 """Options declared as dataclasses: what is parsed, what is refused, what the help shows."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,24 +46,21 @@ class Everything:
     json: bool = json_option()
 
 
-def parsed(*words: str) -> Everything:
+def read(kind: type, *words: str) -> Any:
     parser = Parser(prog="p")
-    add_options(parser, Everything)
-    return read_options(Everything, parser.parse_args(words))
+    add_options(parser, kind)
+    return read_options(kind, parser.parse_args(words))
 
 
 LEAST = ("here", "--text", "t", "--scale", "2")
 
 
-def test_defaults_are_those_of_the_dataclass() -> None:
-    assert parsed(*LEAST) == Everything(folder=Path("here"), scale=2.0, source=Source(text="t"))
-    assert parsed(*LEAST).shape == Shape(16, 8)
-
-
-def test_every_kind_of_value_is_read() -> None:
+def test_every_kind_of_value_is_read_and_defaults_are_those_of_the_dataclass() -> None:
+    assert read(Everything, *LEAST) == Everything(folder=Path("here"), scale=2.0, source=Source(text="t"))
+    assert read(Everything, *LEAST).shape == Shape(16, 8)
     words = ["here", "a", "b", "--number", "3", "--scale", "1e-3", "--factors", "2", "8", "--kind", "two", "--quick"]
     words += ["--no-chat", "--length", "12", "--steps", "4", "--json", "--colour", "red", "--ratio", "0"]
-    assert parsed(*words) == Everything(
+    assert read(Everything, *words) == Everything(
         folder=Path("here"),
         names=("a", "b"),
         source=Source(number=3),
@@ -87,17 +82,14 @@ def test_every_kind_of_value_is_read() -> None:
         ((), "p: the following arguments are required: DIR, --scale\n"),
         (("here", "--scale", "2"), "p: one of the arguments --text --number is required\n"),
         ((*LEAST, "--number", "2"), "p: argument --number: not allowed with argument --text\n"),
-        ((*LEAST, "--ratio", "much"), "p: argument --ratio: invalid float value: 'much'\n"),
         ((*LEAST, "--kind", "Two"), "p: argument --kind: invalid choice: 'Two' (is two meant? choose from one, two)\n"),
         ((*LEAST, "--colour", "x"), "p: argument --colour: invalid choice: 'x' (choose from red, green)\n"),
         ((*LEAST, "--quik"), "p: unrecognized arguments: --quik (is --quick meant?)\n"),
     ],
 )
-def test_what_cannot_be_parsed_is_one_line(
-    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_parsed(words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        parsed(*words)
+        read(Everything, *words)
     assert stop.value.code == 2 and tuple(capsys.readouterr()) == ("", message)
 
 
@@ -113,7 +105,7 @@ def test_what_cannot_be_parsed_is_one_line(
 )
 def test_values_out_of_range_are_named(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        parsed(*words)
+        read(Everything, *words)
 
 
 def test_the_help_shows_groups_and_defaults_and_not_what_is_no_option(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,16 +113,8 @@ def test_the_help_shows_groups_and_defaults_and_not_what_is_no_option(monkeypatc
     parser = argparse.ArgumentParser(prog="p")
     add_options(parser, Everything)
     help_text = parser.format_help()
-    for line in (
-        "--scale S             must be given\n",
-        "--ratio X             a ratio (default: 0.5)\n",
-        "--factors N [N ...]   factors (default: 1 4)\n",
-        "--quick               a switch\n",
-        "--length N            tokens (default: 16)\n",
-        "the source: one of:\n",
-        "the shape:\n",
-    ):
-        assert line in help_text, line
+    for line in ("--scale S             must be given", "--factors N [N ...]   factors (default: 1 4)", "the shape:"):
+        assert f"{line}\n" in help_text
     assert "weights" not in help_text
 
 
@@ -160,21 +144,12 @@ class Derived(Base):
     scale: float = option(1.0, "a scale")
 
 
-def read(kind: type, *words: str) -> Any:
-    parser = Parser(prog="p")
-    add_options(parser, kind)
-    return read_options(kind, parser.parse_args(words))
-
-
-def test_a_new_default_keeps_the_inherited_declaration(capsys: pytest.CaptureFixture[str]) -> None:
+def test_inherited_declarations_and_options_instead_of_others(capsys: pytest.CaptureFixture[str]) -> None:
     assert read(Derived) == Derived(judges=("b", "c"), grid=(2.0,))
     assert read(Derived, "--judge", "--compact", "--scale", "2") == Derived(judges=(), compact=True, scale=2.0)
     with pytest.raises(SystemExit):
         read(Derived, "--grid", "1")
     assert "unrecognized arguments: --grid" in capsys.readouterr().err
-
-
-def test_an_option_instead_of_another_excludes_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert read(Base, "--scheduler", "here") == Base(scheduler="here")
     with pytest.raises(SystemExit):
         read(Base, "--scheduler", "here", "--workers", "2")

@@ -1,8 +1,5 @@
 """When scaling raises reward: the sort against all pairs and all conditionings, in exact arithmetic."""
 
-from __future__ import annotations
-
-import math
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -26,7 +23,7 @@ def mean(weights: list[int], rewards: list[int], states: tuple[int, ...], c: int
     return Fraction(sum(weights[x] ** c * rewards[x] for x in states), total)
 
 
-@settings(deadline=None, max_examples=examples(200))
+@settings(max_examples=examples(200))
 @given(LAWS)
 @example([(2, 1), (2, 0), (3, 1)])  # one weight, two rewards: no contradiction
 @example([(2, 2), (2, 0), (3, 1)])
@@ -64,14 +61,11 @@ def test_no_slope_is_negative_where_it_raises(inputs: tuple[np.ndarray, np.ndarr
         assert scaled_reward_slope(log_p, reward, c) >= -1e-9 * (1 + np.ptp(reward))
 
 
-def test_exact_rationals_are_told_apart_where_floats_are_not() -> None:
+def test_rationals_are_told_apart_and_a_rise_of_all_is_no_guarantee() -> None:
     tiny = Fraction(1, 10**30)
     assert not scaling_raises_reward([1 + tiny, Fraction(1)], [0, 1])
     assert scaling_raises_reward([1.0, 1.0], [0, 1])
-
-
-def test_all_states_together_may_rise_without_a_guarantee() -> None:
-    """The example of docs/theory.md: E[R] rises at every c > 0, and falls once the likeliest state is excluded."""
+    # The example of docs/theory.md: E[R] rises at every c > 0, and falls once the likeliest state is excluded.
     weights, rewards = [8, 4, 1], [2, 0, 1]
     assert all(scaled_reward_slope(np.log(weights), rewards, c) > 0 for c in np.geomspace(1e-3, 50, 40))
     assert scaling_raises_reward(weights, rewards).fall == Fall(1, 2, Fraction(1, 5), Fraction(1, 17))
@@ -84,12 +78,7 @@ def test_the_confidence_is_made_of_two_renyi_entropies(logits: np.ndarray, c: fl
         powers = [mpmath.exp(mpmath.mpf(float(z)) - float(logits.max())) for z in logits if np.isfinite(z)]
         p = [w / mpmath.fsum(powers) for w in powers]
         h_inf = -mpmath.log(max(p))
-        if c == 1:
-            weighted = mpmath.mpf(0)  # (1 - c) H_c is log sum p^c = 0
-        else:
-            weighted = (1 - mpmath.mpf(c)) * (
-                mpmath.log(mpmath.fsum(q ** mpmath.mpf(c) for q in p)) / (1 - mpmath.mpf(c))
-            )
+        weighted = mpmath.log(mpmath.fsum(q ** mpmath.mpf(c) for q in p))  # (1 - c) H_c
         expected = mpmath.mpf(c) * h_inf + weighted
         odds = mpmath.mpf(float(log_odds(logits, c)))
         computed = mpmath.log1p(mpmath.exp(-odds)) if mpmath.isfinite(odds) else mpmath.mpf(0)
@@ -123,18 +112,3 @@ def test_for_three_tokens_every_position_can_have_its_turn(n: int) -> None:
     z = np.stack([np.zeros(n), -delta, -delta - excess], axis=1)
     path = selection_path(z, 1, 1e-5, 1.0)
     assert path.certified and [piece.selected for piece in path.pieces] == [(i,) for i in reversed(range(n))]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1, 2], [1]), "^p and reward must have the same length, got 2 and 1"),
-        (([-1, 2], [1, 1]), "^p must hold weights >= 0"),
-        (([1, math.inf], [1, 1]), "^p must hold finite numbers, got inf"),
-        (([1, 1], [1, math.nan]), "^reward must hold finite numbers, got nan"),
-        (([[1, 1]], [1, 1]), "^p must be one sequence of real numbers"),
-    ],
-)
-def test_misuse_is_named(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        scaling_raises_reward(*arguments)  # type: ignore[arg-type]

@@ -1,13 +1,10 @@
 """Majorisation of gaps against exact roots: sufficient, necessary for three tokens, not for four; dominance."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 import numpy as np
-import pytest
 import sympy
 from examples import examples
 from hypothesis import example, given, settings
@@ -33,7 +30,7 @@ def never_behind(u: Gaps, v: Gaps) -> bool:
     return at_one < 0 and not any(m % 2 for _, m in polynomial_crossings(list(u), list(v)))
 
 
-@settings(deadline=None, max_examples=examples(200))
+@settings(max_examples=examples(200))
 @given(testing.integer_gap_pairs(max_count=5, max_gap=9))
 @example(([2, 2, 5], [1, 4, 4]))
 @example(([1, 5, 6], [2, 3, 7]))
@@ -49,20 +46,23 @@ def test_it_is_what_the_sums_and_the_exact_roots_say(pair: tuple[list[int], list
 
 
 def test_for_three_tokens_the_converse_holds() -> None:
-    lists = list(combinations_with_replacement(range(6), 2))
+    lists = list(combinations_with_replacement(range(5), 2))
     for u, v in product(lists, repeat=2):
         decided = majorises(logits(u), logits(v))
         assert decided.never_behind == decided.holds == never_behind(u, v)
 
 
-def test_for_four_tokens_it_does_not() -> None:
-    """The witness, and with one more gap in both for every larger d."""
+def test_for_four_tokens_it_does_not_and_a_missing_gap_is_infinite() -> None:
+    # The witness, and with one more gap in both for every larger d.
     x = sympy.Symbol("x")
     u, v = (2, 2, 5), (1, 4, 4)
     assert sympy.factor(sum(x**k for k in u) - sum(x**k for k in v)) == x * (x - 1) ** 3 * (x + 1)
     for common in range(5):
         decided = majorises(logits([*u, *[9] * common]), logits([*v, *[9] * common]))
         assert decided == Majorisation(False, (2, Fraction(4), Fraction(5)), True)
+    assert majorises([0, -1], from_gaps([1, 3])) and majorises([0], [0, -1])
+    decided = majorises([0, -9, -9], [0, -1, -math.inf])
+    assert decided == Majorisation(False, (2, Fraction(18), math.inf), False)
 
 
 def by_grid(u: Gaps, v: Gaps, order: int) -> bool:
@@ -75,7 +75,7 @@ def by_grid(u: Gaps, v: Gaps, order: int) -> bool:
     return all(sum(power(t, w) for w in u) <= sum(power(t, w) for w in v) for t in times)
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(testing.integer_gap_pairs(max_count=4, max_gap=6))
 def test_dominance_is_what_it_is_on_a_grid_of_times(pair: tuple[list[int], list[int]]) -> None:
     u, v = pair
@@ -89,8 +89,7 @@ def test_dominance_is_what_it_is_on_a_grid_of_times(pair: tuple[list[int], list[
 
 
 def test_every_strict_order_of_small_gaps_has_a_finite_order_of_dominance() -> None:
-    """And a pair that touches has none."""
-    lists = list(combinations_with_replacement(range(1, 5), 3))
+    lists = list(combinations_with_replacement(range(1, 4), 3))
     for u, v in product(lists, repeat=2):
         order = dominance_order(logits(u), logits(v), most=24)
         ahead = u == v or (never_behind(u, v) and not polynomial_crossings(list(u), list(v)))
@@ -102,9 +101,7 @@ def test_every_strict_order_of_small_gaps_has_a_finite_order_of_dominance() -> N
 
 
 @given(testing.logit_pairs(), testing.scales(1e-3, 1e3))
-def test_floats_with_forbidden_tokens_are_never_behind_where_it_holds(
-    pair: tuple[np.ndarray, np.ndarray], r: float
-) -> None:
+def test_floats_are_never_behind_where_it_holds(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
     a, b = pair
     decided = majorises(a, b)
     if decided.never_behind:
@@ -113,22 +110,3 @@ def test_floats_with_forbidden_tokens_are_never_behind_where_it_holds(
     if decided.fails_at is not None:
         m, short, theirs = decided.fails_at
         assert m <= a.size and short < theirs
-
-
-def test_a_missing_gap_is_infinite() -> None:
-    assert majorises([0, -1], from_gaps([1, 3])) and majorises([0], [0, -1])
-    decided = majorises([0, -9, -9], [0, -1, -math.inf])
-    assert decided == Majorisation(False, (2, Fraction(18), math.inf), False)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: majorises([], [1.0]), "^a must have shape"),
-        (lambda: majorises([0.0], [math.nan]), "^b must be finite or -inf"),
-        (lambda: dominance_order([0.0], [0.0], most=0), "^most is 0: a whole number, at least 1,"),
-    ],
-)
-def test_misuse_is_named(call: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()  # type: ignore[operator]

@@ -1,7 +1,5 @@
 """Every function of the theory against its definition at 50 digits or in fractions, within its documented error."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -18,7 +16,7 @@ from mpmath import mpf
 from numpy.typing import NDArray
 from references import exact_values
 
-from rws_theory import testing
+from rws_theory import testing, tilting
 from rws_theory.confidence import gap_statistics, gaps, log_odds, max_probability
 from rws_theory.crossings import crossings
 from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
@@ -28,22 +26,10 @@ from rws_theory.orders.null import footrule_distribution
 from rws_theory.orders.significance import order_test
 from rws_theory.pairs import classify_pairs
 from rws_theory.selection import same_at_every_scale, selection_path
-from rws_theory.tilting import (
-    log_partition,
-    rises_with_log_p,
-    scaled_reward_mean,
-    scaled_reward_slope,
-    tilt,
-    tilted_cumulants,
-    tilted_gain,
-    variance_identity,
-)
 from rws_theory.worlds.ensembles import RewardTally
 from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.reference_decoder import table_reward
-
-pytestmark = pytest.mark.filterwarnings("error")
 
 Floats = NDArray[np.float64]
 EPS = mpf(2) ** -52
@@ -57,7 +43,6 @@ def within(computed: Any, exact: Any, bound: Any) -> None:
 
 
 def rounded(computed: Any, exact: Fraction) -> None:
-    """Assert that a float is the one nearest to a fraction."""
     assert float(computed) == float(exact)
 
 
@@ -71,12 +56,8 @@ def many() -> Any:
 
 
 def exact_gaps(x: Floats) -> list[mpf]:
-    """Gaps of the other allowed tokens at the working precision, ascending."""
     allowed = sorted(mpf(float(v)) for v in x if np.isfinite(v))
     return [allowed[-1] - v for v in allowed[-2::-1]]
-
-
-# --- confidence -------------------------------------------------------------------------------------------------------
 
 
 @given(testing.wide_logits(), testing.wide_scales())
@@ -95,8 +76,7 @@ def test_log_odds_and_confidence(x: Floats, r: float) -> None:
         within(max_probability(x, r), exact, 4 * EPS * (1 + mpmath.log(x.size)) * exact)
 
 
-@pytest.mark.parametrize("size", [5_000, 126_464])
-@pytest.mark.parametrize("r", [1e-3, 1.0, 30.0])
+@pytest.mark.parametrize(("size", "r"), [(5_000, 1e-3), (5_000, 30.0), (126_464, 1.0)])
 def test_log_odds_of_a_whole_vocabulary(size: int, r: float) -> None:
     x = np.random.default_rng(size).normal(scale=3.0, size=size)
     computed = log_odds(x, r)
@@ -116,9 +96,6 @@ def test_gap_statistics(x: Floats) -> None:
     assert float(statistics.smallest) == (float(exact[0]) if exact else np.inf)
     assert int(statistics.multiplicity) == (exact.count(exact[0]) if exact else 0)
     assert abs(Fraction(float(statistics.total)) - sum(exact)) <= Fraction(x.size, 2**53) * sum(exact)
-
-
-# --- gain -------------------------------------------------------------------------------------------------------------
 
 
 @given(testing.wide_numbers(), testing.wide_numbers(), testing.wide_scales(5e-324, 1e308))
@@ -159,9 +136,6 @@ def test_inverse_of_the_reward_factor(where: float, near: bool, reward_scale: fl
         exact = (mpf(factor) / mpf(reward_scale)) ** 2 - mpf(eps)
         bound = 3 * EPS * (exact + mpf(eps)) + EPS * abs(computed) * exact * (1 - exact)
         within(1 / (1 + mpmath.exp(-mpf(computed))), exact, bound)
-
-
-# --- tilting ----------------------------------------------------------------------------------------------------------
 
 
 class Tilted:
@@ -223,7 +197,7 @@ HIDDEN = np.array([1e150, 1e150]), np.array([-999_995.0, -999_896.0]), 24.0
 @example(HIDDEN)
 def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
-    computed = tilt(log_p, reward, r)
+    computed = tilting.tilt(log_p, reward, r)
     assert (np.isneginf(computed) >= ~np.isfinite(log_p)).all()
     with many():
         exact = Tilted(log_p, reward, r)
@@ -238,6 +212,7 @@ def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
 @given(testing.wide_tilts())
 @example((np.array([1e6, 1e6]), np.array([0.0, 1.0]), 1e-3))
 @example((np.array([0.0, 0.0]), np.array([0.0, 1.0]), 1e-20))
+@example((np.array([0.0, 0.0, -np.inf]), np.array([0.0, 1e-20, 7.0]), 10.0))  # what is impossible hides no small tilt
 def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
     with many():
@@ -249,11 +224,12 @@ def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
         small = EPS * (base.n + base.move) * size
         large = EPS * (exact.n + moved + size)
         bound = 3 * small if spread <= 0.99 else 3 * (small + large) if spread < 1.01 else 3 * large
-        within(log_partition(log_p, reward, r), expected, bound + TINY * base.n * (1 + size))
+        within(tilting.log_partition(log_p, reward, r), expected, bound + TINY * base.n * (1 + size))
 
 
 @given(testing.wide_tilts(), st.integers(1, 8))
 @example(HIDDEN, 8)
+@example((np.array([1e18, 1e18 + 128]), np.array([1.0, 0.0]), 100.0), 1)
 def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> None:
     log_p, reward, r = case
     with many():
@@ -261,7 +237,7 @@ def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> Non
         span = max(abs(x) for x in exact.centred(exact.reward))
         assume(span**order < mpf(10) ** 300)
         expected = cumulants(exact.reward, exact.probabilities, order)
-        computed = tilted_cumulants(log_p, reward, r, order)
+        computed = tilting.tilted_cumulants(log_p, reward, r, order)
         for n, (cumulant, kappa) in enumerate(zip(computed, expected, strict=True), start=1):
             bound = math.factorial(n) * exact.noise * exact.absolute(exact.reward, n)
             within(cumulant, kappa, 3 * bound + EPS * abs(kappa) + exact.lost(exact.reward, n))
@@ -270,7 +246,7 @@ def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> Non
 @given(testing.wide_tilts())
 def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
-    computed = float(tilted_gain(log_p, reward, r))
+    computed = float(tilting.tilted_gain(log_p, reward, r))
     with many():
         base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
         expected = exact.mean(exact.reward) - base.mean(base.reward)
@@ -279,12 +255,12 @@ def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
     assert computed * r >= 0
 
 
-@settings(deadline=None, max_examples=max(5, settings().max_examples // 5))  # each is an adaptive quadrature
+@settings(max_examples=max(3, settings().max_examples // 5))  # each is an adaptive quadrature
 @given(testing.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
 def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs
     r = -size if down else size
-    sides = variance_identity(log_p, reward, r)
+    sides = tilting.variance_identity(log_p, reward, r)
     with many():
         base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
         gain = exact.mean(exact.reward) - base.mean(base.reward)
@@ -297,19 +273,20 @@ def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size:
 
 
 @given(testing.wide_tilts())
+@example((np.array([1e18, 1e18 + 128]), np.array([1.0, 0.0]), 0.289))  # 0.289 times both is one float
 def test_mean_and_slope_of_a_scaled_reward(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, c = case
     with many():
         exact = Tilted(log_p, reward, 0.0, c)
         mean = exact.mean(exact.reward)
         bound = 2 * exact.noise * exact.absolute(exact.reward) + EPS * abs(mean) + exact.lost(exact.reward)
-        within(scaled_reward_mean(log_p, reward, c), mean, bound)
+        within(tilting.scaled_reward_mean(log_p, reward, c), mean, bound)
         pairs = list(zip(exact.centred(exact.log_p), exact.centred(exact.reward), strict=True))
         assume(max(abs(x * y) for x, y in pairs) < mpf(10) ** 300)
         slope = exact.mean([x * y for x, y in pairs])
         both = mpmath.sqrt(exact.absolute(exact.log_p, 2) * exact.absolute(exact.reward, 2))
         lost = TINY * exact.n * (1 + max(abs(x * y) for x, y in pairs))
-        within(scaled_reward_slope(log_p, reward, c), slope, 2 * exact.noise * both + lost)
+        within(tilting.scaled_reward_slope(log_p, reward, c), slope, 2 * exact.noise * both + lost)
 
 
 @given(testing.wide_tilts())
@@ -319,14 +296,10 @@ def test_rising_with_log_p_compares_every_two_states(case: tuple[Floats, Floats,
     states = [s for s in zip(log_p.tolist(), reward.tolist(), strict=True) if s[0] > -np.inf]
     pairs = itertools.product(states, repeat=2)
     rises = all((x[1] <= y[1]) if x[0] < y[0] else (x[0] > y[0] or x[1] == y[1]) for x, y in pairs)
-    assert rises_with_log_p(log_p, reward) is rises
-
-
-# --- exact models -----------------------------------------------------------------------------------------------------
+    assert tilting.rises_with_log_p(log_p, reward) is rises
 
 
 def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], mpf]]:
-    """Sequences that agree with the canvas, with their unnormalised probabilities."""
     computed = []
     for tokens in itertools.product(range(log_p.shape[0]), repeat=log_p.ndim):
         if log_p[tokens] > -np.inf and all(s in (MASK, t) for s, t in zip(canvas, tokens, strict=True)):
@@ -349,9 +322,8 @@ def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
             if not exact:
                 assert np.isneginf(computed[i, token])
             else:
-                within(
-                    computed[i, token], mpmath.log(exact / revealed), EPS * (3 * floor - 2 * mpmath.log(exact / whole))
-                )
+                bound = EPS * (3 * floor - 2 * mpmath.log(exact / whole))
+                within(computed[i, token], mpmath.log(exact / revealed), bound)
         for tokens, p in shown:
             exact = mpmath.log(p / whole)
             within(table.log_prob(tokens), exact, EPS * (floor + abs(exact)))
@@ -378,7 +350,6 @@ def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], see
 
 
 def exact_chain(initial: Floats, steps: Floats) -> tuple[list[mpf], list[list[mpf]]]:
-    """The probabilities of a chain, normalised."""
 
     def normalised(row: Floats) -> list[mpf]:
         weights = [mpmath.exp(mpf(float(v))) if v > -np.inf else mpf(0) for v in row]
@@ -389,7 +360,6 @@ def exact_chain(initial: Floats, steps: Floats) -> tuple[list[mpf], list[list[mp
 
 
 def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[int]) -> mpf:
-    """The probability of the revealed tokens."""
     first, step = chain
     words = range(len(first))
     now = [first[v] if canvas[0] in (MASK, v) else mpf(0) for v in words]
@@ -418,9 +388,6 @@ def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None
         tokens = [0 if shown == MASK else shown for shown in canvas]
         if p := probability_of(exact, tokens):
             within(chain.log_prob(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
-
-
-# --- orders -----------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), min_size=1, max_size=12))
@@ -458,11 +425,10 @@ def counted_by_steps(s: int, k: int) -> dict[int, int]:
 
 
 def documented(length: int, blocks: int) -> Fraction:
-    """The relative error of a probability."""
     return Fraction(blocks * (32 + length**2), 2**55)
 
 
-@pytest.mark.parametrize(("s", "k", "blocks"), [(1, 1, 1), (7, 1, 2), (24, 1, 1), (48, 1, 1), (12, 2, 2), (6, 4, 1)])
+@pytest.mark.parametrize(("s", "k", "blocks"), [(7, 1, 2), (32, 1, 1), (12, 2, 2), (6, 4, 1)])
 def test_distribution_of_random_orders_in_integers(s: int, k: int, blocks: int) -> None:
     counts = counted_by_steps(s, k)
     whole = {0: 1}
@@ -484,7 +450,7 @@ def test_probabilities_that_underflow_are_left_out() -> None:
     assert null.values[0] > 0  # left to right has 1 / 128!^2, or 1e-431
 
 
-@settings(deadline=None, max_examples=max(20, settings().max_examples // 4))
+@settings(max_examples=max(20, settings().max_examples // 4))
 @given(
     st.lists(st.integers(0, 4) | st.sampled_from([40, 1000]), min_size=1, max_size=6),
     st.sampled_from(["tokens", "steps"]),
@@ -539,9 +505,6 @@ def test_kendall_tau(steps: list[int]) -> None:
         within(kendall_tau(steps), exact, 2 * EPS * abs(exact))
 
 
-# --- random models ----------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(1, 30) | st.integers(1, 5000), st.floats(0, 1), testing.log_uniform(1e-6, 0.5))
 @example(10**6, 1e-6, 0.05)
 @example(10**6, 1 - 1e-6, 0.05)
@@ -561,12 +524,6 @@ def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float
             assert abs(tail / half - 1) < 1e-10 + 1e-15 * models / (1 - high)
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, np.nan])
-def test_confidence_of_an_interval_lies_between_0_and_1(confidence: float) -> None:
-    with pytest.raises(ValueError, match=r"^confidence must lie between 0 and 1, got"):
-        RewardTally("x", 1, 2, 3).interval("more", confidence)
-
-
 def upper_tail(trials: int, least: int, p: Any) -> mpf:
     """P(X >= least) of a binomial X, term by term; least is above the mean, so that terms fall."""
     p = mpf(p)
@@ -580,13 +537,9 @@ def upper_tail(trials: int, least: int, p: Any) -> mpf:
     return total
 
 
-# --- crossings, pairs and paths ---------------------------------------------------------------------------------------
-
-
 SUBNORMAL = np.array([4.0, 4.0, 4.0, 4.0, 8.0]) * 2.0**-1044, np.array([4.0, 4.0, 4.0, 4.0, -44.0]) * 2.0**-1044
 
 
-@settings(deadline=None)
 @given(testing.wide_pairs())
 @example(SUBNORMAL)  # they cross beyond the largest float
 def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None:
@@ -608,14 +561,11 @@ def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None
     if certified.complete:
         assert sum(c.multiplicity or 0 for c in certified.crossings) <= certified.bound
     together = classify_pairs(pair[0][None], pair[1][None])
-    assert (together.count[0], together.bound[0], together.complete[0]) == (
-        certified.count,
-        certified.bound,
-        certified.complete,
-    )
+    for name in ("count", "bound", "complete"):
+        assert getattr(together, name)[0] == getattr(certified, name)
 
 
-@settings(deadline=None, max_examples=max(20, settings().max_examples // 2))
+@settings(max_examples=max(20, settings().max_examples // 2))
 @given(testing.selection_cases(), st.integers(-12, 12), st.lists(st.floats(0, 1), min_size=2, max_size=2))
 def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power: int, shares: list[float]) -> None:
     z, k, low, high = case

@@ -1,7 +1,5 @@
 """What a long command says on standard error: lines now and then, or a bar on a terminal, and nothing if not asked."""
 
-from __future__ import annotations
-
 import io
 import sys
 
@@ -12,15 +10,12 @@ from rws_theory.commands.progress import each, loading, progress
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
         return True
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Stand for the clock; the last number is what it shows."""
     now = [0.0]
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[-1])
     return now
@@ -32,9 +27,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return captured.err.splitlines()
 
 
-def test_without_a_terminal_there_is_a_line_every_ten_seconds_and_one_at_the_end(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_every_ten_seconds_and_one_at_the_end(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     with progress("decode", 8, "prompt", done=2) as shown:
         for second in (4.0, 8.0, 12.0, 16.0, 20.0):
             clock.append(second)
@@ -49,9 +42,7 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds_and_one_at_the_end
     ]
 
 
-def test_what_was_done_before_does_not_count_for_the_time_that_is_left(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_done_before_takes_no_time(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), progress("train", 1000, "step", done=500) as shown:
         clock.append(100.0)
         shown.advance(100)
@@ -59,10 +50,13 @@ def test_what_was_done_before_does_not_count_for_the_time_that_is_left(
     assert lines(capsys)[-1] == "train: 600 of 1000 steps, 2 min, about 7 min left"
 
 
-def test_where_nothing_was_done_no_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nothing_was_done_or_asked_no_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(each([], "grid", 0, "strategy")) == []
     with pytest.raises(ValueError), progress("figures", 1, "exhibit"):
         raise ValueError
+    with progress("decode", 3, "prompt", shown=False) as shown:
+        shown.advance(3)
+        shown.remark("late")
     assert lines(capsys) == []
 
 
@@ -77,24 +71,12 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn.startswith("\rdecode:   0%") and "3/3" in drawn and "1 failed" in drawn
 
 
-def test_nothing_is_shown_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress("decode", 3, "prompt", shown=False) as shown:
-        shown.advance(3)
-        shown.remark("late")
-    assert lines(capsys) == []
-
-
-def test_items_come_as_they_are_and_are_counted_when_the_next_is_asked_for(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_items_are_counted_when_asked_for_and_loading_names_models_once(capsys: pytest.CaptureFixture[str]) -> None:
     shown = each(iter("ab"), "grid", 2, "scale")
     assert lines(capsys) == []  # nothing has begun
     assert (next(shown), lines(capsys)) == ("a", ["grid: 0 of 2 scales"])
     assert list(shown) == ["b"]
     assert lines(capsys)[-1].startswith("grid: 2 of 2 scales, ")
-
-
-def test_loading_names_each_model_once(capsys: pytest.CaptureFixture[str]) -> None:
     loading("controls", "mini", None, "mini", "mini-judge")
     loading("train")
     assert lines(capsys) == ["controls: loading mini, mini-judge ...", "train: loading libraries ..."]

@@ -1,6 +1,4 @@
-"""The proofs of docs/proofs: they hold where Coq is there, and what is said of them is what the files state."""
-
-from __future__ import annotations
+"""The proofs of docs/proofs hold where Coq is there; what cites them, and docs/theory.md, cites what is there."""
 
 import re
 import subprocess
@@ -10,6 +8,8 @@ from pathlib import Path
 import pytest
 from check_proofs import AXIOMS, PACKAGES, PROOFS, axioms, check, main, missing, theorems
 
+import rws_decode
+import rws_theory
 from rws_theory.claims import CHECKS, Claim
 from rws_theory.claims.claim import THEOREMS, marked
 
@@ -53,7 +53,7 @@ def test_a_proof_that_fails_is_refused(tmp_path: Path) -> None:
         check(tmp_path / "built", tmp_path)
 
 
-def test_without_coq_one_line_says_what_to_install(
+def test_without_coq_it_says_what_is_needed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -69,21 +69,15 @@ def test_axioms_are_read_from_coqs_answer() -> None:
     assert len(AXIOMS) == 4
 
 
-def test_the_page_lists_the_theorems_of_the_files() -> None:
+def test_proofs_are_whole_and_listed_and_records_name_them() -> None:
     listed: dict[str, list[str]] = {}
     for file, theorem in re.findall(
         r"^\| (?:`(\w+\.v)`)? ?\| `(\w+)` \|", (PROOFS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
     ):
         listed.setdefault(file or list(listed)[-1], []).append(theorem)
     assert {file: sorted(names) for file, names in listed.items()} == {f: sorted(names) for f, names in STATED.items()}
-
-
-def test_no_proof_is_left_open() -> None:
     for path in PROOFS.glob("*.v"):
         assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", path.read_text(encoding="utf-8")), path
-
-
-def test_records_name_theorems_that_are_stated() -> None:
     names = {f"{Path(file).stem}.{theorem}" for file, stated in STATED.items() for theorem in stated}
     assert set(THEOREMS) <= set(CHECKS)
     assert {theorem for theorems_of in THEOREMS.values() for theorem in theorems_of} <= names
@@ -94,3 +88,26 @@ def test_only_what_was_confirmed_is_marked() -> None:
     assert marked(claim) == claim
     other = Claim("D-gaps", "Appendix D.1", "...", "true", "Proved.")
     assert marked(other) == other
+
+
+PAGE = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
+# An equation is a line, indented as a formula, that ends with its number.
+EQUATIONS = [int(number) for number in re.findall(r"^ {4}.*\(T(\d+)\)$", PAGE, re.MULTILINE)]
+CODE = sorted(path for package in (rws_theory, rws_decode) for path in Path(str(package.__file__)).parent.rglob("*.py"))
+
+
+def cited(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\(T(\d+)\)", text)}
+
+
+def test_citations_are_of_what_is_on_the_page() -> None:
+    expected = list(range(1, len(EQUATIONS) + 1))
+    assert expected == EQUATIONS and len(expected) > 50
+    assert [str(path) for path in CODE if not cited(path.read_text(encoding="utf-8")) <= set(EQUATIONS)] == []
+    sections = {int(number) for number in re.findall(r"^## (\d+)\. ", PAGE, re.MULTILINE)}
+    text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in CODE)
+    named = {int(number) for number in re.findall(r"docs/theory\.md, (?:end of )?sections? (\d+)", text)}
+    assert named and named <= sections
+    assert cited(PAGE) <= set(EQUATIONS)
+    ids = set(re.findall(r"`((?:AB|S\d|S52|T\d[abc]?|GOD|A|D|C1|TAB|F|J|L|N)-[a-z0-9-]+)`", PAGE))
+    assert ids and ids <= set(CHECKS)

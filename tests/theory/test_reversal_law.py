@@ -1,7 +1,5 @@
 """The law of reversals: its limits against simulation and quadrature, finite vocabularies, and the freezing scale."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,21 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rws_theory import classify_pairs
-from rws_theory.reversal_law import (
-    Domain,
-    ReversalShare,
-    end_reversals,
-    freezing_scale,
-    reversal_limit,
-    scale_reversals,
-)
+from rws_theory import reversal_law as law
 from rws_theory.testing import logit_vectors
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-CASES: list[tuple[Domain, float]] = [("frechet", 0.5), ("frechet", 3.0), ("weibull", 2.5), ("weibull", 8.0)]
+CASES: list[tuple[law.Domain, float]] = [("frechet", 0.5), ("frechet", 3.0), ("weibull", 2.5), ("weibull", 8.0)]
 
 
-def limit_points(domain: Domain, alpha: float | None, pairs: int, rng: np.random.Generator) -> np.ndarray:
+def limit_points(domain: law.Domain, alpha: float | None, pairs: int, rng: np.random.Generator) -> np.ndarray:
     """Draw the largest two logits of both positions from the limit: shape (2, pairs, 2)."""
     gamma = rng.standard_exponential((2, pairs, 2)).cumsum(axis=-1)  # the first two points of a Poisson process
     if domain == "gumbel":
@@ -38,15 +29,15 @@ def limit_points(domain: Domain, alpha: float | None, pairs: int, rng: np.random
 
 
 @pytest.mark.parametrize(("domain", "alpha"), [("gumbel", None), *CASES])
-def test_limits_are_those_of_a_simulated_poisson_process(domain: Domain, alpha: float | None) -> None:
+def test_limits_are_those_of_a_simulated_poisson_process(domain: law.Domain, alpha: float | None) -> None:
     (a, b), pairs = limit_points(domain, alpha, 200_000, np.random.default_rng(0)), 200_000
     reversed_ = ((a[:, 0] > b[:, 0]) != (a[:, 0] - a[:, 1] > b[:, 0] - b[:, 1])).sum()
-    low, high = ReversalShare(int(reversed_), pairs).interval(0.999)
-    limit = reversal_limit(domain, alpha)
+    low, high = law.ReversalShare(int(reversed_), pairs).interval(0.999)
+    limit = law.reversal_limit(domain, alpha)
     assert low < limit.lower <= limit.upper < high
 
 
-def by_quadrature(domain: Domain, alpha: float) -> float:
+def by_quadrature(domain: law.Domain, alpha: float) -> float:
     """Integrate over the ratio of the second logits, and over that of one maximum, without special functions."""
 
     def h(w: Any) -> Any:  # P(the maximum is above what keeps the order): docs/theory.md, section 17
@@ -60,23 +51,23 @@ def by_quadrature(domain: Domain, alpha: float) -> float:
 
 
 @pytest.mark.parametrize(("domain", "alpha"), CASES)
-def test_integrals_are_those_of_quadrature(domain: Domain, alpha: float) -> None:
-    limit = reversal_limit(domain, alpha)
+def test_integrals_are_those_of_quadrature(domain: law.Domain, alpha: float) -> None:
+    limit = law.reversal_limit(domain, alpha)
     assert limit.lower <= limit.upper < limit.lower + 1e-8
     assert by_quadrature(domain, alpha) == pytest.approx((limit.lower + limit.upper) / 2, abs=1e-7)
 
 
 def test_a_quarter_is_where_heavy_and_bounded_tails_meet() -> None:
     alphas = [0.5, 1.5, 3.0, 10.0, 100.0]
-    heavy = [reversal_limit("frechet", alpha) for alpha in alphas]
-    bounded = [reversal_limit("weibull", alpha) for alpha in alphas[2:]]
-    rising = [*heavy, reversal_limit("gumbel"), *reversed(bounded), reversal_limit("weibull", 1.9)]
+    heavy = [law.reversal_limit("frechet", alpha) for alpha in alphas]
+    bounded = [law.reversal_limit("weibull", alpha) for alpha in alphas[2:]]
+    rising = [*heavy, law.reversal_limit("gumbel"), *reversed(bounded), law.reversal_limit("weibull", 1.9)]
     assert all(x.upper < y.lower for x, y in pairwise(rising))
     assert heavy[-1].lower > 0.2475 and bounded[-1].upper < 0.2525
     assert heavy[0].lower < 1 / 16 < heavy[0].upper
 
 
-LAWS: list[tuple[Draw, Domain, float | None, float]] = [
+LAWS: list[tuple[Draw, law.Domain, float | None, float]] = [
     (lambda rng, shape: rng.standard_exponential(shape), "gumbel", None, 0.02),
     (lambda rng, shape: rng.laplace(size=shape), "gumbel", None, 0.02),
     (lambda rng, shape: rng.standard_normal(shape), "gumbel", None, 0.03),
@@ -87,27 +78,23 @@ LAWS: list[tuple[Draw, Domain, float | None, float]] = [
 
 
 @pytest.mark.parametrize(("draw", "domain", "alpha", "bias"), LAWS)
-def test_vocabularies_of_a_thousand_tokens_are_near_the_limit(
-    draw: Draw, domain: Domain, alpha: float | None, bias: float
-) -> None:
-    rng, limit = np.random.default_rng(1), reversal_limit(domain, alpha)
-    share = end_reversals(draw(rng, (3000, 1024)), draw(rng, (3000, 1024)))
+def test_a_thousand_tokens_are_near_the_limit(draw: Draw, domain: law.Domain, alpha: float | None, bias: float) -> None:
+    rng, limit = np.random.default_rng(1), law.reversal_limit(domain, alpha)
+    share = law.end_reversals(draw(rng, (3000, 1024)), draw(rng, (3000, 1024)))
     low, high = share.interval(0.999)
     assert low - bias < limit.lower and limit.upper < high + bias
     assert low <= share.share <= high
 
 
 @given(st.integers(2, 6).flatmap(lambda d: st.tuples(*[logit_vectors(d, d, bound=9.0)] * 2)))
-def test_a_pair_is_reversed_at_the_ends_where_it_crosses_an_odd_number_of_times(
-    pair: tuple[np.ndarray, np.ndarray],
-) -> None:
+def test_a_pair_that_crosses_an_odd_number_of_times_is_reversed(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = (np.sort(np.round(64 * x) / 64)[None] for x in pair)  # what float64 sums exactly
     if not np.isfinite([a, b]).all() or (a[0, -1] - a).sum() == (b[0, -1] - b).sum():
         return
     if a[0, -1] - a[0, -2] == b[0, -1] - b[0, -2]:
         return
     classes = classify_pairs(a, b)
-    share = end_reversals(a, b)
+    share = law.end_reversals(a, b)
     if classes.complete[0] and classes.bound[0] <= 1:  # a tangency counts once, but has even multiplicity
         assert share.reversed == classes.count[0] % 2
     assert share.pairs == 1
@@ -117,48 +104,23 @@ def test_random_pairs_cross_an_odd_number_of_times_where_they_are_reversed() -> 
     a, b = np.random.default_rng(2).standard_normal((2, 500, 12))
     classes = classify_pairs(a, b)
     assert classes.complete.all() and set(classes.count.tolist()) >= {0, 1, 2}
-    assert end_reversals(a, b).reversed == int((classes.count % 2).sum())
+    assert law.end_reversals(a, b).reversed == int((classes.count % 2).sum())
 
 
-def test_orders_at_every_scale_reach_those_at_the_ends() -> None:
+def test_reversals_at_the_ends() -> None:
     a, b = np.random.default_rng(3).standard_normal((2, 400, 32))
-    near_zero, far = scale_reversals(a, b, [1e-6, 1e6])
-    assert near_zero.reversed == 0 and far == end_reversals(a, b)
+    near_zero, far = law.scale_reversals(a, b, [1e-6, 1e6])
+    assert near_zero.reversed == 0 and far == law.end_reversals(a, b)
+    a, b = np.random.default_rng(5).standard_normal((2, 300, 50))
+    assert law.end_reversals(3 * a + 1, 3 * b - 2) == law.end_reversals(a, b) == law.end_reversals(b, a)
+    assert law.end_reversals([[2.0, 1.0, 0.0]], [[3.0, 2.0, 1.0]]).reversed == 0
+    assert law.end_reversals([[2.0, 1.0, 0.0]], [[2.0, 1.0, -1.0]]).reversed == 0  # equal smallest gaps
 
 
 def test_normal_logits_freeze() -> None:
     rng = np.random.default_rng(4)
     drawn = {d: rng.standard_normal((2, 2000, d)) for d in (16, 1024)}
-    few, many = (scale_reversals(a, b, np.array([0.4, 4.0]) * freezing_scale(d)) for d, (a, b) in drawn.items())
+    few, many = (law.scale_reversals(a, b, np.array([0.4, 4.0]) * law.freezing_scale(d)) for d, (a, b) in drawn.items())
     assert many[0].interval()[1] < few[0].interval()[0]  # below the scale reversals die out as the vocabulary grows
     assert many[1].interval()[0] > 0.2  # and above they do not
-    assert freezing_scale(1024, 2.0) == pytest.approx(math.sqrt(2 * math.log(1024)) / 2)
-
-
-def test_shifts_and_deviations_change_nothing_at_the_ends() -> None:
-    a, b = np.random.default_rng(5).standard_normal((2, 300, 50))
-    assert end_reversals(3 * a + 1, 3 * b - 2) == end_reversals(a, b) == end_reversals(b, a)
-
-
-def test_ties_are_not_reversed() -> None:
-    assert end_reversals([[2.0, 1.0, 0.0]], [[3.0, 2.0, 1.0]]).reversed == 0
-    assert end_reversals([[2.0, 1.0, 0.0]], [[2.0, 1.0, -1.0]]).reversed == 0  # equal smallest gaps
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: reversal_limit("normal"), "domain must be one of gumbel, frechet, weibull, got 'normal'"),  # type: ignore[arg-type]
-        (lambda: reversal_limit("gumbel", 2.0), "alpha must be None in the Gumbel domain, got 2.0"),
-        (lambda: reversal_limit("frechet"), "alpha must be a number from 0.1 to 100 in the frechet domain, got None"),
-        (lambda: reversal_limit("weibull", 0.0), "alpha must be a number"),
-        (lambda: reversal_limit("weibull", 2), "alpha must not be 2"),
-        (lambda: end_reversals([[1.0, -math.inf]], [[1.0, 0.0]]), "must be finite"),
-        (lambda: end_reversals([[1.0]], [[1.0]]), r"got \(1, 1\) and \(1, 1\)"),
-        (lambda: freezing_scale(1), "tokens must be at least 2"),
-        (lambda: freezing_scale(5, 0.0), "deviation positive"),
-    ],
-)
-def test_misuse_is_named(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()
+    assert law.freezing_scale(1024, 2.0) == pytest.approx(math.sqrt(2 * math.log(1024)) / 2)

@@ -1,17 +1,17 @@
-"""The stability radius against the exact crossings of all pairs, its cheap bound, and what happens at both ends."""
-
-from __future__ import annotations
+"""The stability radius against the crossings of all pairs, and the threshold path against 50 digits."""
 
 import math
+from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rws_theory import crossings, log_odds, selection_path, stability_radius, testing
-from rws_theory.testing import from_gaps
+from rws_theory import crossings, log_odds, selection_path, stability_radius, testing, threshold_path
+from rws_theory.testing import from_gaps, logit_arrays
 
 Case = tuple[np.ndarray, int]
 
@@ -37,7 +37,7 @@ def by_all_pairs(z: np.ndarray, k: int) -> tuple[tuple[int, ...], float, float]:
     return piece.selected, low, high
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(cases())
 @example((np.array([from_gaps([7, 14, 14]), from_gaps([6, 6, 26])]) / 4, 1))  # crossings on both sides of 1
 @example((np.array([[2.0, 0.0, 0.0], [2.0, 0.0, -1.0]]), 1))  # equal margins, other multiplicities
@@ -58,7 +58,7 @@ def test_the_ends_are_the_nearest_crossings_of_all_pairs(case: Case) -> None:
         assert low <= stable.lower * (1 + 1e-12) and stable.upper <= high * (1 + 1e-12)
 
 
-@settings(deadline=None, max_examples=examples(300))
+@settings(max_examples=examples(300))
 @given(cases())
 def test_one_evaluation_never_claims_more_than_is_true(case: Case) -> None:
     stable = stability_radius(*case)
@@ -67,7 +67,7 @@ def test_one_evaluation_never_claims_more_than_is_true(case: Case) -> None:
         assert stable.lower * (1 - 1e-12) <= stable.cheap[0] and stable.cheap[1] <= stable.upper * (1 + 1e-12)
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(cases(), st.sampled_from([2.0**-20, 1.0, 2.0**30]))
 def test_shifts_of_the_logits_and_the_order_of_tokens_change_nothing(case: Case, step: float) -> None:
     z, k = case
@@ -123,14 +123,57 @@ def test_huge_and_tiny_logits_are_proved_or_left_open(power: int) -> None:
     assert stable.lower <= 1 <= stable.upper and stable.selected == (0,)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1.0, 2.0], 1), r"shape \(positions, d\), got shape \(2,\)"),
-        (([[1.0, 2.0]], 2), "^k must be an integer from 0 to the number of positions, 1, got 2"),
-        (([[np.nan, 2.0]], 1), "^logits must be finite or -inf"),
-    ],
-)
-def test_misuse_is_named(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        stability_radius(*arguments)  # type: ignore[arg-type]
+TAUS = st.sampled_from([0.05, 0.5, 0.9, 0.99, 1 - 2**-53, 2**-30]) | st.floats(0.001, 0.999)
+
+
+def confidence(row: np.ndarray, c: float) -> mpmath.mpf:
+    with mpmath.workdps(50):
+        allowed = [mpmath.mpf(float(z)) for z in row if np.isfinite(z)]
+        return 1 / mpmath.fsum(mpmath.exp((z - max(allowed)) * mpmath.mpf(c)) for z in allowed)
+
+
+def above(logits: np.ndarray, tau: float, c: float) -> tuple[int, ...]:
+    return tuple(i for i, row in enumerate(logits) if confidence(row, c) >= mpmath.mpf(tau))
+
+
+@given(logit_arrays(), TAUS)
+@example(np.array([[0.0, 0.0], [1.0, 0.0]]), 0.5)  # a tie of two has exactly 1/2 at every scale
+@example(np.array([[0.0, 0.0, -np.inf], [3.0, -np.inf, -np.inf]]), 0.75)
+@example(np.array([[0.0, 0.0, -1.0]]), 0.5)  # comes near to 1/2 and never reaches it
+def test_pieces_are_what_50_digits_say(logits: np.ndarray, tau: float) -> None:
+    path = threshold_path(logits, tau, 0.05, 20.0)
+    assert path.pieces[0].lower == 0.05 and path.pieces[-1].upper == 20.0
+    scales = {*np.geomspace(0.05, 20.0, 7).tolist(), *(b for k in path.brackets for b in (k.lower, k.upper))}
+    for c in sorted(min(max(scale, 0.05), 20.0) for scale in scales):
+        if any(bracket.lower < c < bracket.upper for bracket in path.brackets) or at_an_open_end(path, c):
+            continue
+        held = [piece.positions for piece in path.pieces if piece.lower <= c <= piece.upper]
+        assert above(logits, tau, c) in held
+    for before, after in pairwise(path.pieces):
+        assert before.upper == after.lower and set(before.positions) < set(after.positions)
+    for before, after in pairwise(path.brackets):
+        assert before.upper < after.lower
+
+
+def at_an_open_end(path: object, c: float) -> bool:
+    return any(not b.breakpoint and c in (b.lower, b.upper) for b in path.brackets)  # type: ignore[attr-defined]
+
+
+def test_a_threshold_path_of_a_vocabulary_is_certified() -> None:
+    logits = np.random.default_rng(0).normal(0, 3, (16, 30_000))
+    path = threshold_path(logits, 0.9, 0.05, 4096.0)
+    assert path.certified and len(path.brackets) == 16
+    assert max(bracket.relative_width for bracket in path.brackets) < 1e-13
+    for bracket, (before, after) in zip(path.brackets, pairwise(path.pieces), strict=True):
+        (new,) = set(after.positions) - set(before.positions)
+        shifted = (logits[new] - logits[new].max()) * (bracket.lower + bracket.upper) / 2
+        assert 1 / math.fsum(np.exp(shifted)) == pytest.approx(0.9, rel=1e-11)
+
+
+def test_threshold_paths_that_are_open_shared_or_of_one_scale() -> None:
+    path = threshold_path([[0.0, 0.0, -1.0]], 0.5, 0.05, 4096.0)  # comes so near to 1/2 that no digits tell
+    assert not path.certified and [bracket.breakpoint for bracket in path.brackets] == [False]
+    path = threshold_path([[2.0, 0.0], [5.0, 3.0], [1.0, 0.0]], 0.9, 0.1, 10.0)
+    assert [piece.positions for piece in path.pieces] == [(), (0, 1), (0, 1, 2)]
+    assert path.brackets[0].lower < math.log(9) / 2 < path.brackets[0].upper
+    assert threshold_path([[2.0, 0.0], [1.0, 0.0]], 0.8, 1.0, 1.0).pieces == ((1.0, 1.0, (0,)),)

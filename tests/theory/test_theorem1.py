@@ -1,7 +1,5 @@
 """Theorem 1 for single pairs: parity against exact roots, the no-flip certificate, and the four failures."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -17,13 +15,10 @@ from rws_theory import Crossing, Crossings, crossings, testing
 from rws_theory.parity import parity
 from rws_theory.theorem1 import Clause, Theorem1Verdict, theorem1
 
-pytestmark = pytest.mark.filterwarnings("error")
-
 WORKED_EXAMPLE = ([Fraction(11, 10), Fraction(6, 10), Fraction(3, 10)], [1, Fraction(4, 10), Fraction(4, 10)])
 
 
 def exact(gaps: tuple[object, ...] | list[object]) -> list[Fraction]:
-    """Logits 0 and minus each gap, as rationals."""
     return [Fraction(0), *(-Fraction(u) for u in gaps)]  # type: ignore[arg-type]
 
 
@@ -36,10 +31,7 @@ def claim(claims: tuple[Clause, ...], name: str) -> Clause:
     return computed
 
 
-# --- what is true -----------------------------------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(testing.integer_gap_pairs())
 @example(([1, 5, 6], [2, 3, 7]))  # equal sums
 @example(([2, 2, 3], [1, 3, 3]))
@@ -57,11 +49,9 @@ def test_parity_is_that_of_the_exact_roots(pair: tuple[list[int], list[int]]) ->
         assert signs.at_one == (-1 if g > 0 else 1) or abs(g) < 1e-12
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(testing.integer_gap_pairs())
-def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
-    pair: tuple[list[int], list[int]],
-) -> None:
+def test_signs_at_the_ends(pair: tuple[list[int], list[int]]) -> None:
     """The slow reference: 400 digits of g very near 0 and very far out."""
     u, v = pair
     signs = parity(exact(u), exact(v))
@@ -71,7 +61,7 @@ def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
             assert sign == -mpmath.sign(mpmath.chop(g, mpmath.mpf(10) ** -380))
 
 
-@settings(deadline=None, max_examples=examples(80))
+@settings(max_examples=examples(80))
 @given(testing.integer_gap_pairs())
 def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]]) -> None:
     u, v = pair
@@ -85,16 +75,13 @@ def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]])
         assert verdict.above_one == sum(r > 1 for r, _ in truth)
 
 
-@settings(deadline=None, max_examples=examples(80))
+@settings(max_examples=examples(80))
 @given(testing.integer_gap_pairs(max_count=2))
 def test_the_mended_theorem_holds_up_to_dimension_three(pair: tuple[list[int], list[int]]) -> None:
     verdict = of_gaps(*pair)
     assert verdict.dimension <= 3 and verdict.crossings.complete
     # Equal Sigma or equal delta, which the paper does not treat, leave (c) to speak: it is right there too.
     assert verdict.mended_holds is True
-
-
-# --- what is printed --------------------------------------------------------------------------------------------------
 
 
 def test_the_sign_of_b_is_reversed() -> None:
@@ -111,12 +98,17 @@ def test_the_sign_of_b_is_reversed() -> None:
     assert smallest.mended_holds and smallest.no_flip
 
 
-def test_without_its_hypothesis_theorem_1_says_nothing() -> None:
+def test_without_its_hypothesis_and_with_forbidden_tokens() -> None:
     verdict = theorem1(*WORKED_EXAMPLE[::-1])
     assert not verdict.hypothesis and verdict.printed_holds and verdict.mended_holds
     assert not any(c.premise for c in (*verdict.printed, *verdict.mended))
     same = theorem1([1.0, 0.0], [3.0, 2.0])
     assert same.parity.power is None and same.printed_holds and same.no_flip and same.below_one == 0
+    assert parity([0, -1, -np.inf], [0, -1]) == parity([5, 4], [0, -1])
+    more = parity([0, -3, -3], [0, -1])  # two gaps against one: behind near 0, ahead far out
+    assert (more.power, more.near_zero, more.near_infinity, more.gap) == (0, -1, 1, 1)
+    alone = theorem1([2.0], [0.0, -1.0])
+    assert alone.delta == (math.inf, 1) and alone.hypothesis and alone.no_flip and alone.dimension == 2
 
 
 EXCLUSIVE = "(a) and (b) do not both apply, and no crossings lie on both sides of 1"
@@ -132,22 +124,10 @@ NONE = "no crossing: one position's gaps weakly supermajorise the other's"
         (("3/2", 3), (1, 4), "10 11 10 01", "11 11 01 01", "odd even 0"),
         ((1, "7/2", "7/2"), ("3/2", "3/2", "13/2"), "10 11 01 01", "10 11 11 01", "odd odd 0"),
         ((1, "3/2", 7), ("1/2", 3, 5), "11 01 10 01", "11 01 01 10", "even even 0"),  # a reversal where it allows none
-        (
-            ("7/4", "7/4", "21/4", "11/2", 7),
-            ("5/4", "13/4", "7/2", 5, 9),
-            "10 10 10 01",
-            "11 10 01 01",
-            "odd even 0",
-        ),  # not unique
-        (
-            (2, 2, 9),
-            (1, 4, 4),
-            "11 01 10 01",
-            "11 01 01 11",
-            "even even 0",
-        ),  # no crossing, though neither supermajorises the other
+        # Not unique; and no crossing, though neither supermajorises the other.
+        (("7/4", "7/4", "21/4", "11/2", 7), ("5/4", "13/4", "7/2", 5, 9), "10 10 10 01", "11 10 01 01", "odd even 0"),
+        ((2, 2, 9), (1, 4, 4), "11 01 10 01", "11 01 01 11", "even even 0"),
         ((1, 5), (1, 3), "11 01 01 11", "11 01 01 11", "even even 1"),  # equal deltas: (c) speaks
-        ((1, 3), (1, 3), "01 01 01 01", "01 01 01 01", "even even 1"),
         ((1, 3), (1, 5), "01 01 01 01", "01 01 01 01", "even even 1"),
         # Unequal numbers of tokens: they meet once, at log(3) / 3, and P^a > P^b on both sides.
         ((3,) * 6, (0, *(6,) * 9), "10 10 10 01", "11 10 01 01", "even even 0"),
@@ -177,7 +157,6 @@ def test_every_sentence_is_judged(
     ("u", "v", "power", "gap"),
     [
         (("1/2", 3), ("1/2", 3, 4), 0, 4),
-        (("1/2", "7/4"), ("3/4", 2), 1, "1/2"),
         (("1/3", "5/3"), ("2/3", "4/3"), 2, "1/3"),
         ((1, 5, 6), (2, 3, 7), 3, 1),
         ((1, 5, 9, 17, 18), (2, 3, 11, 15, 19), 5, 1),
@@ -186,9 +165,6 @@ def test_every_sentence_is_judged(
 def test_power_and_gap_are_the_first_that_differ(u: tuple[object, ...], v: object, power: int, gap: object) -> None:
     signs = parity(exact(u), exact(v))  # type: ignore[arg-type]
     assert (signs.power, signs.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
-
-
-# --- crossings at 1, and crossings that are not proved ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", [-1, 1])
@@ -244,38 +220,7 @@ def test_what_is_not_proved_is_left_open(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [c.holds for c in verdict.corrected] == [None, None, True]
     assert claim(verdict.mended, "a").holds is claim(verdict.printed, "exclusive").holds is None
     assert claim(verdict.mended, "exclusive").holds is False  # both premises are met, whatever crosses
+    two = with_crossings(monkeypatch, Crossing(0.2, 0.3, 1, 0.25), Crossing(0.5, 0.6, 1, 0.55))
+    assert claim(two.printed, "a").holds is False and two.printed_holds is False  # though there may be more
     around_one = with_crossings(monkeypatch, Crossing(0.9, 1.1, None, 1.0))
     assert around_one.below_one is None and around_one.above_one is None
-
-
-def test_two_proved_crossings_refute_one_even_if_there_may_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = with_crossings(monkeypatch, Crossing(0.2, 0.3, 1, 0.25), Crossing(0.5, 0.6, 1, 0.55))
-    assert claim(verdict.printed, "a").holds is False and verdict.printed_holds is False
-
-
-# --- input ------------------------------------------------------------------------------------------------------------
-
-
-def test_forbidden_tokens_and_lengths() -> None:
-    assert parity([0, -1, -np.inf], [0, -1]) == parity([5, 4], [0, -1])
-    more = parity([0, -3, -3], [0, -1])  # two gaps against one: behind near 0, ahead far out
-    assert (more.power, more.near_zero, more.near_infinity, more.gap) == (0, -1, 1, 1)
-    alone = theorem1([2.0], [0.0, -1.0])
-    assert alone.delta == (math.inf, 1) and alone.hypothesis and alone.no_flip and alone.dimension == 2
-
-
-@pytest.mark.parametrize(
-    ("a", "message"),
-    [
-        ([-math.inf, -math.inf], "a must allow at least one token"),
-        ([[0.0, 1.0]], "a must be one vector of logits"),
-        ([1j, 0j], "a must be real numbers"),
-        ([10**400, 0], "a must hold numbers within float64"),
-    ],
-)
-def test_misuse_names_the_argument(a: object, message: str) -> None:
-    for function in (parity, theorem1):
-        with pytest.raises(ValueError, match=message):
-            function(a, [0.0, 1.0])  # type: ignore[operator]
-    with pytest.raises(ValueError, match=message.replace("a must", "b must")):
-        parity([0.0, 1.0], a)  # type: ignore[arg-type]

@@ -1,6 +1,4 @@
-"""Tilting against its definition at 60 digits, Theorem 2 with its strictness, and what scaling does instead."""
-
-from __future__ import annotations
+"""Tilting where floats are hard, Theorem 2, what scaling does instead; the reward factor's range and its inverse."""
 
 import math
 from collections.abc import Callable
@@ -8,41 +6,32 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from misuse import refused
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rws_theory.tilting import (
-    log_partition,
-    rises_with_log_p,
-    scaled_reward_mean,
-    scaled_reward_slope,
-    tilt,
-    tilted_cumulants,
-    tilted_gain,
-    variance_identity,
-)
+from rws_theory import factor_range, inverse_reward, normalise, reward_factor, testing, tilting
 from rws_theory.tilting.reward import _mean_value
-
-pytestmark = pytest.mark.filterwarnings("error")
 
 Floats = NDArray[np.float64]
 
 
-def test_huge_constants_do_not_hide_the_likeliest_state() -> None:
-    """Among numbers near 1e18, 128 apart as floats, the likeliest state is found and rewards are measured from it."""
-    log_p, reward = [1e18, 1e18 + 128], [1.0, 0.0]
-    assert tilted_cumulants(log_p, reward, 100.0)[0] == pytest.approx(1 / (1 + math.exp(28)), rel=1e-12, abs=0)
-    assert 0.289 * log_p[0] == 0.289 * log_p[1]
-    computed = scaled_reward_mean(log_p, reward, 0.289)
-    assert computed == pytest.approx(1 / (1 + math.exp(0.289 * 128)), rel=1e-12, abs=0)
-
-
-def test_weights_stay_finite_where_log_p_and_reward_cancel() -> None:
-    """Where log p and r R cancel to rounding errors of thousands, a tilt is a distribution, as in other rows."""
+def test_tilts_of_huge_numbers_and_of_many_axes() -> None:
+    # Where log p and r R cancel to rounding errors of thousands, a tilt is a distribution, as in other rows.
     log_p = [[-7.000000000000001e21, 5.999999999999999e21, -4e21], [0.0, 0.0, 0.0]]
-    computed = tilt(log_p, [[7e22, -6e22, 4e22], [1.0, 1.0, 1.0]], 0.1)
+    computed = tilting.tilt(log_p, [[7e22, -6e22, 4e22], [1.0, 1.0, 1.0]], 0.1)
     assert np.exp(computed).sum(axis=-1).tolist() == pytest.approx([1, 1], rel=1e-14)
     assert computed[1].tolist() == pytest.approx([-math.log(3)] * 3, rel=1e-14)
+    assert tilting.tilt([0.0, 0.0], [1e308, 1e308], 0.5) == pytest.approx(np.log([0.5, 0.5]))
+    assert tilting.tilted_gain([0.0, 0.0], [1e308, 1e308], 0.5) == 0.0
+    assert tilting.rises_with_log_p([1e308, 0.0], [1e308, 0.0])
+    assert not tilting.rises_with_log_p([-2.0, -1.0, -1.0], [0.0, 1.0, 2.0])
+    assert tilting.tilted_cumulants([0.0, 0.0], [0.0, 1.0], 0.0, 1).tolist() == [0.5]
+    log_p, reward, r = np.log([[1.0, 2.0], [3.0, 1.0]]), np.array([0.0, 1.0]), np.array([[0.0], [1.0], [2.0]])
+    computed = tilting.tilted_cumulants(log_p, reward, r, 3)
+    assert computed.shape == (3, 2, 3) and tilting.log_partition(log_p, reward, r).shape == (3, 2)
+    assert tilting.tilted_gain(log_p, reward, r).shape == (3, 2)
+    assert computed[2, 1].tolist() == pytest.approx(tilting.tilted_cumulants(log_p[1], reward, 2.0, 3).tolist())
 
 
 @pytest.mark.parametrize("size", [111, 116, 198])
@@ -50,12 +39,8 @@ def test_weights_stay_finite_where_log_p_and_reward_cancel() -> None:
 def test_a_mean_of_many_states_is_correct_to_the_last_digits(size: int, value: float) -> None:
     log_p, reward = np.zeros(size), np.append(0.0, np.full(size - 1, value))
     mean = float(Fraction(value) * (size - 1) / size)
-    assert scaled_reward_mean(log_p, reward, 0.0) == pytest.approx(mean, rel=3e-16, abs=0)
-    assert log_partition(log_p, reward, 2.0**-60) == pytest.approx(mean * 2.0**-60, rel=5e-16, abs=0)
-
-
-def test_impossible_states_do_not_hide_that_a_tilt_is_small() -> None:
-    assert log_partition([0.0, 0.0, -np.inf], [0.0, 1e-20, 7.0], 10.0) == pytest.approx(5e-20, rel=1e-14, abs=0)
+    assert tilting.scaled_reward_mean(log_p, reward, 0.0) == pytest.approx(mean, rel=3e-16, abs=0)
+    assert tilting.log_partition(log_p, reward, 2.0**-60) == pytest.approx(mean * 2.0**-60, rel=5e-16, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -65,15 +50,18 @@ def test_impossible_states_do_not_hide_that_a_tilt_is_small() -> None:
         ([0.0, 0.0], [0.0, 1e8], -1.0),
         ([0.0, -5e6], [0.0, 1e7], 1.0),  # within 1e-6 of 0.5
         ([0.0, -50.0], [0.0, 1.0], 40.0),  # only its rise toward r
+        ([0.0, -470.0], [0.0, 1000.0], 1.0),
     ],
 )
 def test_the_integral_sees_a_peak_however_narrow(log_p: list[float], reward: list[float], r: float) -> None:
-    sides = variance_identity(log_p, reward, r)
+    sides = tilting.variance_identity(log_p, reward, r)
     assert abs(sides.integral - sides.gain) <= sides.integral_error + 1e-13 * abs(sides.gain)
     assert sides.integral == pytest.approx(sides.gain, rel=1e-9) and sides.integral_error <= 1e-4 * abs(sides.gain)
     assert sides.corrected == pytest.approx(sides.gain, rel=1e-8) and 0 < sides.scale / r < 1
     if r == 40:  # r exp(s) = exp(r) - 1, up to 1e-8
         assert sides.scale == pytest.approx(40 - math.log(40), rel=1e-4)
+    if r == 1 and reward[1] == 1000:  # a narrow peak, which only a fine grid is sure to meet
+        assert sides.scale == pytest.approx(0.47, abs=0.01)
 
 
 def test_scale_of_the_mean_is_the_nearest_where_no_sign_changes() -> None:
@@ -83,7 +71,15 @@ def test_scale_of_the_mean_is_the_nearest_where_no_sign_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [tilt, log_partition, tilted_cumulants, tilted_gain, scaled_reward_mean, scaled_reward_slope]
+    "function",
+    [
+        tilting.tilt,
+        tilting.log_partition,
+        tilting.tilted_cumulants,
+        tilting.tilted_gain,
+        tilting.scaled_reward_mean,
+        tilting.scaled_reward_slope,
+    ],
 )
 def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
     log_p = np.array([[0.0, -1.0, -np.inf, 3.0], [-700.0, 5.0, 5.0, -2.0], [-np.inf, -np.inf, 1e3, -np.inf]])
@@ -96,51 +92,32 @@ def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
         assert np.array_equal(function(log_p[row], reward[row], r[[row]]), computed[[row]])
 
 
-def test_a_constant_reward_may_be_as_large_as_a_float() -> None:
-    assert tilt([0.0, 0.0], [1e308, 1e308], 0.5) == pytest.approx(np.log([0.5, 0.5]))
-    assert tilted_gain([0.0, 0.0], [1e308, 1e308], 0.5) == 0.0
-    assert rises_with_log_p([1e308, 0.0], [1e308, 0.0])
-    assert not rises_with_log_p([-2.0, -1.0, -1.0], [0.0, 1.0, 2.0])
-    assert tilted_cumulants([0.0, 0.0], [0.0, 1.0], 0.0, 1).tolist() == [0.5]
+@given(st.lists(testing.rewards(), min_size=1, max_size=6), testing.reward_scales(), testing.epsilons())
+def test_factor_rises_and_stays_in_its_range(rewards: list[float], reward_scale: float, eps: float) -> None:
+    factors = reward_factor(np.sort(rewards), reward_scale, eps)
+    low, high = factor_range(reward_scale, eps)
+    assert (np.diff(factors) >= 0).all()
+    assert (factors >= low).all() and (factors <= high).all()
 
 
-def test_leading_axes_broadcast() -> None:
-    log_p, reward, r = np.log([[1.0, 2.0], [3.0, 1.0]]), np.array([0.0, 1.0]), np.array([[0.0], [1.0], [2.0]])
-    computed = tilted_cumulants(log_p, reward, r, 3)
-    assert computed.shape == (3, 2, 3) and log_partition(log_p, reward, r).shape == (3, 2)
-    assert tilted_gain(log_p, reward, r).shape == (3, 2)
-    assert computed[2, 1].tolist() == pytest.approx(tilted_cumulants(log_p[1], reward, 2.0, 3).tolist())
+@given(testing.reward_scales(), testing.epsilons())
+def test_the_ends_of_the_range_are_the_limits(reward_scale: float, eps: float) -> None:
+    ends = reward_factor([-np.inf, -1e308, 1e308, np.inf], reward_scale, eps)
+    low, high = factor_range(reward_scale, eps)
+    assert ends.tolist() == [low, low, high, high]
+    assert inverse_reward([low, high], reward_scale, eps).tolist() == [-np.inf, np.inf]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: tilt([-np.inf], [0.0], 1.0), "log_p must leave at least one state possible, got only -inf"),
-        (lambda: tilt(0.0, 0.0, 1.0), "log_p must have shape (..., states) with states >= 1, got shape ()"),
-        (lambda: tilt(["a"], [0.0], 1.0), "log_p must be real numbers, got dtype <U1"),
-        (lambda: tilt([[0.0], [-np.inf]], [0.0], 1.0), "log_p must leave at least one state possible, got only -inf"),
-        (lambda: tilt([0.0], [0.0], ["a"]), "r must be real numbers, got dtype <U1"),
-        (
-            lambda: tilt([0.0, 0.0], [0.0, 1.0, 2.0], 1.0),
-            "log_p, reward and r (one axis less) must ... got shapes (2,), (3,) and ()",
-        ),
-        (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64, got a span of inf"),
-        (lambda: tilt([0.0, 0.0], [-1e308, 1e308], 0.1), "reward times r must stay within float64, got a span of inf"),
-        (lambda: tilted_cumulants([0.0, 0.0], [0.0, 1e100], 0.0, 4), "reward spans 5e+99"),
-        (lambda: tilted_cumulants([0.0], [0.0], 0.0, 9), "order is 9: a whole number from 1 to 8 is needed"),
-        (lambda: tilted_cumulants([0.0], [0.0], 0.0, True), "order is True: a whole number from 1 to 8 is needed"),
-        (lambda: variance_identity([0.0], [0.0], 0.0), "log_p must ... got (1,) and 0.0"),
-        (lambda: variance_identity([[0.0]], [0.0], 1.0), "log_p must ... got (1, 1) and 1.0"),
-        (lambda: variance_identity([0.0], [0.0], [1.0]), "log_p must ... got (1,) and [1.0]"),
-        (lambda: rises_with_log_p([[0.0]], [0.0]), "log_p must have shape (states,), got (1, 1)"),
-    ],
-)
-def test_misuse_is_refused_with_one_line(call: object, message: str) -> None:
-    refused(call, message)
-
-
-def test_the_scale_of_the_mean_is_found_on_a_peak_between_few_points() -> None:
-    """The variance is a narrow peak near 0.47, which only a fine grid is sure to meet."""
-    sides = variance_identity([0.0, -470.0], [0.0, 1000.0], 1.0)
-    assert sides.gain == pytest.approx(1000.0, rel=1e-12)
-    assert sides.corrected == pytest.approx(sides.gain, rel=1e-12) and sides.scale == pytest.approx(0.47, abs=0.01)
+def test_shapes_are_kept_and_an_overflow_is_its_limit() -> None:
+    assert reward_factor(np.zeros((2, 3)), 8.0).shape == inverse_reward(np.full((2, 3), 4.0), 8.0).shape == (2, 3)
+    assert normalise([1e308, -1e308], 0.0, 1e-5).tolist() == [np.inf, -np.inf]
+    assert normalise(5e-324, mean=0.0, std=5e-324) == 1.0
+    assert normalise([1.5e308, -1.5e308], mean=-1.5e308, std=1e308).tolist() == [3.0, 0.0]
+    assert factor_range(8.0) == factor_range(8.0, 1e-5)
+    assert factor_range(2.0**-1021, 0.25)[0] == 2.0**-1022  # the least factor that is no subnormal
+    # One float below the greatest factor, (factor / s_R)^2 - eps rounds to more than 1.
+    factor = float(np.nextafter(factor_range(12.34616371847695, 0.25)[1], 0.0))
+    assert inverse_reward(factor, 12.34616371847695, 0.25) == np.inf
+    factor = float(np.nextafter(factor_range(14.457617969862225, 0.001)[0], 1.0))  # and to less than 0
+    assert inverse_reward(factor, 14.457617969862225, 0.001) == -np.inf
+    assert normalise(np.zeros((2, 3)), 1.0, 2.0).tolist() == [[-0.5] * 3] * 2

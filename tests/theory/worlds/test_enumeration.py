@@ -1,7 +1,5 @@
 """Every strategy on exactly solvable models, against a decoder that only ever counts whole sequences."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -262,7 +260,6 @@ def negative_entropy(position: int, row: Row) -> float:
 
 
 def controls(run: Reference) -> dict[str, tuple[Strategy, Factor]]:
-    """The controls of an RWS run, of which the reference's own factors and rewards are known."""
     permuted = np.random.default_rng(5).permutation(run.rewards).tolist()
     return {
         "schedule": (Schedule(tuple(run.factors)), lambda step, reward: run.factors[step]),
@@ -306,7 +303,6 @@ SAVINGS = [Savings(), Savings.everything(), Savings.nothing()]
 
 
 def check(case: Case, name: str, options: dict[str, Any], savings: Savings) -> None:
-    """Assert that a strategy commits what the reference does, or is refused where nothing possible is left."""
     end = case.truth.vocabulary - 1
     slow = options | {"end": end}
     if name in CONTROLS:
@@ -349,9 +345,7 @@ def check(case: Case, name: str, options: dict[str, Any], savings: Savings) -> N
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), policy=st.sampled_from(sorted(POLICIES)), savings=st.sampled_from(SAVINGS))
 @settings(max_examples=examples(20))
-def test_every_strategy_commits_what_counting_sequences_says(
-    name: str, data: st.DataObject, policy: str, savings: Savings
-) -> None:
+def test_strategies_commit_what_counting_says(name: str, data: st.DataObject, policy: str, savings: Savings) -> None:
     options = POLICIES[policy]
     check(data.draw(cases(full="cfg" in options)), name, options, savings)
 
@@ -359,9 +353,7 @@ def test_every_strategy_commits_what_counting_sequences_says(
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), policy=st.sampled_from(["greedy", "suppress", "defer"]), savings=st.sampled_from(SAVINGS))
 @settings(max_examples=examples(10))
-def test_ties_of_equal_positions_and_tokens_go_to_the_leftmost(
-    name: str, data: st.DataObject, policy: str, savings: Savings
-) -> None:
+def test_ties_go_to_the_leftmost(name: str, data: st.DataObject, policy: str, savings: Savings) -> None:
     check(data.draw(cases(ties=True)), name, POLICIES[policy], savings)
 
 

@@ -1,9 +1,6 @@
-"""The frontier against all texts of small worlds, and against methods on a larger one."""
-
-from __future__ import annotations
+"""The frontier and the first effects of tilting and scaling, against all texts of small worlds and on a larger one."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_worlds import Case, cases
 
-from rws_theory.worlds import NGram, frontier, frontiers, keywords
+from rws_theory.worlds import NGram, frontier, frontiers, keywords, reward_slopes
 from rws_theory.worlds.tilts import score
 
 
@@ -81,23 +78,26 @@ def test_many_frontiers_at_once_are_those_of_each_context(case: Case, kind: int)
             assert curve.regret(point.log_prob, point.reward) >= -1e-9
 
 
-@pytest.mark.parametrize("betas", [[], [-1.0], [1.0, 1.0], [float("inf")]])
-def test_weights_of_many_frontiers_rise(betas: list[float]) -> None:
-    with pytest.raises(ValueError, match="betas is"):
-        frontiers(NGram.fit([[0, 1]], vocabulary=2), [0.0, 1.0], 2, [[]], betas)
+@given(case=cases(), kind=st.sampled_from([0, 2]))
+def test_moments_are_those_of_enumeration(case: Case, kind: int) -> None:
+    slopes = reward_slopes(case.world, case.rewards[kind], case.length, case.context)
+    log_p, rewards = case.log_p, case.scores(case.rewards[kind])
+    p = np.exp(log_p)
+    assert slopes.mean_reward == pytest.approx(p @ rewards, abs=1e-11)
+    assert slopes.mean_log_p == pytest.approx(p @ log_p, abs=1e-11)
+    assert slopes.tilting == pytest.approx(p @ (rewards - p @ rewards) ** 2, abs=1e-11)
+    assert slopes.scaling == pytest.approx(p @ ((rewards - p @ rewards) * (log_p - p @ log_p)), abs=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"beta": 0.0}, "beta is 0.0"),
-        ({"searches": 1}, "searches is 1"),
-        ({"n": 10**5}, "n is 100000: the best text of at most 4096 words can be searched for here"),
-        ({"n": 10**9}, "n is 1000000000:"),
-        ({"reward": keywords([[i] for i in range(9)], 99)}, "n is 2000: the best text of at most 325 words"),
-    ],
-)
-def test_misuse_is_refused(change: dict[str, Any], message: str) -> None:
-    given = {"world": NGram.fit([range(99)], order=4, vocabulary=99), "n": 2000, "reward": [0.0] * 99}
-    with pytest.raises(ValueError, match=message):
-        frontier(**(given | change))  # type: ignore[arg-type]
+def test_at_length_they_are_the_tilts_derivative_and_the_samples_covariance() -> None:
+    rng = np.random.default_rng(0)
+    world, reward = NGram.fit([rng.zipf(1.4, 4_000) % 60], 3, vocabulary=60), rng.normal(size=60)
+    slopes = reward_slopes(world, reward, 40, [3, 5])
+    means = [world.tilt(reward, beta).mean(reward, 40, [3, 5]) for beta in (-1e-4, 1e-4)]
+    assert slopes.tilting == pytest.approx((means[1] - means[0]) / 2e-4, rel=1e-5)
+    texts = [world.sample(40, rng, [3, 5]) for _ in range(2_000)]
+    log_p = np.array([world.log_prob(text, [3, 5]) for text in texts])
+    rewards = reward[np.array(texts)].sum(axis=1)
+    products = (log_p - slopes.mean_log_p) * (rewards - slopes.mean_reward)
+    error = products.std() / np.sqrt(len(texts))
+    assert abs(products.mean() - slopes.scaling) < 5 * error
