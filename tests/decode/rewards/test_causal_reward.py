@@ -1,40 +1,20 @@
 """Causal reward models: scores at the right token, and the same with a key-value cache as without."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import transformers
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor
-from transformers import (
-    GPT2Config,
-    GPT2ForSequenceClassification,
-    LlamaConfig,
-    LlamaForSequenceClassification,
-    MistralConfig,
-    MistralForSequenceClassification,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    Qwen3NextConfig,
-    Qwen3NextForSequenceClassification,
-)
 
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
-from rws_decode.rewards import (
-    CallableReward,
-    CausalReward,
-    RewardModel,
-    SequenceClassifierReward,
-    SessionReward,
-    load_reward,
-)
+from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, SessionReward, load_reward
 from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
 from rws_decode.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
@@ -56,46 +36,44 @@ SIZES: dict[str, Any] = {
 BYTES_PER_TOKEN = 2 * 2 * 2 * 4 * 4  # keys and values, layers, kv heads, head dim, float32
 
 
-def llama(seed: int = 0, **changes: Any) -> PreTrainedModel:
+def llama(seed: int = 0, **changes: Any) -> transformers.PreTrainedModel:
     torch.manual_seed(seed)
-    return LlamaForSequenceClassification(LlamaConfig(**SIZES | changes)).eval()
+    return transformers.LlamaForSequenceClassification(transformers.LlamaConfig(**SIZES | changes)).eval()
 
 
-def mistral(seed: int = 0, window: int = 6) -> PreTrainedModel:
+def mistral(seed: int = 0, window: int = 6) -> transformers.PreTrainedModel:
     torch.manual_seed(seed)
-    return MistralForSequenceClassification(MistralConfig(**SIZES, sliding_window=window)).eval()
+    return transformers.MistralForSequenceClassification(
+        transformers.MistralConfig(**SIZES, sliding_window=window)
+    ).eval()
 
 
-def gpt2(seed: int = 0) -> PreTrainedModel:
+def gpt2(seed: int = 0) -> transformers.PreTrainedModel:
     torch.manual_seed(seed)
     names = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 128}
-    config = GPT2Config(**names, num_labels=1, initializer_range=0.6, bos_token_id=CLS, eos_token_id=EOS)
-    return GPT2ForSequenceClassification(config).eval()
+    config = transformers.GPT2Config(**names, num_labels=1, initializer_range=0.6, bos_token_id=CLS, eos_token_id=EOS)
+    return transformers.GPT2ForSequenceClassification(config).eval()
 
 
-def qwen_next(seed: int = 0) -> PreTrainedModel:
+def qwen_next(seed: int = 0) -> transformers.PreTrainedModel:
     """Build a classifier with linear attention, whose state cannot be cut back."""
     torch.manual_seed(seed)
-    linear = {"linear_num_value_heads": 2, "linear_num_key_heads": 2, "linear_key_head_dim": 4}
-    config = Qwen3NextConfig(
-        **SIZES,
-        **linear,
-        linear_value_head_dim=4,
-        head_dim=4,
-        num_experts=0,
-        layer_types=["linear_attention", "full_attention"],
-    )
-    return Qwen3NextForSequenceClassification(config).eval()
+    sizes = SIZES | {f"linear_{name}": 4 for name in ("key_head_dim", "value_head_dim")} | {"head_dim": 4}
+    sizes |= {"linear_num_value_heads": 2, "linear_num_key_heads": 2, "num_experts": 0}
+    config = transformers.Qwen3NextConfig(**sizes, layer_types=["linear_attention", "full_attention"])
+    return transformers.Qwen3NextForSequenceClassification(config).eval()
 
 
 MODELS = {"llama": llama, "mistral": mistral, "gpt2": gpt2}
 
 
-def reward(model: PreTrainedModel, codec: PreTrainedTokenizerFast | None = None, **options: Any) -> CausalReward:
+def reward(
+    model: transformers.PreTrainedModel, codec: transformers.PreTrainedTokenizerFast | None = None, **options: Any
+) -> CausalReward:
     return CausalReward(model, word_tokenizer() if codec is None else codec, mean=0.0, std=1.0, **options)
 
 
-def by_definition(model: PreTrainedModel, ids: list[int]) -> float:
+def by_definition(model: transformers.PreTrainedModel, ids: list[int]) -> float:
     """The score head at the last token of a text that is read whole, alone."""
     with torch.inference_mode():
         hidden = model.base_model(input_ids=torch.tensor([ids]), use_cache=False).last_hidden_state
@@ -112,9 +90,7 @@ texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
     st.sampled_from([0, 40 * BYTES_PER_TOKEN, 90 * BYTES_PER_TOKEN, 2**31]),
 )
 @settings(max_examples=examples(40))
-def test_a_session_scores_what_the_whole_texts_score(
-    name: str, seed: int, rows: list[tuple[str, list[str]]], cache_bytes: int
-) -> None:
+def test_sessions_score_whole_texts(name: str, seed: int, rows: list[tuple[str, list[str]]], cache_bytes: int) -> None:
     # In float64: in float32 both ways round, by more than 1e-5 for some of these networks.
     model = reward(MODELS[name](seed).double(), cache_bytes=cache_bytes)
     session = model.session(len(rows))
@@ -160,18 +136,16 @@ def test_the_memory_is_what_is_stated_and_least_recently_used_rows_go_first() ->
     assert sum(sizes) == session.bytes_held
     session.score([1], ["the " * 30], ["it sat ."])  # does not fit alone: scored, not kept
     assert session.bytes_held == 8 * BYTES_PER_TOKEN  # row 0
-
-
-def test_a_batch_that_does_not_fit_still_saves_what_it_can() -> None:
-    model = reward(llama(), cache_bytes=16 * BYTES_PER_TOKEN)
-    session = model.session(4)
-    for _ in range(5):
+    session = reward(llama(), cache_bytes=16 * BYTES_PER_TOKEN).session(4)
+    for _ in range(5):  # what does not fit as a batch still saves what it can
         session.score(range(4), ["the cat"] * 4, ["it sat ."] * 4)
     assert sum(session.tokens_saved) == 4 * 2 * 7  # in each call but the first, the two rows that are held
 
 
-@pytest.mark.parametrize("name", [*MODELS, "no padding", "padding ends text"])
-@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("llama", "left"), ("mistral", "right"), ("gpt2", "left"), ("no padding", "right"), ("padding ends text", "left")],
+)
 def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str, side: str) -> None:
     codec, model = word_tokenizer(), MODELS.get(name, llama)()
     codec.padding_side = side
@@ -182,10 +156,9 @@ def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str,
     prompts, answers = ["the cat", "a", "a small red bird flew"], ["sat on the mat .", "", "then it was blue"]
     reward_model = reward(model, codec)
     expected = [by_definition(model, ids) for ids in codec(prompts, answers)["input_ids"]]
-    assert reward_model.score(prompts, answers) == pytest.approx(expected, abs=1e-5)
-    assert reward_model.session(3).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
-    assert reward_model.session(3, cache=False).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
-    assert len(set(expected)) == 3
+    assert reward_model.score(prompts, answers) == pytest.approx(expected, abs=1e-5) and len(set(expected)) == 3
+    for session in (reward_model.session(3), reward_model.session(3, cache=False)):
+        assert session.score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +166,7 @@ def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str,
     [qwen_next(), llama(rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0})],
     ids=["linear attention", "dynamic rope"],
 )
-def test_what_cannot_be_cut_back_is_read_anew(model: PreTrainedModel) -> None:
+def test_what_cannot_be_cut_back_is_read_anew(model: transformers.PreTrainedModel) -> None:
     reward_model = reward(model)
     session = reward_model.session(1)
     for answer in ("it sat .", "it ran ."):
@@ -237,7 +210,7 @@ CHAT = (
 )
 
 
-def save(folder: Path, model: PreTrainedModel, known: dict[str, object], chat: str | None = None) -> Path:
+def save(folder: Path, model: transformers.PreTrainedModel, known: dict[str, object], chat: str | None = None) -> Path:
     codec = word_tokenizer()
     codec.bos_token, codec.chat_template = "[CLS]", chat
     model.save_pretrained(folder)
@@ -248,11 +221,8 @@ def save(folder: Path, model: PreTrainedModel, known: dict[str, object], chat: s
 
 def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
     reward_model = load_reward(str(save(tmp_path / "causal", llama(), {})))
-    assert isinstance(reward_model, CausalReward)
-    assert isinstance(reward_model, SessionReward) and isinstance(reward_model, RewardModel)
+    assert isinstance(reward_model, CausalReward) and isinstance(reward_model, SessionReward)
     assert reward_model.keeps_cache
-    expected = by_definition(llama(), word_tokenizer()("the cat", "sat .")["input_ids"])
-    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
     other = load_reward(str(save(tmp_path / "both ways", bert_classifier(), {})))
     assert isinstance(other, SequenceClassifierReward) and not isinstance(other, SessionReward)
 
@@ -274,14 +244,11 @@ def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) 
     ("build", "known", "chat", "named"),
     [
         (llama, {"template": "chat"}, None, "its tokenizer has no chat template"),
-        (llama, {"template": "{prompt}"}, CHAT, "only pair, chat, instruct are read"),
         (llama, {"template": 3}, CHAT, "only pair, chat, instruct are read"),
         (bert_classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
     ],
 )
-def test_templates_that_cannot_be_read_are_named(
-    tmp_path: Path, build: Any, known: dict[str, object], chat: str | None, named: str
-) -> None:
+def test_unread_templates(tmp_path: Path, build: Any, known: dict[str, object], chat: str | None, named: str) -> None:
     with pytest.raises(ValueError, match=named) as caught:
         load_reward(str(save(tmp_path / "r", build(), known, chat)))
     assert "\n" not in str(caught.value)
@@ -296,20 +263,16 @@ def test_templates_that_cannot_be_read_are_named(
         (llama(), {"std": 0.0}, "std of reward model"),
     ],
 )
-def test_misuse_is_named(model: PreTrainedModel, options: dict[str, Any], named: str) -> None:
+def test_misuse_is_named(model: transformers.PreTrainedModel, options: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         CausalReward(model, word_tokenizer(), **{"mean": 0.0, "std": 1.0} | options)
 
 
-def test_a_text_that_does_not_fit_is_refused_not_cut() -> None:
+def test_a_text_that_does_not_fit_is_refused_and_a_forward_that_fails_leaves_no_wrong_cache() -> None:
     reward_model = reward(llama())
     for score in (reward_model.score, lambda prompts, answers: reward_model.session(1).score([0], prompts, answers)):
         with pytest.raises(ValueError, match=r"make 203 tokens: reward model reward reads 1 to 128"):
             score(["the " * 100], ["cat " * 100])
-
-
-def test_a_forward_that_fails_leaves_no_wrong_cache() -> None:
-    reward_model = reward(llama())
     session = reward_model.session(1)
     session.score([0], ["the cat"], ["it sat ."])
     original = reward_model.score_rest

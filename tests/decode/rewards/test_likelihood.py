@@ -1,7 +1,5 @@
 """The likelihood of a text as a reward, and SmolLM2, which pip installs: as causal model, as reward, as judge."""
 
-from __future__ import annotations
-
 import math
 import random
 import sys
@@ -73,31 +71,26 @@ def test_the_reward_is_the_mean_of_one_forward_per_token(stand_in: CausalScorer,
     scores = LikelihoodReward(stand_in, 0.0, 1.0).score(prompts, answers)
     assert scores == pytest.approx([slow(stand_in, *pair) for pair in pairs], abs=1e-4)
     ends = [score.nll for score in answer_scores(stand_in, prompts, answers)]
-    for score, end, nll, answer in zip(
-        scores, ends, perplexity(stand_in, answers, prompts=prompts).scores, answers, strict=True
-    ):
+    measured = perplexity(stand_in, answers, prompts=prompts).scores
+    for score, end, nll, answer in zip(scores, ends, measured, answers, strict=True):
         assert nll.tokens == 0 or nll.nll == pytest.approx(-score * nll.tokens, abs=1e-3)
         assert end > -score * max(1, nll.tokens) - 1e-3 if answer else end == pytest.approx(-score, abs=1e-4)
 
 
-def test_words_are_parted_where_the_tokenizer_would_glue_them(stand_in: CausalScorer) -> None:
+def test_words_are_parted_and_what_cannot_be_scored_is_refused(stand_in: CausalScorer) -> None:
     assert stand_in.after("of the", "house") == " house"
-    assert (stand_in.after("of", ", and"), stand_in.after("", "house"), stand_in.after("of\n", "a")) == (
-        *(", and", "house", "a"),
-    )
+    assert [stand_in.after(*pair) for pair in (("of", ", and"), ("", "house"), ("of\n", "a"))] == [
+        ", and",
+        "house",
+        "a",
+    ]
     assert load_causal("mini-causal").after("of the", "house") == "house"
-
-
-def test_what_cannot_be_scored_is_refused(stand_in: CausalScorer) -> None:
     reward = LikelihoodReward(stand_in, -3.0, 0.5)
     with pytest.raises(ValueError, match=r"^prompt and answer make 1\d\d\d tokens: causal model smollm2 reads at most"):
         reward.score(["a"], ["1" * 1100])
     with pytest.raises(ValueError, match="std"):
         LikelihoodReward(stand_in, 0.0, 0.0)
     assert repr(reward) == "LikelihoodReward('smollm2', mean=-3, std=0.5)" and reward.bounds == (-math.inf, 0.0)
-
-
-# --- the package ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -129,10 +122,8 @@ def test_smollm2_is_a_causal_model_a_reward_and_no_mask_predictor(package: Path,
     texts = ["it was a cat", "1 2"]
     assert perplexity(causal, texts).per_text == perplexity(stand_in, texts).per_text
     reward = load_reward("smollm2", mean=-3.0)
-    assert (reward.name, reward.mean, reward.score(texts, texts)) == (
-        *("smollm2", -3.0),
-        LikelihoodReward(stand_in, 0.0, 1.0).score(texts, texts),
-    )
+    assert (reward.name, reward.mean) == ("smollm2", -3.0)
+    assert reward.score(texts, texts) == LikelihoodReward(stand_in, 0.0, 1.0).score(texts, texts)
     (trace,) = decode(load_predictor("english"), ["fellow citizens"], "rws:8", Shape(6, 3, 6), reward=reward)
     assert trace.final_reward is not None and trace.text is not None
     assert trace.final_reward["raw"] == pytest.approx(slow(causal, "fellow citizens", trace.text), abs=1e-4)
@@ -164,9 +155,6 @@ def test_a_causal_model_here_judges_pairs_in_both_orders(package: Path, stand_in
     assert verdicts[2].outcome == "draw"
     with pytest.raises(ValueError, match=r"^judge mini-causal has no chat template: name a chat model"):
         compare(LLMJudge("mini-causal", "local"), pairs, tmp_path / "others", progress=False)
-
-
-# --- the published network --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -33,9 +33,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return name
 
 
-def test_commands_take_a_reward_of_a_module_in_the_working_directory(
-    module: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_take_a_reward_of_a_module_here(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = list(sys.path)
     options = f"generate --example 3 --strategy rws:2 --reward {module}:reward --json".split()
     assert main([*options, *SHAPE]) == 0
@@ -44,9 +42,7 @@ def test_commands_take_a_reward_of_a_module_in_the_working_directory(
     assert found["final_reward"] == {"raw": raw, "normalised": (raw - 2) / 1.5} and sys.path == path
 
 
-def test_an_experiment_takes_it_too_and_its_file_is_part_of_what_addresses_its_work(
-    module: str, tmp_path: Path
-) -> None:
+def test_an_experiment_takes_it_and_its_file_addresses_the_work(module: str, tmp_path: Path) -> None:
     name = f"{module}:reward"
     options = f"--reward {name} --prompts 2 --grid 1 2 --validation 2 --out".split()
     assert figures(["experiment", "diversity", *options, str(tmp_path / "out"), *SHAPE]) == 0
@@ -78,9 +74,7 @@ def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_lin
             check_reward_name(name)
 
 
-def test_a_module_may_change_the_directory_and_the_path_stays_as_it_was(
-    module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_module_may_change_the_directory(module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Found by reading: the directory was asked for twice, and the first equal entry of the path was taken out."""
     (tmp_path / "leaving_reward.py").write_text(f"import os\nos.chdir('..')\n{MODULE}")
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])

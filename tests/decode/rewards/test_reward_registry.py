@@ -1,9 +1,6 @@
 """The paper's reward models: checkpoints of the published layouts against plain references of each head."""
 
-from __future__ import annotations
-
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +13,14 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
-from rws_decode.rewards import CausalReward, QuantileReward, layouts, load_reward, loading
+from rws_decode.rewards import QuantileReward, layouts, load_reward, loading
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS, known_reward, layout_of
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.published_rewards import published_config, published_tokenizer, published_vocabulary
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
+HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "gating.layers.2.running_var"}
 PAIRS = [
     ("the cat", "sat on the mat ."),
     ("a dog", ""),
@@ -40,11 +38,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def models(folders: dict[str, Path]) -> dict[str, Any]:
-    """Return the reward models, which no test may change."""
     return {name: load_reward(str(folders[name]), published=name) for name in NAMES}
-
-
-# The plain reference, under the published names.
 
 
 def frequencies(config: dict[str, Any]) -> Tensor:
@@ -143,29 +137,19 @@ def reference(folder: Path, prompt: str, answer: str) -> float:
     return float(weights[f"{head}.weight"][0].double() @ states[-1])
 
 
-# The registry.
-
-
-def test_the_statistics_are_those_the_paper_prints() -> None:
+def test_entries_have_the_statistics_that_the_paper_prints_and_are_found_by_name_and_hub_id() -> None:
     table = printed_in("table7_reward_statistics")
     printed = {row["model"]: (row["mean"], row["std"]) for row in table["rows"]}
     assert {entry.paper: (entry.mean, entry.std) for entry in PUBLISHED.values()} == printed
-    assert (PUBLISHED["skywork-v0.2"].mean, PUBLISHED["eurus"].std) == (-4.95, 1697.11)
     assert table["where"] == STATISTICS
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_entries_are_found_by_short_name_and_by_hub_id(name: str) -> None:
-    entry = PUBLISHED[name]
-    assert known_reward(name) is entry and known_reward(entry.hub_id) is entry
-    assert layout_of(published_config(name)) == entry.layout
-    assert entry.revision is None or re.fullmatch("[0-9a-f]{40}", entry.revision)
+    for name, entry in PUBLISHED.items():
+        assert known_reward(name) is entry and known_reward(entry.hub_id) is entry
+        assert layout_of(published_config(name)) == entry.layout
 
 
-@pytest.mark.parametrize("name", ["skywork", "grm", "qrm"])
-def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
-    name: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", ["grm", "qrm"])
+def test_a_name_is_hub_id_and_statistics(name: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     entry, asked = PUBLISHED[name], []
 
     def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
@@ -185,9 +169,6 @@ def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
         load_reward(spoken, revision="main")
 
 
-# Scores.
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, Path], models: dict[str, Any]) -> None:
     reward_model = models[name]
@@ -199,23 +180,11 @@ def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, P
         assert scores == pytest.approx(expected, abs=1e-5, rel=1e-5)
     assert (reward_model.mean, reward_model.std) == (PUBLISHED[name].mean, PUBLISHED[name].std)
     assert abs(expected[0] - expected[1]) > 1e-3
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_texts_are_laid_out_with_exactly_one_beginning(name: str, models: dict[str, Any]) -> None:
-    reward_model = models[name]
-    assert isinstance(reward_model, CausalReward | QuantileReward)
-    for pair in PAIRS:
-        assert reward_model.ids(*pair) == ids_of(name, *pair)
-
-
-@pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
-def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Path], models: dict[str, Any]) -> None:
-    reward_model = load_reward(str(folders[name]), mean=1, std=2)
-    assert (reward_model.mean, reward_model.std) == (1.0, 2.0)
-    assert reward_model.score(PROMPTS, ANSWERS) == models[name].score(PROMPTS, ANSWERS)
-    with pytest.raises(ValueError, match=rf"^mean of reward .*{name} is None"):
-        load_reward(str(folders[name]))
+    assert all(reward_model.ids(*pair) == ids_of(name, *pair) for pair in PAIRS)  # with exactly one beginning
+    if name in HEADS:
+        plain = load_reward(str(folders[name]), mean=1, std=2)  # the layout is told from config.json
+        assert (plain.mean, plain.std) == (1.0, 2.0)
+        assert plain.score(PROMPTS, ANSWERS) == reward_model.score(PROMPTS, ANSWERS)
 
 
 def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: Path) -> None:
@@ -228,12 +197,17 @@ def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: 
     assert load_reward(str(folder), published="grm", statistics=elsewhere).mean == 8.0
     with pytest.raises(ValueError, match=r"^statistics is .*: no such file"):
         load_reward(str(folder), statistics=tmp_path / "none.json")
+    (folder / "reward.json").unlink()
+    with pytest.raises(ValueError, match=r"^mean of reward .*grm is None"):
+        load_reward(str(folder))
+    with pytest.raises(ValueError, match=r"nor the paper's \(skywork, skywork-v0.2, .*, eurus, grm, qrm\)"):
+        load_reward("skywark")
+    with pytest.raises(ValueError, match=r"^published is 'mini': one of skywork, "):
+        load_reward("mini", published="mini")
 
 
 @pytest.mark.parametrize("name", ["intern", "qrm"])
-def test_networks_load_in_the_dtype_that_is_asked_for(
-    name: str, folders: dict[str, Path], models: dict[str, Any]
-) -> None:
+def test_networks_load_in_the_dtype_asked_for(name: str, folders: dict[str, Path], models: dict[str, Any]) -> None:
     exact: Any = models[name]
     reward_model: Any = load_reward(str(folders[name]), published=name, dtype="bfloat16")
     assert {tensor.dtype for tensor in reward_model.model.parameters()} == {torch.bfloat16}
@@ -251,9 +225,8 @@ def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored
 
     change_weights(folder, halve)
     reward_model = load_reward(str(folder), published=name)
-    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(
-        [reference(folder, "the cat", "sat .")], abs=1e-5
-    )
+    expected = reference(folder, "the cat", "sat .")
+    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
 
 
 def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: dict[str, Path]) -> None:
@@ -268,9 +241,6 @@ def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: di
         reward_model.score(["the " * 80], ["cat " * 80])
 
 
-# What is refused, in one line.
-
-
 def cut_short(folder: Path) -> None:
     file = min(folder.glob("*.safetensors"))
     file.write_bytes(file.read_bytes()[:-40])
@@ -282,10 +252,6 @@ def pickled(folder: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
 
 
-def not_a_number(tensors: dict[str, Tensor]) -> None:
-    tensors["model.norm.weight"][3] = math.nan
-
-
 def other_vocabulary(folder: Path) -> None:
     for file in folder.glob("tokenizer*"):
         file.unlink()
@@ -294,22 +260,11 @@ def other_vocabulary(folder: Path) -> None:
     codec.save_pretrained(folder)
 
 
-HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "gating.layers.2.running_var"}
-
-
 # What every layout's loader sees to itself, and what is seen to before: one layout is enough for that.
 OF_LAYOUTS = [
-    (
-        lambda folder: change_weights(
-            folder, lambda tensors: tensors.pop(HEADS.get(folder.name, "score.weight")), shards=2
-        ),
-        "lacks wei",
-    ),
-    (
-        lambda folder: change_weights(folder, lambda tensors: tensors.update(odd=torch.ones(2)), shards=2),
-        r"config.* ask for: odd",
-    ),
-    (lambda folder: change_weights(folder, not_a_number, shards=2), r"holds NaN"),
+    (lambda folder: change_weights(folder, lambda t: t.pop(HEADS.get(folder.name, "score.weight"))), "lacks wei"),
+    (lambda folder: change_weights(folder, lambda t: t.update(odd=torch.ones(2)), 2), r"config.* ask for: odd"),
+    (lambda folder: change_weights(folder, lambda t: t["model.norm.weight"].fill_(math.nan)), r"holds NaN"),
     (lambda folder: edit_json(folder / "config.json", num_hidden_layers=1), r"does not ask for: model.layers.1"),
     (lambda folder: edit_json(folder / "config.json", num_hidden_layers=3), r"lacks weights: model.layers.2"),
     (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
@@ -326,12 +281,10 @@ OF_ALL = [
 
 @pytest.mark.parametrize(
     ("name", "damage", "named"),
-    [(name, *row) for name in ("intern", "eurus", "qrm", "skywork") for row in OF_LAYOUTS]
-    + [("intern", *row) for row in OF_ALL],
+    [(name, *row) for name in ("intern", "eurus", "qrm", "skywork") for row in OF_LAYOUTS[:3]]
+    + [("intern", *row) for row in OF_LAYOUTS[3:] + OF_ALL],
 )
-def test_checkpoints_that_are_not_what_they_say_are_refused(
-    name: str, damage: Callable[[Path], object], named: str, tmp_path: Path
-) -> None:
+def test_lying_checkpoints_are_refused(name: str, damage: Callable[[Path], object], named: str, tmp_path: Path) -> None:
     folder = tiny_checkpoint(name, tmp_path / name)
     damage(folder)
     with pytest.raises(ValueError, match=named) as caught:
@@ -339,11 +292,10 @@ def test_checkpoints_that_are_not_what_they_say_are_refused(
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
-def test_a_model_that_is_not_the_one_named_is_refused(name: str, folders: dict[str, Path]) -> None:
-    other = "skywork" if name == "intern" else "intern"
-    with pytest.raises(ValueError, match=rf"is not that of a {PUBLISHED[other].architecture}, which {other} is"):
-        load_reward(str(folders[name]), published=other)
+def test_a_model_that_is_not_the_one_named_is_refused(folders: dict[str, Path]) -> None:
+    for name, other in (("intern", "skywork"), ("qrm", "intern")):
+        with pytest.raises(ValueError, match=rf"is not that of a {PUBLISHED[other].architecture}, which {other} is"):
+            load_reward(str(folders[name]), published=other)
 
 
 @pytest.mark.parametrize(
@@ -363,15 +315,6 @@ def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], nam
         load_reward(str(folder), published=name)
 
 
-def test_rotary_scaling_that_acts_beyond_the_texts_that_are_read_changes_nothing(
-    tmp_path: Path, folders: dict[str, Path]
-) -> None:
-    folder = tiny_checkpoint("intern", tmp_path / "intern")
-    edit_json(folder / "config.json", rope_scaling={"type": "dynamic", "factor": 2.0})
-    plain = load_reward(str(folders["intern"]), published="intern")
-    assert load_reward(str(folder), published="intern").score(PROMPTS, ANSWERS) == plain.score(PROMPTS, ANSWERS)
-
-
 def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     folder, ran = tiny_checkpoint("intern", tmp_path / "intern"), tmp_path / "ran"
     trap = f"open({str(ran)!r}, 'w')\n"
@@ -381,20 +324,23 @@ def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     assert not ran.exists()
 
 
-def test_a_chat_template_with_a_beginning_inside_is_refused(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("intern", tmp_path / "intern")
-    template = "{% for message in messages %}{{ bos_token + message['content'] }}{% endfor %}"
+@pytest.mark.parametrize(
+    ("name", "template", "said"),
+    [
+        (
+            "intern",
+            "{% for m in messages %}{{ bos_token + m.content }}{% endfor %}",
+            "begins its texts with several '<s>'",
+        ),
+        ("skywork", "{{ raise_exception('no') }}", "^the chat template of reward model skywork cannot lay out"),
+        ("skywork", "{% for message", "^the chat template of reward model skywork cannot lay out"),
+    ],
+)
+def test_a_chat_template_that_lays_out_wrongly_is_refused(name: str, template: str, said: str, tmp_path: Path) -> None:
+    folder = tiny_checkpoint(name, tmp_path / name)
     (folder / "chat_template.jinja").write_text(template)
-    with pytest.raises(ValueError, match=r"begins its texts with several '<s>'"):
-        load_reward(str(folder), published="intern")
-
-
-@pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{% for message"])
-def test_a_chat_template_that_lays_nothing_out_is_refused(template: str, tmp_path: Path) -> None:
-    folder = tiny_checkpoint("skywork", tmp_path / "skywork")
-    (folder / "chat_template.jinja").write_text(template)
-    with pytest.raises(ValueError, match=r"^the chat template of reward model skywork cannot lay out"):
-        load_reward(str(folder), published="skywork")
+    with pytest.raises(ValueError, match=said):
+        load_reward(str(folder), published=name)
 
 
 def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,12 +349,3 @@ def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, m
     monkeypatch.setattr(layouts, "_installed", lambda module: module != "google.protobuf")
     with pytest.raises(ValueError, match=r"tokenizer.model only, which needs protobuf: install them, or"):
         load_reward(str(folder), published="eurus")
-
-
-def test_unknown_names_are_told_the_known_ones() -> None:
-    with pytest.raises(
-        ValueError, match=r"nor the paper's \(skywork, skywork-v0.2, llamaob, intern, eurus, grm, qrm\)"
-    ):
-        load_reward("skywark")
-    with pytest.raises(ValueError, match=r"^published is 'mini': one of skywork, "):
-        load_reward("mini", published="mini")

@@ -1,19 +1,29 @@
-"""Reward models: scores alone and in batches, statistics, and what is refused."""
-
-from __future__ import annotations
+"""Reward models: scores alone and in batches, statistics, what is refused, and bounds that no text leaves."""
 
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from transformers import BertForSequenceClassification
+import transformers
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import bert_predictor
 
+from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import ReadsTokens, bounds_of, prompts_for, reads_whole, score_checked
+from rws_decode.rewards.network import head_bounds
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS
+from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert, bert_classifier, word_tokenizer
+from rws_decode.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.gain import reward_factor
 
 PAIRS = [
     ("the cat", "sat on the mat ."),
@@ -48,10 +58,10 @@ def test_they_say_what_they_are(saved: Path) -> None:
     assert repr(bounded) == "CallableReward('half', mean=0.25, std=1, bounds=(0, 1))"
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 32])
+@pytest.mark.parametrize("batch_size", [2, 32])
 def test_a_batch_scores_as_its_pairs_alone(saved: Path, batch_size: int) -> None:
-    model = load_reward(str(saved))
-    assert isinstance(model, SequenceClassifierReward)
+    model = load_reward(str(saved), mean=-1.0)
+    assert isinstance(model, SequenceClassifierReward) and (model.mean, model.std) == (-1.0, 2.0)
     model.batch_size = batch_size
     alone = [model.score([prompt], [answer])[0] for prompt, answer in PAIRS]
     assert model.score(PROMPTS, ANSWERS) == pytest.approx(alone, abs=1e-5)
@@ -69,12 +79,6 @@ def test_the_score_is_the_logit_of_the_pair_as_the_tokenizer_lays_it_out(saved: 
     assert min(abs(score - plain), abs(score - typed)) < 1e-5
 
 
-def test_statistics_come_from_beside_the_weights_unless_given(saved: Path) -> None:
-    assert (load_reward(str(saved)).mean, load_reward(str(saved)).std) == (0.5, 2.0)
-    given = load_reward(str(saved), mean=-1.0, std=3.0)
-    assert (given.name, given.mean, given.std) == ("tiny-reward", -1.0, 3.0)
-
-
 @pytest.mark.parametrize(
     ("statistics", "named"),
     [
@@ -85,56 +89,41 @@ def test_statistics_come_from_beside_the_weights_unless_given(saved: Path) -> No
         ({"mean": 0.0, "std": 1.0, "template": "{prompt}{answer}"}, "template in reward.json"),
     ],
 )
-def test_statistics_that_cannot_normalise_are_named(
-    tmp_path: Path, statistics: dict[str, object] | None, named: str
-) -> None:
+def test_bad_statistics_are_named(tmp_path: Path, statistics: dict[str, object] | None, named: str) -> None:
     with pytest.raises(ValueError, match=rf"^{named}"):
         load_reward(str(tiny_checkpoint("classifier", tmp_path / "r", files={"reward.json": statistics})))
 
 
-def test_a_missing_head_is_refused_not_drawn_at_random(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("classifier", tmp_path / "headless")
-    bert().save_pretrained(folder)
-    with pytest.raises(ValueError, match=r"reward headless lacks weights: .*classifier"):
-        load_reward(str(folder))
-
-
-def test_a_head_of_several_outputs_is_refused(tmp_path: Path) -> None:
+def test_heads_and_tokenizers_that_cannot_score_are_refused(tmp_path: Path) -> None:
     config = bert_classifier().config
     config.num_labels = 3
-    wide = BertForSequenceClassification(config)
+    wide = transformers.BertForSequenceClassification(config)
     with pytest.raises(ValueError, match=r"has 3 outputs"):
         SequenceClassifierReward(wide, word_tokenizer(), mean=0, std=1)
-    wide.save_pretrained(tiny_checkpoint("classifier", tmp_path / "wide"))
-    with pytest.raises(ValueError, match=r"wide"):
-        load_reward(str(tmp_path / "wide"))
+    for name, network, said in (
+        ("wide", wide, "wide"),
+        ("headless", bert(), "reward headless lacks weights: .*classifier"),  # not drawn at random
+        ("mute", bert_classifier(), "holds no tokenizer"),
+    ):
+        network.save_pretrained(tmp_path / name if name == "mute" else tiny_checkpoint("classifier", tmp_path / name))
+        with pytest.raises(ValueError, match=said):
+            load_reward(str(tmp_path / name), mean=0, std=1)
 
 
-def test_without_a_tokenizer_nothing_can_be_scored(tmp_path: Path) -> None:
-    bert_classifier().save_pretrained(tmp_path / "mute")
-    with pytest.raises(ValueError, match=r"holds no tokenizer"):
-        load_reward(str(tmp_path / "mute"), mean=0, std=1)
-
-
-def test_without_padding_pairs_go_one_by_one() -> None:
+def test_networks_say_what_they_read_pairs_go_alone_without_padding_and_lost_scores_are_named() -> None:
     bare = word_tokenizer()
     bare.pad_token = None
     padded = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
     single = SequenceClassifierReward(bert_classifier(), bare, mean=0, std=1)
     assert single.score(PROMPTS, ANSWERS) == pytest.approx(padded.score(PROMPTS, ANSWERS), abs=1e-5)
-
-
-@pytest.mark.parametrize(("mean", "std", "named"), [(math.nan, 1, "mean"), (0, -1, "std"), (0, math.inf, "std")])
-def test_callable_statistics_are_checked(mean: float, std: float, named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named} of reward model odd"):
-        CallableReward(lambda prompt, answer: 0.0, mean, std, name="odd")
-
-
-def test_missing_scores_are_named() -> None:
     short = CallableReward(lambda prompt, answer: 0.0, name="short")
     short.score = lambda prompts, answers: [0.0]  # type: ignore[method-assign]
     with pytest.raises(ValueError, match=r"reward model short returned 1 scores for 2 pairs"):
         score_checked(short, ["a", "b"], ["", ""])
+    model = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
+    assert isinstance(model, RewardModel) and isinstance(model, ReadsTokens) and model.template == "pair"
+    assert bounds_of(model) == model.bounds
+    assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")
 
 
 @pytest.mark.parametrize("turns", [True, False])
@@ -144,8 +133,90 @@ def test_turns_are_given_where_the_model_reads_them(turns: bool) -> None:
     assert prompts_for(model, [dialogue, Dialogue(("a",)), "b"]) == [dialogue if turns else dialogue.text, "a", "b"]
 
 
-def test_a_network_says_what_it_reads() -> None:
-    model = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
-    assert isinstance(model, RewardModel) and isinstance(model, ReadsTokens) and model.template == "pair"
-    assert bounds_of(model) == model.bounds
-    assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")
+SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+SIZES |= {"intermediate_size": 32, "num_labels": 1, "pad_token_id": 0}
+
+
+def modernbert(seed: int, bias: bool) -> transformers.ModernBertForSequenceClassification:
+    torch.manual_seed(seed)
+    config = transformers.ModernBertConfig(
+        **SIZES, norm_bias=bias, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2
+    )
+    return transformers.ModernBertForSequenceClassification(config)
+
+
+def llama(seed: int) -> transformers.LlamaForSequenceClassification:
+    torch.manual_seed(seed)
+    return transformers.LlamaForSequenceClassification(transformers.LlamaConfig(**SIZES, num_key_value_heads=2))
+
+
+MODELS = {
+    "modernbert": lambda seed: modernbert(seed, False),
+    "modernbert with biases": lambda seed: modernbert(seed, True),
+    "llama": llama,
+    "bert": bert_classifier,
+}
+
+
+def last_steps(model: torch.nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    """Return the scores of any last hidden states, [N], by the model's own final modules."""
+    kind = type(model).__name__
+    if kind.startswith("Modern"):
+        return model.classifier(model.head(hidden))[:, 0]
+    if kind.startswith("Llama"):
+        return model.score(model.model.norm(hidden))[:, 0]
+    return model.classifier(model.bert.pooler(hidden[:, None]))[:, 0]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@settings(max_examples=examples(80))
+@given(st.integers(0, 2**31), st.sampled_from([1e-3, 1.0, 1e4]), st.sampled_from([torch.float32, torch.bfloat16]))
+def test_no_hidden_state_leaves_the_bounds(kind: str, seed: int, size: float, dtype: torch.dtype) -> None:
+    model = MODELS[kind](seed % 7).eval()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.inference_mode():
+        for weight in model.parameters():
+            weight.add_(torch.randn(weight.shape, generator=generator) * 0.5)
+        model = model.to(dtype)
+        low, high = head_bounds(model)
+        hidden = torch.randn(200, 16, generator=generator) * size
+        scores = last_steps(model, hidden.to(dtype)).double()
+    assert low < scores.min() and scores.max() < high
+
+
+@pytest.mark.parametrize("kind", ["modernbert", "llama"])
+def test_the_bounds_are_reached_all_but_for_rounding(kind: str) -> None:
+    model = MODELS[kind](3).eval()
+    norm, linear = (model.head.norm, model.classifier) if kind == "modernbert" else (model.model.norm, model.score)
+    with torch.inference_mode():
+        norm.weight.copy_(torch.rand(16, generator=torch.Generator().manual_seed(0)) + 0.5)
+        low, high = head_bounds(model)
+        direction = linear.weight[0] * norm.weight
+        direction = direction - direction.mean() if kind == "modernbert" else direction
+        scores = [float(linear(norm(sign * 1e4 * direction[None]))) for sign in (-1, 1)]
+    np.testing.assert_allclose(scores, [low, high], rtol=1e-3)
+
+
+def test_shipped_rewards_are_bounded_closely_and_a_score_outside_is_refused() -> None:
+    for name in ("mini", "mini-judge"):
+        reward = load_reward(name)
+        low, high = reward.bounds
+        assert -10 < (low - reward.mean) / reward.std < -1 and 1 < (high - reward.mean) / reward.std < 10
+    assert load_reward("exact").bounds == (-math.inf, 0.0)
+    assert head_bounds(torch.nn.Linear(2, 1)) is None  # an unknown head
+    reward = CallableReward(lambda prompt, answer: 3.0, bounds=(0.0, 2.0))
+    with pytest.raises(ValueError, match=r"scored 3\.0: its bounds"):
+        decode(bert_predictor(), ["a dog"], RWS(1.0), Shape(length=4, steps=2, block=4), reward=reward)
+    with pytest.raises(ValueError, match="bounds of reward model callable"):
+        CallableReward(lambda prompt, answer: 3.0, bounds=(2.0, 0.0))
+
+
+@given(st.floats(0.01, 100), st.floats(-30, 30), st.floats(0, 20), st.floats(0, 1))
+def test_factors_of_bounded_rewards_stay_in_their_range(scale: float, low: float, width: float, share: float) -> None:
+    reward = np.array([low + share * width])
+    for rule in (RWS(scale), FlippedReward(scale)):
+        least, most = rule.factor_range(low, low + width)
+        assert least <= rule.factor(MaskedPositions(0, 1, reward=reward))[0] <= most
+    assert RWS(scale).factor_range(-math.inf, math.inf) == pytest.approx(
+        (float(reward_factor(-math.inf, scale)), float(reward_factor(math.inf, scale)))
+    )
