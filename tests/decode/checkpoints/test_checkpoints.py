@@ -1,11 +1,8 @@
 """Checkpoints that lie, lack, break or do not end; where they come from; what they need; and their conversion."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +11,12 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 import torch
-from checkpoint_files import change_weights, edit_json, stored_weights
+from checkpoint_files import edit_json, stored_weights
+from command_lines import refusal
 from safetensors.torch import load_file, save_file
 
 from rws_decode import __main__
 from rws_decode.checkpoints import trial, weights
-from rws_decode.checkpoints.files import fetch, locate
 from rws_decode.predictors import convert, load_predictor, loading
 from rws_decode.predictors.convert import convert as convert_checkpoint
 from rws_decode.testing import tiny_checkpoint
@@ -55,7 +52,6 @@ def filled(value: float) -> Callable[[Path], None]:
 
 
 def indexed(change: Callable[[dict[str, str], str], object]) -> Callable[[Path], None]:
-    """Return what changes the index, given the name of a weight of a shard."""
     return lambda folder: edit_index(
         folder, lambda table: change(table, next(name for name, file in table.items() if file == SHARD))
     )
@@ -90,10 +86,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
         lambda folder: os.truncate(folder / SHARD, (folder / SHARD).stat().st_size - 7),
         rf"cannot be loaded: {SHARD} is truncated or no safetensors file",
     ),
-    "empty shard": (
-        written(SHARD, struct.pack("<Q", 2) + b"{}"),
-        r"lacks weights that model.safetensors.index.json lists: model",
-    ),
     "lost shard": (lambda folder: (folder / SHARD).unlink(), rf"cannot be loaded: {SHARD} is missing"),
     "missing tensor": (changed(lambda tensors, name: tensors.pop(name)), r"lacks weights: "),
     "not in the index": (
@@ -120,17 +112,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "no weights": (lambda folder: without_weights(folder, pickled=False), r"it holds no weights"),
     "more layers": (with_config(n_layers=3), r"has weights of 2 layers, config.json says 3"),
     "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is"),
-    "fewer layers": (with_config(n_layers=1), r"has weights of 2 layers, config.json says 1"),
     "heads": (with_config(n_heads=5), r"n_heads in its config.json is 5, which must divide d_model 32"),
     "shared heads": (with_config(n_kv_heads=3), r"be a multiple of n_kv_heads 3"),
     "other shared heads": (with_config(n_kv_heads=4), r"k_proj.weight has shape \[16, 32\], not \[32, 32\]"),
-    "width": (with_config(d_model=64), r"has shape \[.*32.*\], not \[.*64.*\]"),
     "embedding below vocabulary": (with_config(embedding_size=9), r"embedding_size in its config.json is 9, below"),
-    "text for a number": (with_config(n_heads="4"), r"n_heads in its config.json is '4', not a positive number"),
-    "tied": (with_config(weight_tying=True), r"has weights that its config does not ask for: lm_head.weight"),
     "no switch": (with_config(weight_tying="no"), r"weight_tying in its config.json is 'no', not true or false"),
     "activation": (with_config(activation_type="swiglu"), r"activation_type .* is 'swiglu', not 'silu' as in LLaDA"),
-    "alibi": (with_config(alibi=True), r"alibi in its config.json is True, not False as in LLaDA"),
     "no json": (written("config.json", b"{"), r"config.json of published is not JSON"),
     "unknown kind": (with_config(model_type="llada_two"), r"model_type in its config.json is 'llada_two', no masked"),
     "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
@@ -138,15 +125,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
         with_tokenizer(llada_tokenizer, *(f"word{number}" for number in range(20))),
         r"its tokenizer has ids up to 290, its embedding 274 tokens",
     ),
-    "other tokenizer": (
-        with_tokenizer(word_tokenizer),
-        r"its tokenizer names 28 of its 274 tokens, restore the tokenizer's files",
-    ),
     "moved mask": (
         with_config(mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1),
         r"its mask is 266, and its tokenizer calls 267 <\|mdm_mask\|>",
     ),
-    "mask outside": (with_config(mask_token_id=999), r"^mask_id is 999: published needs one below 274"),
     "broken tokenizer": (written("tokenizer.json", b"{"), r"its tokenizer is refused"),
     "lost special tokens": (
         lambda folder: edit_json(folder / "tokenizer_config.json", eos_token="", unk_token=""),
@@ -177,24 +159,12 @@ def test_a_command_says_that_line_alone(tmp_path: Path, capfd: pytest.CaptureFix
     assert said.startswith("python -m rws_decode generate: model published ") and re.search(message, said)
 
 
-def test_one_file_instead_of_shards_is_the_same_model(tmp_path: Path) -> None:
-    tiny_checkpoint("llada", tmp_path / "many")
-    change_weights(tiny_checkpoint("llada", tmp_path / "one"), lambda weights: None)
-    ids = torch.tensor([[1, 2, 3]])
-    many, single = (load_predictor(str(tmp_path / name), progress=False) for name in ("many", "one"))
-    assert torch.equal(many.logits(ids, None), single.logits(ids, None))
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-def test_a_masked_language_model_of_other_layers_is_refused(tmp_path: Path, layers: int) -> None:
-    tiny_checkpoint("bert", tmp_path / "model")
-    edit_json(tmp_path / "model" / "config.json", num_hidden_layers=layers)
-    message = "has weights that its config does not ask for: " if layers == 1 else "lacks weights: "
-    with pytest.raises(ValueError, match=rf"model model {message}"):
-        load_predictor(str(tmp_path / "model"), progress=False)
-
-
-def test_a_masked_language_model_of_another_tokenizer_or_bad_weights_is_refused(tmp_path: Path) -> None:
+def test_a_masked_language_model_of_other_layers_tokenizer_or_bad_weights_is_refused(tmp_path: Path) -> None:
+    for layers, message in ((1, "has weights that its config does not ask for: "), (3, "lacks weights: ")):
+        folder = tiny_checkpoint("bert", tmp_path / str(layers))
+        edit_json(folder / "config.json", num_hidden_layers=layers)
+        with pytest.raises(ValueError, match=rf"model {layers} {message}"):
+            load_predictor(str(folder), progress=False)
     model = bert()
     model.save_pretrained(tmp_path / "model")
     word_tokenizer(tuple(f"word{number}" for number in range(40))).save_pretrained(tmp_path / "model")
@@ -213,11 +183,8 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
     free = 10**4
     monkeypatch.setattr(weights, "free_memory", lambda device: free)
     for dtype, size in (("float32", 4), ("bfloat16", 2)):
-        needed = count * size
-        message = (
-            rf"^model model in {dtype} needs {needed / 10**9:.3g} GB on cpu and 1e-05 GB are free: "
-            rf"{(needed - free) / 10**9:.3g} GB are missing$"
-        )
+        needed, missing = count * size / 10**9, (count * size - free) / 10**9
+        message = rf"model in {dtype} needs {needed:.3g} GB on cpu and 1e-05 GB are free: {missing:.3g} GB are missing$"
         with pytest.raises(ValueError, match=message):
             load_predictor(str(tmp_path / "model"), dtype=dtype, progress=False)
     tiny_checkpoint("bert", tmp_path / "bert")
@@ -228,24 +195,19 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
     assert load_predictor(str(tmp_path / "model"), progress=False).name == "model"
 
 
-def test_weights_that_change_dtype_need_memory_of_the_machine_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny_checkpoint("llada", tmp_path / "model")
-    monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
-    monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
-    with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
-        load_predictor(str(tmp_path / "model"), "meta", progress=False)
-    assert load_predictor(str(tmp_path / "model"), "meta", dtype="bfloat16", progress=False).device.type == "meta"
-
-
-def test_free_memory_is_what_linux_says_is_available(tmp_path: Path) -> None:
+def test_memory_that_is_free_and_that_a_change_of_dtype_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:     7 kB\n")
     assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") == 7 * 1024
     (tmp_path / "meminfo").write_text("MemTotal:  100 kB\n")
     assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") is None
     assert weights.free_memory(torch.device("cpu"), tmp_path / "nothing") is None
     assert weights.free_memory(torch.device("meta"), tmp_path / "meminfo") is None
+    tiny_checkpoint("llada", tmp_path / "model")
+    monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
+    monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
+    with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
+        load_predictor(str(tmp_path / "model"), "meta", progress=False)
+    assert load_predictor(str(tmp_path / "model"), "meta", dtype="bfloat16", progress=False).device.type == "meta"
 
 
 def in_the_cache(cache: Path, name: str, commit: str) -> Path:
@@ -266,34 +228,20 @@ def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: py
         assert loaded.name == name and loaded.chat
     for absent, revision in (("GSAI-ML/LLaDA-1.5", None), (name, "f" * 40)):
         with pytest.raises(
-            ValueError, match=rf"model {absent} cannot be loaded: it cannot be had from the hub"
-        ) as caught:
+            ValueError, match=rf"^model {absent} cannot be loaded: it cannot be had from the hub[^\n]*$"
+        ):
             load_predictor(absent, revision=revision, progress=False)
-        assert "\n" not in str(caught.value)
-
-
-def test_a_directory_has_no_revisions(tmp_path: Path) -> None:
-    tiny_checkpoint("llada", tmp_path / "model")
+    folder = tiny_checkpoint("llada", tmp_path / "model")
     with pytest.raises(ValueError, match=r"^revision is 'main': model is a directory, which has no revisions"):
-        load_predictor(str(tmp_path / "model"), revision="main")
-    located = locate("model", str(tmp_path / "model"), {})
-    assert fetch("model", located) is located
+        load_predictor(str(folder), revision="main")
 
 
 @pytest.mark.parametrize(
     ("layout", "dtype"),
-    [
-        ("llada", "float32"),
-        ("llada", "bfloat16"),
-        ("dream", "float32"),
-        ("a2d-qwen3", "float32"),
-        ("llada-moe", "float32"),
-    ],
+    [("llada", "bfloat16"), ("dream", "float32"), ("a2d-qwen3", "float32"), ("llada-moe", "float32")],
 )
 @torch.inference_mode()
-def test_a_converted_checkpoint_is_the_same_to_the_last_bit(
-    tmp_path: Path, layout: str, dtype: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_conversion_changes_no_bit(tmp_path: Path, layout: str, dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_checkpoint(layout, tmp_path / "published")
     assert __main__.main(["convert", str(tmp_path / "published"), str(tmp_path / "to" / "native")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'to' / 'native'}\n"
@@ -364,31 +312,17 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert convert_checkpoint(str(folder), target) == target
 
 
-def test_conversions_that_make_no_sense_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_checkpoint("llada", tmp_path / "published")
     convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
     tiny_checkpoint("bert", tmp_path / "bert")
     for source, target, message in [
-        ("published", "native", r"target is .*native: it exists already"),
-        (
-            "native",
-            "again",
-            r"it is converted already, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed",
-        ),
-        ("bert", "new", r"it is of model_type 'bert', a published LLaDA, LLaDA-MoE"),
-        ("nothing", "new", r"source is .*nothing': neither"),
+        ("published", "native", "native: it exists already"),
+        ("native", "again", "it is converted already, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed"),
+        ("bert", "new", "it is of model_type 'bert', a published LLaDA, LLaDA-MoE"),
+        ("nothing", "new", "nothing': neither"),
     ]:
-        with pytest.raises(ValueError, match=message):
-            convert_checkpoint(str(tmp_path / source), tmp_path / target)
-    capsys.readouterr()
-    assert __main__.main(["convert", str(tmp_path / "bert"), str(tmp_path / "new")]) == 2
-    loading, refusal = capsys.readouterr().err.splitlines()
-    assert (
-        loading.startswith("convert: loading ")
-        and "a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed" in refusal
-    )
+        assert message in refusal(capsys, "convert", tmp_path / source, tmp_path / target)
     monkeypatch.setattr(convert.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**4}))
     with pytest.raises(ValueError, match=r"target is in .*: .* GB are needed and 1e-05 GB are free, .* GB are missing"):
         convert_checkpoint(str(tmp_path / "published"), tmp_path / "new")
@@ -410,7 +344,7 @@ def test_what_has_no_end_is_refused(tmp_path: Path, template: str | None, monkey
     folder = tiny_checkpoint("bert", tmp_path / "model")
     file, other = (
         folder / "tokenizer.json",
-        "{% if 'cat' in messages[0].content %}" + SAID[:-2] + "* 3 * 10**8 }}{% endif %}",
+        f"{{% if 'cat' in messages[0].content %}}{SAID[:-2]}* 3 * 10**8 }}}}{{% endif %}}",
     )
     (folder / "chat_template.jinja").write_text((template or other) + SAID)
     if template == "":
