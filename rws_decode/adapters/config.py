@@ -12,6 +12,8 @@ from typing import Any
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.common.arguments import check_seeds
 from rws_decode.common.files import parse_json, write_json
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.presets import load as preset_named
 from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
@@ -182,6 +184,26 @@ class RWSGenerationConfig:
     def from_dict(cls, options: Mapping[str, Any]) -> RWSGenerationConfig:
         """Return the config of some options, the others at their defaults; ValueError as in `update`."""
         return cls().update(**options)
+
+    @classmethod
+    def from_preset(cls, name: str, predictor: MaskPredictor, **overrides: Any) -> RWSGenerationConfig:
+        """Return the config of a preset (`rws_decode.presets`), with other values for some options.
+
+        Steps and block follow another length, as in the commands. ValueError for an option that no config has.
+
+        >>> from rws_decode import load_predictor
+        >>> config = RWSGenerationConfig.from_preset("llada-gsm8k", load_predictor("mini"), max_new_tokens=32)
+        >>> config.steps, config.block_length, config.end_of_text
+        (32, 32, 'defer-published')
+        """
+        _refuse_unknown(overrides, RWSGenerationConfig)
+        there = {here: name for name, here in _HERE.items()}
+        own = {here: overrides.pop(here) for here in ("savings", "run") if here in overrides}
+        told = preset_named(name).arguments(predictor, **{there.get(n, n): value for n, value in overrides.items()})
+        for part in (told.pop("shape"), told.pop("options")):
+            set_here = (option.name for option in fields(part) if getattr(part, option.name) != option.default)
+            told |= {_HERE.get(option, option): getattr(part, option) for option in set_here}
+        return cls().update(**told, **own)
 
     def save_pretrained(self, save_directory: str | os.PathLike[str]) -> Path:
         """Write the config to `save_directory`/rws_generation_config.json, atomically, and return the file's path.

@@ -57,14 +57,14 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     """The harness's model interface over `decode.decode` and two likelihoods: a bound, or a strategy's own law.
 
     model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, if the
-    strategy needs one; config and options: of `config.RWSGenerationConfig` (strategy, reward_scale, max_new_tokens,
-    steps, ...). likelihood: "bound", a Monte Carlo estimate as in LLaDA's evaluation, or "strategy", the exact
-    log-probability with which the config's strategy writes the answer (`law.strategy_log_prob`), in as many tokens a
-    step as the config's max_new_tokens and steps say. batch_size: canvases per forward of the bound (all else batches
-    by memory); max_batch_size: taken as the harness passes it, and unused. mc_num: samples of the bound, 128 as in
-    LLaDA's evaluation; seed: of the bound and of sampling; check_greedy: whether `loglikelihood` also decodes, one
-    forward per token, or says False of every answer; encode: text -> ids without special tokens, the predictor's
-    tokenizer if None.
+    strategy needs one; preset: a name of `rws_decode.presets`; config and options: of `config.RWSGenerationConfig`
+    (strategy, reward_scale, max_new_tokens, steps, ...). likelihood: "bound", a Monte Carlo estimate as in LLaDA's
+    evaluation, or "strategy", the exact log-probability with which the config's strategy writes the answer
+    (`law.strategy_log_prob`), in as many tokens a step as the config's max_new_tokens and steps say. batch_size:
+    canvases per forward of the bound (all else batches by memory); max_batch_size: taken as the harness passes it, and
+    unused. mc_num: samples of the bound, 128 as in LLaDA's evaluation; seed: of the bound and of sampling;
+    check_greedy: whether `loglikelihood` also decodes, one forward per token, or says False of every answer; encode:
+    text -> ids without special tokens, the predictor's tokenizer if None.
 
     The predictor encodes prompts (`encode_prompt`), in its chat template if it has one: leave the harness's
     --apply_chat_template off. A special token's name in a context or continuation is text, as everywhere.
@@ -95,6 +95,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         *,
         reward: RewardModel | str | None = None,
         config: RWSGenerationConfig | None = None,
+        preset: str | None = None,
         device: str | None = None,
         batch_size: int | str | None = 1,
         max_batch_size: int | None = None,
@@ -109,6 +110,10 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         super().__init__()
         self.predictor: MaskPredictor = load_predictor(model, device or "cpu") if isinstance(model, str) else model
         self.reward = load_reward(reward, device or "cpu") if isinstance(reward, str) else reward
+        if preset is not None:
+            if config is not None:
+                raise ValueError(f"preset is {preset!r} and config is given, too: give one of them")
+            config, options = RWSGenerationConfig.from_preset(preset, self.predictor, **options), {}
         self.config = (RWSGenerationConfig() if config is None else config).update(seed=seed, **options)
         if self.config.make_strategy().needs_reward and self.reward is None:
             raise ValueError(f"reward is None: strategy {self.config.strategy} needs a reward model")

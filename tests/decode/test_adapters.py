@@ -364,6 +364,9 @@ def test_a_strategy_with_a_reward_is_used() -> None:
             "reward is None: strategy rws needs a reward model",
         ),
         (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
+        (lambda: RWSLM(PREDICTOR, preset="llada-gsm9k"), "is llada-gsm8k meant?"),
+        (lambda: RWSLM(PREDICTOR, preset="llada-gsm8k", gen_length=8), "gen_length is not an option"),
+        (lambda: RWSLM(PREDICTOR, preset="llada-gsm8k", config=RWSGenerationConfig()), "give one of them"),
         (lambda: RWSLM(PREDICTOR, likelihood="law"), "likelihood is 'law'"),
         (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
         (
