@@ -51,7 +51,7 @@ max-t-uncorrected: paper_figures, test_max_t
 tost-lesser-p: paper_figures, test_equivalence
 - max(stats.norm.cdf(below), 
 + min(stats.norm.cdf(below), 
-mid-ranks: paper_figures, test_god_quintiles
+mid-ranks: paper_figures, test_win_rates
 - groups * (2 * before + ties)
 + groups * (2 * before)
 order-test-one-sided: rws_theory, test_numerics
@@ -188,7 +188,7 @@ printed-god: rws_theory, test_claims
 digest-without-models: paper_figures, test_units
 - [[model, origin.models[model]] for model in unit.models]
 + [[model, None] for model in unit.models]
-stubs-not-digested: paper_figures, test_digests
+stubs-not-digested: paper_figures, test_units
 - if stub.is_file():
 + if not stub.is_file():
 done-units-again: paper_figures, test_runner

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
-from paper_figures.statistics.calibration import Pair, read_pairs, sampled, score_pairs, statistics
+from paper_figures.statistics.calibration import Pair, read_pairs, score_pairs, statistics
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import WORDS
@@ -57,16 +57,6 @@ def pairs() -> list[Pair]:
     return read_pairs(ROWS)
 
 
-# Pairs.
-
-
-def test_every_answer_of_a_row_is_a_pair() -> None:
-    assert [(pair.row, pair.number) for pair in pairs()] == [(row, answer) for row in range(12) for answer in range(2)]
-    for pair in pairs():
-        assert f"\n\nHuman: {pair.prompt}\n\nAssistant: " == ROWS[pair.row]["prompt"]
-        assert pair.answer == ROWS[pair.row]["answers"][pair.number]["answer"]
-
-
 def test_known_layouts_are_found_and_others_named() -> None:
     chat = [{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}]
     assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == [
@@ -92,16 +82,6 @@ def test_rows_that_hold_no_pair_are_named(row: dict[str, Any], named: str) -> No
     with pytest.raises(ValueError, match=named):
         read_pairs([{"prompt": "a", "answer": "b"}, row])
 
-
-@given(st.integers(0, 60), st.integers(2, 70), st.integers(0, 2**32))
-def test_a_sample_is_drawn_by_its_seed_without_repeats(count: int, size: int, seed: int) -> None:
-    pairs = [Pair(row, 0, "", "") for row in range(count)]
-    drawn = sampled(pairs, size, seed)
-    assert drawn == sampled(pairs, size, seed) and len(drawn) == min(size, count)
-    assert drawn == sorted(set(drawn))
-
-
-# Statistics.
 
 values = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
 
@@ -130,9 +110,6 @@ def test_scores_without_a_deviation_are_refused() -> None:
         statistics([2.0, 2.0, 2.0], [0, 1, 2])
     with pytest.raises(ValueError, match=r"there are 2 of 1"):
         statistics([1.0, 2.0], [0, 0])
-
-
-# The command.
 
 
 def test_it_writes_what_load_reward_reads(
@@ -226,10 +203,6 @@ def test_nectar_is_the_default_where_its_library_is_installed(
     _, report, _ = calibrate(capsys, "--reward", reward)
     assert asked == [("berkeley-nest/Nectar", "train")] and report["calibration"]["n"] == 24
     assert report["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    status, report, err = calibrate(capsys, "--reward", reward)
-    assert (status, report) == (2, None) and len(err.strip().splitlines()) == 1
-    assert "berkeley-nest/Nectar is loaded by the library datasets" in err
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Equivalence tests and least differences: against intervals, integrals, enumeration and simulation."""
+"""Equivalence tests, least differences and numbers of prompts: against integrals, enumeration and simulation."""
 
 from __future__ import annotations
 
-from math import sqrt
+from itertools import product
+from math import factorial, sqrt
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from scipy.stats import binomtest
 
 from paper_figures.statistics.equivalence import (
     least_difference,
@@ -19,7 +21,8 @@ from paper_figures.statistics.equivalence import (
     tost_net,
 )
 from paper_figures.statistics.paired_proportions import net_share_of_counts
-from paper_figures.statistics.sample_size import sign_test_power
+from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
+from rws_theory.printed import printed_in
 
 DIFFERENCES = st.lists(st.integers(-8, 8).map(lambda quarters: quarters / 4), min_size=2, max_size=30)
 COUNTS = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 60)).filter(any)
@@ -54,7 +57,7 @@ def test_equal_differences_show_no_equivalence(n: int, value: float, margin: flo
 
 
 def test_a_difference_at_the_margin_is_called_equivalent_at_most_alpha_often() -> None:
-    draws, simulations = np.random.default_rng(0), examples(10_000)
+    draws, simulations = np.random.default_rng(0), examples(4000)
     found = sum(tost(draws.normal(0.2, 1.0, 400), 0.2).p <= 0.05 for _ in range(simulations))
     assert found / simulations == pytest.approx(0.05, abs=3 * sqrt(0.05 * 0.95 / simulations))
     counts = draws.multinomial(400, [0.1, 0.05, 0.85], size=simulations)
@@ -84,18 +87,10 @@ def test_the_least_difference_is_found_with_the_power(n: int, power: float) -> N
     assert _slow_power(least, 3.0, n, 0.05) == pytest.approx(power, abs=1e-5)
 
 
-@given(st.integers(3, 2000), st.floats(0.3, 0.99), st.sampled_from([0.01, 0.05]))
-def test_more_prompts_find_less_and_the_unit_is_that_of_the_spread(n: int, power: float, alpha: float) -> None:
-    least = least_difference(1.0, n, power, alpha)
-    more = least_difference(1.0, n + 1, power, alpha)
-    scaled = least_difference(5.0, n, power, alpha)
-    assert least is not None and more is not None
-    assert more < least and scaled == pytest.approx(5 * least)
-
-
 def test_differences_stand_for_their_standard_deviation() -> None:
     values = np.random.default_rng(0).normal(size=50)
     assert least_difference(values, 400) == least_difference(values.std(ddof=1), 400)
+    assert least_difference(5 * values, 400) == pytest.approx(5 * least_difference(values, 400))  # type: ignore[operator]
     assert least_difference(np.zeros(50), 400) is None
 
 
@@ -110,10 +105,53 @@ def test_the_least_net_rate_is_found_with_the_power(discordant: float, n: int, p
         assert sign_test_power((win + loss) / 2 + 0.49 * net, (win + loss) / 2 - 0.49 * net, n) < power
 
 
-def test_sixteen_prompts_find_only_what_is_huge() -> None:
-    """With 16 prompts, four in ten of them decided, no net win rate can be found."""
-    rates = [least_net_rate(discordant, 16) for discordant in (0.4, 0.6, 1.0)]
-    assert rates[0] is None and all(0.5 < rate < 0.8 for rate in rates[1:] if rate)
+def _power_of_counts(win: float, loss: float, n: int, alpha: float) -> float:
+    """Add up the probabilities of all counts whose p, as scipy has it, is at most alpha."""
+    total = 0.0
+    for won, lost in product(range(n + 1), repeat=2):
+        drawn = n - won - lost
+        if drawn < 0 or won + lost == 0 or binomtest(won, won + lost).pvalue > alpha:
+            continue
+        arrangements = factorial(n) / (factorial(won) * factorial(lost) * factorial(drawn))
+        total += arrangements * win**won * loss**lost * max(0.0, 1 - win - loss) ** drawn
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 6, 17])
+@pytest.mark.parametrize(("win", "loss"), [(0.6, 0.3), (0.55, 0.45), (0.0, 0.9), (0.2, 0.2)])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_power_is_that_of_all_counts(win: float, loss: float, n: int, alpha: float) -> None:
+    assert sign_test_power(win, loss, n, alpha) == pytest.approx(_power_of_counts(win, loss, n, alpha), abs=1e-12)
+    assert sign_test_power(loss, win, n, alpha) == pytest.approx(sign_test_power(win, loss, n, alpha), abs=1e-12)
+
+
+def test_the_number_needed_reaches_the_power_and_one_less_does_not() -> None:
+    for power in (0.5, 0.8, 0.95):
+        n = prompts_needed(0.558, 0.402, power)
+        assert n is not None
+        assert sign_test_power(0.558, 0.402, n) >= power > sign_test_power(0.558, 0.402, n - 1)
+    assert prompts_needed(0.5, 0.5, largest=500) is None
+
+
+def test_sizes_are_those_of_which_counts_give_the_row() -> None:
+    row = (41.7, 25.0, 33.3)
+    possible = [
+        n
+        for n in range(1, 40)
+        if any(
+            (round(100 * a / n, 1), round(100 * b / n, 1), round(100 * (n - a - b) / n, 1)) == row
+            for a, b in product(range(n + 1), repeat=2)
+            if a + b <= n
+        )
+    ]
+    assert possible_sizes([row], 39) == possible == [12, 24, 36]
+
+
+def test_rounding_explains_rows_that_do_not_sum_to_a_hundred() -> None:
+    rows = [(row["win"], row["draw"], row["default_win"]) for row in printed_in("table1_win_rate")["rows"]]
+    assert any(sum(row) != pytest.approx(100, abs=0.01) for row in rows)
+    assert possible_sizes(rows, 899) == [450]
+    assert possible_sizes([(60.0, 30.0, 20.0)], 500) == []
 
 
 @pytest.mark.parametrize(
@@ -130,8 +168,13 @@ def test_sixteen_prompts_find_only_what_is_huge() -> None:
         (lambda: least_difference(1.0, 16, power=0.01), "power is 0.01 and alpha 0.05"),
         (lambda: least_net_rate(0.0, 16), "discordant_share is 0.0"),
         (lambda: least_net_rate(0.5, 0), "n is 0"),
+        (lambda: possible_sizes([()], 10), "rows"),
+        (lambda: possible_sizes([(120.0,)], 10), "rows"),
+        (lambda: possible_sizes([(50.0, 50.0)], 0), "largest is 0"),
+        (lambda: sign_test_power(0.7, 0.4, 10), "win and loss are 0.7 and 0.4"),
+        (lambda: sign_test_power(0.7, 0.2, 0), "n is 0"),
+        (lambda: prompts_needed(0.7, 0.2, power=1.0), "power is 1.0"),
     ],
-    ids="margin nan net counts power spread few one low share none".split(),
 )
 def test_misuse_is_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from math import exp, inf
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics.intervals import mean_interval, paired_mean_interval
+from paper_figures.statistics.intervals import (
+    bootstrap_interval,
+    clustered_interval,
+    mean_interval,
+    paired_bootstrap_interval,
+    paired_mean_interval,
+    share_interval,
+)
 from paper_figures.statistics.significance import paired_test
 from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
 
@@ -82,8 +90,15 @@ def test_rounding_is_no_difference() -> None:
         (lambda: mean_interval([1, 2], rng(), level=95), "level is 95"),
         (lambda: mean_interval([1, 2], rng(), resamples=1), "resamples is 1: .*9999"),
         (lambda: paired_mean_interval([1, 2], [1], rng()), "second has 1 values: first has 2"),
+        (lambda: bootstrap_interval([[1.0]], rng()), "values"),
+        (lambda: bootstrap_interval([math.inf], rng()), "values"),
+        (lambda: bootstrap_interval([1.0, 2.0], rng(), level=1), "level is 1"),
+        (lambda: paired_bootstrap_interval([1.0, 2.0], [1.0], rng()), "second has 1 values"),
+        (lambda: share_interval(3, 2), "successes is 3"),
+        (lambda: compare_totals(mean_of, ([], []), ([], []), rng()), r"column 0 has shape \(0,\)"),
+        (lambda: compare_totals(mean_of, ([1.0], [1.0]), ([1.0],), rng()), "second has 1 columns: first has 2"),
+        (lambda: compare_totals(mean_of, ([1.0], [1, 2]), ([1], [1]), rng()), "column 1 has 2 values: column 0 has 1"),
     ],
-    ids=["empty", "nan", "level", "resamples", "pairs"],
 )
 def test_misuse_is_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
@@ -129,35 +144,59 @@ def test_means_have_the_p_of_the_sign_flip_test() -> None:
     comparison = compare_totals(mean_of, (first, [1] * 5), (second, [1] * 5), rng(3))
     assert comparison.p == paired_test(first, second, rng(3))
     assert compare_totals(mean_of, (first, [1] * 5), (first, [1] * 5), rng(3)).p == 1.0
+    assert compare_totals(mean_of, ([1.0, 2.0], [1, 1]), ([0.0, 1.0], [1, 1]), rng(3)).ratio is None  # to what may be 0
 
 
 def test_order_of_prompts_changes_no_estimate_and_equal_seeds_repeat() -> None:
     first, second = (NLL[0], TOKENS[0]), (NLL[1], TOKENS[1])
-    assert compare_totals(pooled_perplexity_of, first, second, rng(3)) == compare_totals(
-        pooled_perplexity_of, first, second, rng(3)
-    )
+    whole, again = (compare_totals(pooled_perplexity_of, first, second, rng(3)) for _ in range(2))
+    assert whole == again
     mixed = [[[column[prompt] for prompt in (4, 2, 0, 1, 3)] for column in columns] for columns in (first, second)]
     comparison = compare_totals(pooled_perplexity_of, *mixed, rng(3))
-    whole = compare_totals(pooled_perplexity_of, first, second, rng(3))
     assert comparison.p == whole.p and comparison.difference.mean == pytest.approx(whole.difference.mean)
 
 
-def test_no_ratio_to_what_may_be_nothing() -> None:
-    comparison = compare_totals(mean_of, ([1.0, 2.0], [1, 1]), ([0.0, 1.0], [1, 1]), rng(3))
-    assert comparison.ratio is None and comparison.difference.mean == 1.0
-    assert compare_totals(mean_of, ([1.0], [1]), ([0.0], [1]), rng(3)).ratio is None
+def test_bootstrap_is_the_quantile_of_resampled_means() -> None:
+    values = np.random.default_rng(1).normal(size=40)
+    interval = bootstrap_interval(values, np.random.default_rng(0))
+    means = [np.random.default_rng([7, draw]).choice(values, 40).mean() for draw in range(4000)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    assert interval.mean == values.mean()
+    assert (interval.low, interval.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
+    assert interval == bootstrap_interval(values, np.random.default_rng(0))
+    wider = bootstrap_interval(values, np.random.default_rng(0), level=0.99)
+    assert wider.low < interval.low < interval.mean < interval.high < wider.high
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        (([], []), ([], []), r"column 0 has shape \(0,\)"),
-        (([1.0], [1.0]), ([1.0],), "second has 1 columns: first has 2"),
-        (([1.0], [1.0]), ([float("nan")], [1.0]), "column 2 holds values that are not finite"),
-        (([1.0], [1.0, 2.0]), ([1.0], [1.0]), "column 1 has 2 values: column 0 has 1"),
-    ],
-    ids=["empty", "columns", "nan", "lengths"],
-)
-def test_misuse_is_told(first: tuple[list[float], ...], second: tuple[list[float], ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compare_totals(mean_of, first, second, rng(3))
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=8), st.integers(0, 9))
+def test_paired_interval_is_that_of_the_differences(pairs: list[tuple[float, float]], seed: int) -> None:
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    interval = paired_bootstrap_interval(first, second, np.random.default_rng(seed), resamples=200)
+    assert interval == bootstrap_interval(first - second, np.random.default_rng(seed), resamples=200)
+    assert (first - second).min() - 1e-9 <= interval.low <= interval.high <= (first - second).max() + 1e-9
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=2, max_size=12))
+def test_an_interval_over_groups_sums_within_them(rows: list[tuple[int, int]]) -> None:
+    groups, values = [group for group, _ in rows], [float(value) for _, value in rows]
+    mean, low, high = clustered_interval(values, groups)
+    names, middle = set(groups), sum(values) / len(values)
+    assert mean == pytest.approx(middle)
+    if len(names) < 2 or len(set(values)) == 1:
+        assert (low, high) == (-math.inf, math.inf)
+        return
+    sums = [sum(value - middle for group, value in zip(groups, values, strict=True) if group == name) for name in names]
+    error = math.sqrt(len(names) / (len(names) - 1) * sum(total**2 for total in sums)) / len(values)
+    assert stats.t.cdf((high - mean) / error, len(names) - 1) == pytest.approx(0.975) if error > 1e-9 else low <= high
+    assert high - mean == pytest.approx(mean - low)
+
+
+@given(st.integers(0, 30), st.integers(1, 30))
+def test_share_interval_solves_wilsons_equation(successes: int, total: int) -> None:
+    successes = min(successes, total)
+    share, low, high = share_interval(successes, total)
+    z = 1.959963984540054
+    for bound in {low, high} - {0.0, 1.0}:
+        assert abs(share - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / total), rel=1e-6, abs=1e-9)
+    assert low <= share <= high

@@ -8,7 +8,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
 from paper_figures.statistics.paired_proportions import (
     net_score,
@@ -72,15 +72,12 @@ def test_interval_is_what_the_score_test_does_not_reject(counts: tuple[int, int,
 
 
 @given(COUNTS, LEVELS)
-def test_interval_mirrors_and_holds_the_net_rate(counts: tuple[int, int, int], level: float) -> None:
+def test_interval_mirrors_holds_the_net_rate_and_has_a_width(counts: tuple[int, int, int], level: float) -> None:
     wins, losses, draws = counts
     n = wins + losses + draws
     net, low, high = net_share_of_counts(wins, losses, n, level)
     assert -1 <= low <= net <= high <= 1 and high - low > 0.01
-    mirrored = net_share_of_counts(losses, wins, n, level)
-    assert mirrored == pytest.approx((-net, -high, -low), abs=1e-9)
-    narrower = net_share_of_counts(10 * wins, 10 * losses, 10 * n, level)
-    assert narrower.high - narrower.low < high - low
+    assert net_share_of_counts(losses, wins, n, level) == pytest.approx((-net, -high, -low), abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
@@ -92,41 +89,9 @@ def test_pairs_outcomes_and_counts_give_one_interval(pairs: list[tuple[bool, boo
     assert wanted.mean == pytest.approx(first.mean() - second.mean())
 
 
-def test_no_discordant_pair_and_only_wins_have_a_width() -> None:
-    z = norm.ppf(0.975)
-    assert net_share_of_counts(0, 0, 16) == pytest.approx((0, -(z**2) / (16 + z**2), z**2 / (16 + z**2)))
-    assert net_share_of_counts(16, 0, 16) == pytest.approx((1, (16 - z**2) / (16 + z**2), 1))
-    # A pair more changes little: the ends do not jump.
-    assert net_share_of_counts(1, 0, 10**4)[1:] == pytest.approx(net_share_of_counts(0, 0, 10**4)[1:], abs=3e-4)
-    assert net_share_of_counts(9999, 0, 10**4)[1:] == pytest.approx(net_share_of_counts(10**4, 0, 10**4)[1:], abs=3e-4)
-
-
 def test_a_published_interval_is_met() -> None:
     """1 and 7 discordant of 21 pairs: -0.517 to -0.026 (Fagerland, Lydersen and Laake 2014, airway reactivity)."""
     assert net_share_of_counts(1, 7, 21) == pytest.approx((-6 / 21, -0.517, -0.026), abs=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("n", "win", "loss", "least"),
-    [
-        (64, 0.015, 0.005, 0.99),
-        (400, 0.015, 0.005, 0.935),
-        (400, 0.01, 0.01, 0.945),
-        (64, 0.07, 0.03, 0.945),
-        (400, 0.07, 0.03, 0.945),
-        (16, 0.3, 0.2, 0.93),
-    ],
-)
-def test_exact_coverage_is_near_the_level(n: int, win: float, loss: float, least: float) -> None:
-    """Add up the probabilities of all counts whose interval holds the true net rate: no simulation."""
-    shares = binom.pmf(np.arange(n + 1), n, win + loss)
-    covered = 0.0
-    for decided in np.nonzero(shares > 1e-7)[0]:
-        for wins in range(decided + 1):
-            _, low, high = net_share_of_counts(wins, int(decided) - wins, n)
-            if low <= win - loss <= high:
-                covered += shares[decided] * binom.pmf(wins, decided, win / (win + loss))
-    assert least <= covered
 
 
 @pytest.mark.parametrize(
@@ -141,7 +106,6 @@ def test_exact_coverage_is_near_the_level(n: int, win: float, loss: float, least
         (lambda: paired_share_difference([1, 0], [1]), "second has 1 values: first has 2"),
         (lambda: paired_share_difference([1, np.nan], [1, 0]), "first holds values that are not finite"),
     ],
-    ids=["sum", "negative", "level", "difference", "outcome", "share", "pairs", "nan"],
 )
 def test_misuse_is_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):

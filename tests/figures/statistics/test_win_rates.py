@@ -1,18 +1,23 @@
-"""Win rates: outcomes, shares with intervals and the sign test, against enumeration and simulation."""
+"""Win rates, whole and in fifths by GOD: outcomes, shares and tests against enumeration and the definition."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from examples import examples
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from null_levels import assert_super_uniform
+from scipy import stats
 
-from paper_figures.statistics.intervals import bootstrap_interval, share_interval
+from paper_figures.statistics.god_quintiles import group_of_ties, quintile_rates
+from paper_figures.statistics.intervals import share_interval
 from paper_figures.statistics.significance import paired_test
+from paper_figures.statistics.trend import trend_test
 from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
@@ -63,56 +68,117 @@ def test_sign_test_counts_every_pattern_of_signs(wins: int, draws: int, losses: 
     assert rate.p == pytest.approx(paired_test(outcomes, 0 * outcomes, rng()))
 
 
-def test_net_win_has_an_interval_near_the_bootstraps_where_prompts_are_many() -> None:
-    outcomes = np.repeat([1, 0, -1], [60, 15, 45])
-    rate, slow = rate_of_outcomes(outcomes), bootstrap_interval(outcomes, np.random.default_rng(5))
-    assert tuple(rate.net) == pytest.approx(tuple(slow), abs=0.02)
-    assert tuple(rate.half_draws) == pytest.approx([(1 + bound) / 2 for bound in slow], abs=0.01)
-    wider = rate_of_outcomes(outcomes, level=0.99)
-    assert wider.net.low < rate.net.low and wider.win.low < rate.win.low and wider.p == rate.p
-
-
 def test_order_of_prompts_does_not_matter_and_exchange_mirrors() -> None:
     outcomes = np.repeat([1, 0, -1], [9, 4, 5])
     rate = rate_of_outcomes(outcomes)
     assert rate == rate_of_outcomes(np.random.default_rng(3).permutation(outcomes))
-    turned = rate_of_outcomes(-outcomes)
+    wider, turned = rate_of_outcomes(outcomes, level=0.99), rate_of_outcomes(-outcomes)
+    assert wider.net.low < rate.net.low and wider.win.low < rate.win.low and wider.p == rate.p
     assert (turned.win, turned.loss, turned.p) == (rate.loss, rate.win, rate.p)
     assert tuple(turned.net) == pytest.approx((-rate.net.mean, -rate.net.high, -rate.net.low))
 
 
-def test_intervals_cover_and_p_keeps_its_level() -> None:
-    source = np.random.default_rng(11)
-    shares = np.array([0.4, 0.2, 0.4])
-    rates = [rate_of_counts(*map(int, source.multinomial(60, shares))) for _ in range(300)]
-    assert_super_uniform([rate.p for rate in rates])
-    for name, truth in (("win", 0.4), ("draw", 0.2), ("decided", 0.5), ("net", 0.0), ("half_draws", 0.5)):
-        covered = np.mean([getattr(rate, name).low <= truth <= getattr(rate, name).high for rate in rates])
-        assert covered > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 300), name
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: paired_outcomes([1.0, 2.0], [1.0]), "default has 1 values: method has 2"),
+        (lambda: paired_outcomes([math.nan], [1.0]), "method holds values that are not finite"),
+        (lambda: paired_outcomes([], []), "method has shape"),
+        (lambda: paired_outcomes([1.0], [1.0], tolerance=math.nan), "tolerance is"),
+        (lambda: rate_of_outcomes([1, 0.5]), r"outcome holds 0.5: 1 \(win\)"),
+        (lambda: rate_of_counts(0, 0, 0), "wins, draws, losses are"),
+        (lambda: rate_of_counts(-1, 2, 3), "wins, draws, losses are"),
+        (lambda: rate_of_counts(1, 1, 1, level=1), "level is 1"),
+        (lambda: trend_test([math.nan, 1.0], [1, 1], rng()), "god holds values that are not finite"),
+        (lambda: quintile_rates([1.0, 2.0], [1]), "outcome has 1 values: god has 2"),
+        (lambda: quintile_rates([1.0, 2.0], [1, 2]), r"outcome holds 2\.0"),
+    ],
+)
+def test_misuse_is_refused(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        call()
 
 
-def test_one_prompt_and_draws_only_say_little() -> None:
-    draws = rate_of_counts(0, 3, 0)
-    assert (draws.draws, draws.decided, draws.p) == (3, None, 1.0) and draws.net.low < -0.5 < 0.5 < draws.net.high
-    rate = rate_of_counts(1, 0, 0)
-    assert rate.p == 1.0 and rate.win.low < 0.3 and rate.decided == rate.win
-    assert paired_outcomes([1e308], [-1e308]).tolist() == [1]
+VALUES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)
+PROMPTS = st.lists(st.tuples(st.integers(0, 3).map(float), st.integers(-1, 1)), min_size=1, max_size=6)
 
 
-def test_misuse_is_refused() -> None:
-    with pytest.raises(ValueError, match="default has 1 values: method has 2"):
-        paired_outcomes([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match="method holds values that are not finite"):
-        paired_outcomes([math.nan], [1.0])
-    with pytest.raises(ValueError, match="method has shape"):
-        paired_outcomes([], [])
-    for tolerance in (-1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="tolerance is"):
-            paired_outcomes([1.0], [1.0], tolerance=tolerance)
-    with pytest.raises(ValueError, match=r"outcome holds 0.5: 1 \(win\)"):
-        rate_of_outcomes([1, 0.5])
-    for counts in ((0, 0, 0), (-1, 2, 3)):
-        with pytest.raises(ValueError, match="wins, draws, losses are"):
-            rate_of_counts(*counts)
-    with pytest.raises(ValueError, match="level is 1"):
-        rate_of_counts(1, 1, 1, level=1)
+def slow_groups(values: list[float], groups: int) -> list[int]:
+    """Find each value's group by comparing its mid-rank with every cut, in fractions."""
+    labels = []
+    for value in values:
+        below, ties = sum(other < value for other in values), values.count(value)
+        mid_rank = (below + Fraction(ties + 1, 2) - Fraction(1, 2)) / len(values)
+        labels.append(max(group for group in range(groups) if mid_rank >= Fraction(group, groups)))
+    return labels
+
+
+@given(VALUES, st.integers(1, 6))
+def test_groups_are_cut_by_mid_rank(values: list[float], groups: int) -> None:
+    _, index, ties = np.unique(values, return_inverse=True, return_counts=True)
+    assert group_of_ties(ties, groups)[index].tolist() == slow_groups(values, groups)
+
+
+@given(VALUES)
+def test_fifths_hold_their_prompts_and_their_rates(values: list[float]) -> None:
+    god, outcome = np.array(values), np.resize([1, 0, -1, 1], len(values))
+    fifths, labels = quintile_rates(god, outcome), np.array(slow_groups(values, 5))
+    for group, fifth in enumerate(fifths):
+        members = god[labels == group]
+        assert fifth.n == members.size
+        assert fifth.god == ((members.min(), members.max()) if members.size else None)
+        assert fifth.rate == (rate_of_outcomes(outcome[labels == group]) if members.size else None)
+    # Neither the order of the prompts nor a rising transformation matters.
+    order = np.random.default_rng(4).permutation(len(values))
+    moved = quintile_rates(god[order] ** 3, outcome[order])
+    assert [(fifth.n, fifth.rate) for fifth in moved] == [(fifth.n, fifth.rate) for fifth in fifths]
+
+
+def slow_tau(god: tuple[float, ...], outcome: tuple[int, ...]) -> int:
+    pairs = itertools.combinations(range(len(god)), 2)
+    return sum(int(np.sign(god[i] - god[j]) * np.sign(outcome[i] - outcome[j])) for i, j in pairs)
+
+
+@settings(max_examples=examples(60))
+@given(PROMPTS)
+def test_exact_trend_counts_every_permutation(prompts: list[tuple[float, int]]) -> None:
+    god, outcome = zip(*prompts, strict=True)
+    trend = trend_test(god, outcome, rng(), resamples=720)
+    observed = abs(slow_tau(god, outcome))
+    far = [abs(slow_tau(god, way)) >= observed for way in itertools.permutations(outcome)]
+    assert trend.exact and trend.p == pytest.approx(np.mean(far))
+    if trend.status == "ok":
+        assert trend.tau == pytest.approx(stats.kendalltau(god, outcome).statistic)
+    else:
+        assert trend.tau is None and trend.p == 1.0 and trend.slope in (None, (0.0, 0.0, 0.0))
+        assert len({*(god if trend.status == "constant god" else outcome)}) == 1
+
+
+def test_drawn_trend_is_near_the_exact_one_and_keeps_signs() -> None:
+    source = np.random.default_rng(8)
+    god = source.integers(0, 9, 15)
+    outcome = np.where(np.argsort(np.argsort(god + source.normal(0, 3, 15))) < 7, -1, 1)
+    exact = trend_test(god, outcome, rng(), resamples=6435)
+    drawn = trend_test(god, outcome, rng(), resamples=4000)
+    assert exact.exact and not drawn.exact and drawn.tau == exact.tau
+    assert drawn.p == pytest.approx(exact.p, abs=0.035)
+    assert exact.tau == pytest.approx(stats.kendalltau(god, outcome).statistic)
+    for turned in (trend_test(-god, outcome, rng(), resamples=6435), trend_test(god, -outcome, rng(), resamples=6435)):
+        assert (turned.tau, turned.p) == (pytest.approx(-exact.tau), exact.p)
+    order = source.permutation(15)
+    assert trend_test(god[order], outcome[order], rng(), resamples=4000) == drawn
+
+
+def test_slope_is_the_least_squares_line_and_its_bootstrap_cuts_anew() -> None:
+    source = np.random.default_rng(6)
+    god = source.integers(0, 40, 60) / 8
+    outcome = np.where(source.random(60) < god / 6, 1, source.integers(-1, 1, 60))
+
+    def slope(picked: np.ndarray) -> float:
+        return np.polyfit(slow_groups(god[picked].tolist(), 5), outcome[picked] == 1, 1)[0]
+
+    fitted = trend_test(god, outcome, rng(), resamples=2000).slope
+    assert fitted is not None and fitted.mean == pytest.approx(slope(np.arange(60)))
+    slow = np.quantile([slope(source.integers(60, size=60)) for _ in range(600)], [0.025, 0.975])
+    assert (fitted.low, fitted.high) == pytest.approx(tuple(slow), abs=0.012)
+    assert fitted.low > 0
