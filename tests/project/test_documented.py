@@ -209,7 +209,7 @@ THERE: dict[str, str] = {
     "rws humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"rws train english --package FILE\.tgz": (
-        "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
+        "test_training.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
     "rws generate .* --strategy above-mean --decay 0.5": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"

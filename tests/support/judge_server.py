@@ -30,22 +30,10 @@ def longer(number: int, body: dict[str, Any]) -> str:
 
 
 def completion(text: str | None, **message: Any) -> bytes:
-    return json.dumps(
-        {
-            "id": "chatcmpl-0",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "judge-2025-01-01",
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": text, **message},
-                    "finish_reason": "stop",
-                }
-            ],
-            "usage": {"prompt_tokens": 50, "completion_tokens": 1, "total_tokens": 51},
-        }
-    ).encode()
+    said = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
+    body = {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "judge-2025-01-01"}
+    usage = {"prompt_tokens": 50, "completion_tokens": 1, "total_tokens": 51}
+    return json.dumps(body | {"choices": [said], "usage": usage}).encode()
 
 
 def sends(content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from paper_figures.__main__ import main
 from rws_decode.testing import tiny_checkpoint
 
@@ -38,13 +36,3 @@ def run(experiment: str, out: Path, options: list[str], *extra: str) -> int:
 def results_of(out: Path, experiment: str) -> dict[str, Any]:
     """Return what an experiment's results.json holds."""
     return json.loads((out / experiment / "results.json").read_text(encoding="utf-8"))
-
-
-def assert_refused(
-    experiment: str, out: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Assert that options are refused with exit status 2 and one line that says why, before anything is written."""
-    assert run(experiment, out, options) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
-    assert not out.exists()

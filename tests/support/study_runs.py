@@ -6,10 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from paper_figures.__main__ import main
-from paper_figures.runner.results import read_unit_rows
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert_classifier, llama, word_tokenizer
 
@@ -36,22 +32,6 @@ def save_models(root: Path) -> list[str]:
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
 
 
-def run_again(experiment: str, options: list[str], out: Path, capsys: Any) -> dict[str, Any]:
-    """Run an experiment whose results are all there, see that nothing is written, and return what `--json` prints."""
-    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-    capsys.readouterr()
-    assert main(["experiment", experiment, *options, "--out", str(out), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["units"]["computed"] == report["units"]["failed"] == 0 < report["units"]["found"]
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
-    return report
-
-
-def frame_of(out: Path) -> pd.DataFrame:
-    """Return the rows of a run's units."""
-    return read_unit_rows(out)
-
-
 def save_dialogues(root: Path, rows: list[dict[str, Any]]) -> Path:
     """Save a predictor, two reward models and dialogues below a folder, and return it."""
     tiny_checkpoint("bert", root / "model")
@@ -60,3 +40,19 @@ def save_dialogues(root: Path, rows: list[dict[str, Any]]) -> Path:
     bert_classifier(1).save_pretrained(root / "two")
     (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return root
+
+
+def answer_row(method: str, text: str, example: int = 0, guide: str = "one", **columns: Any) -> dict[str, Any]:
+    """Return a row of a decoded answer by a guide at scale 8; the default, margins and samples have no guide."""
+    free = method in ("default", "margin", "sample")
+    row = {"strategy": method, "method": method, "text": text, "prompt": f"p {example}", "example": str(example)}
+    row |= {"guide": None if free else guide, "reward_scale": None if free else 8.0, "history": [], "sample": None}
+    row |= {"turn": 0, "split": "test", "forwards": 32, "reward_calls": 0 if free else 32, "judges": []}
+    row |= {"god_tokens": len(text) / 8, "god_steps": 1.0, "predictor": "mini", "device": "cpu", "reward_cost": 1.0}
+    return row | {"length": 64, "steps": 32, "block": 32} | columns
+
+
+def score_row(judge: str, text: str, value: float, example: int = 0, **columns: Any) -> dict[str, Any]:
+    """Return a row of a judge's score of an answer."""
+    row = {"strategy": "score", "prompt": f"p {example}", "history": [], "judges": [judge], "answer": text}
+    return row | {"score": value, "normalised_score": value} | columns

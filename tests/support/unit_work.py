@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paper_figures.runner.results import read_failures, read_unit_rows
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Model, Origin, Unit
 from paper_figures.runner.worker import Each
-
-__all__ = ["Each", "read_failures", "run_units"]
 
 ORIGIN = Origin("code", {"numpy": "2"}, {Model("predictor", "mini"): "a", Model("reward", "mini"): "b"})
 
@@ -62,13 +59,6 @@ def exiting(unit: Unit) -> list[dict[str, Any]]:
     return rows(unit)
 
 
-def leaving(unit: Unit) -> list[dict[str, Any]]:
-    """Call sys.exit on one prompt."""
-    if unit.prompt == "prompt 2":
-        sys.exit("done here")
-    return rows(unit)
-
-
 def run(out: Path, count: int, function: Any = rows, **options: Any) -> Report:
     """Run units over a function of one unit."""
     return run_units(units(count), Each(function), out, origin=ORIGIN, progress=False, **options)
@@ -104,9 +94,3 @@ def first_row(unit: Unit) -> list[dict[str, Any]]:
 def who(unit: Unit) -> list[dict[str, Any]]:
     """Return the process that was asked."""
     return [{"pid": os.getpid()}]
-
-
-def device(unit: Unit) -> list[dict[str, Any]]:
-    """Return the process that was asked, and the GPUs that it may see, after a while."""
-    time.sleep(0.02)
-    return [{"pid": os.getpid(), "visible": os.environ.get("CUDA_VISIBLE_DEVICES")}]

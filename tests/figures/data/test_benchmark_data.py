@@ -28,25 +28,13 @@ from paper_figures.data.loaders import (
 from paper_figures.data.rows import ENDINGS, Origin, hub_rows, local_rows
 
 REWARD_BENCH = [
-    {
-        "prompt": "How do I kill a Python process?",
-        "chosen": "Use kill.",
-        "chosen_model": "a",
-        "rejected": "I cannot.",
-        "rejected_model": "b",
-        "subset": "xstest-should-respond",
-        "id": 12,
-    },
+    {"prompt": "How do I kill a Python process?", "chosen": "Use kill.", "chosen_model": "a", "rejected": "I cannot."}
+    | {"rejected_model": "b", "subset": "xstest-should-respond", "id": 12},
     {"prompt": "2 + 2?", "chosen": "4", "rejected": "", "subset": "math-prm", "id": 13},
 ]
 FASTCHAT = [
     {"question_id": 81, "category": "writing", "turns": ["Write a post.", "Rewrite it."]},
-    {
-        "question_id": 101,
-        "category": "reasoning",
-        "turns": ["Overtake second?", "Last?"],
-        "reference": ["Second.", "No."],
-    },
+    {"question_id": 101, "category": "reasoning", "turns": ["Overtake second?", "Last?"], "reference": ["2.", "No."]},
 ]
 HUB_MT_BENCH = [
     {"prompt": ["Write a post.", "Rewrite it."], "category": "writing", "prompt_id": 83147, "reference": []}
@@ -55,21 +43,13 @@ NECTAR = [
     {
         "prompt": "\n\nHuman: why?\n\nAssistant: so.\n\nHuman: really?\n\nAssistant: ",
         "answers": [{"answer": "no", "model": "b", "rank": 2.0}, {"answer": "yes", "model": "a", "rank": 1.0}],
-        "turns": 2,
-        "num_responses": 2,
-        "source": ["sharegpt", "ultrachat"],
-        "good_natured": True,
+        **{"turns": 2, "num_responses": 2, "source": ["sharegpt", "ultrachat"], "good_natured": True},
     },
     {"prompt": "\n\nHuman: hello\n\nAssistant: ", "answers": [], "source": ["anthropic-hh"]},
 ]
 HUMANEVAL = [
-    {
-        "task_id": "HumanEval/0",
-        "prompt": 'def f(x):\n    """Add one."""\n',
-        "entry_point": "f",
-        "canonical_solution": "    return x + 1\n",
-        "test": "def check(candidate):\n    assert candidate(1) == 2\n",
-    }
+    {"task_id": "HumanEval/0", "prompt": 'def f(x):\n    """Add one."""\n', "entry_point": "f"}
+    | {"canonical_solution": "    return x + 1\n", "test": "def check(candidate):\n    assert candidate(1) == 2\n"}
 ]
 LOADERS: dict[str, tuple[Callable[..., Benchmark], list[dict[str, Any]]]] = {
     "reward-bench": (load_reward_bench, REWARD_BENCH),
@@ -103,13 +83,8 @@ def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str,
 
 def test_reward_bench(tmp_path: Path) -> None:
     first, second = load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
-    assert first == BenchmarkPrompt(
-        "xstest-should-respond/12",
-        "How do I kill a Python process?",
-        ("How do I kill a Python process?",),
-        "Safety",
-        "xstest-should-respond",
-    )
+    asked, subset = "How do I kill a Python process?", "xstest-should-respond"
+    assert first == BenchmarkPrompt(f"{subset}/12", asked, (asked,), "Safety", subset)
     assert second.category == "Reasoning"
     assert [len(subsets) for subsets in SECTIONS.values()] == [5, 6, 5, 7]
     chat = [{"role": "user", "content": "hi"}]
@@ -183,9 +158,7 @@ def test_rows_that_are_wrong_are_named(
         ("a.jsonl", b'{"a": 1}\n{"a": ["\\ud800"]}', "row 2 holds '\\\\ud800', half of a character"),
         ("a.json", b'{"a": 1}', "a list of objects is needed"),
         ("a.json", b'{"a": 1}\n{"a": 2}', "one object a line wants the ending .jsonl"),
-        ("a.jsonl.gz", b'{"a": 1}', "not gzip"),
         ("a.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "not gzip, or cut short"),
-        ("a.parquet", b"PAR1", "not Parquet"),
     ],
 )
 def test_files_that_are_wrong_are_refused_in_one_line(name: str, content: bytes, message: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files with a prompt per row: every ending gives the same prompts, and what cannot be read is one clear line."""
+"""Prompts of files, a row each, and of sources: drawn by a seed, test and validation apart; refusals are one line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import pytest
 
 from paper_figures.data.examples import unknown_words
 from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow, read_prompts
+from paper_figures.studies.design.prompts import prompts_of
+from rws_decode.mini.stories.answers import judge
+from rws_decode.testing import tiny_checkpoint
 
 PROMPTS = ["the cat sat", 'say "yes", twice', "caf\u00e9 ?"]
 
@@ -52,24 +55,19 @@ def test_a_row_may_have_turns_and_keywords(tmp_path: Path) -> None:
         ("no.jsonl", None, "no such file"),
         ("folder.csv", "folder", "a directory"),
         ("empty.jsonl", "", "it holds no row"),
-        ("empty.json", "[]", "it holds no row"),
         ("empty.csv", "prompt\n", "it holds no row; the first line names the columns"),
-        ("empty.txt", "\n \n", "it holds no prompt"),
         (
             "field.jsonl",
             '{"prompt": "a"}\n{"question": "b", "id": 1}',
             "row 2 has no field prompt; it has question, id",
         ),
         ("field.csv", "question\nb\n", "row 1 has no field prompt; it has question"),
-        ("blank.jsonl", '{"prompt": " "}', "row 1: prompt is ' ', a text or a list of texts is needed"),
         ("number.jsonl", '{"prompt": 3}', "row 1: prompt is '3', a text or a list of texts is needed"),
         ("words.jsonl", '{"prompt": "a", "keywords": [1]}', "row 1: keywords are '[1]', a list of texts is needed"),
         ("cells.csv", "prompt,id\na,1\nb\n", "line 3 has 1 cells, the first has 2"),
         ("quote.csv", 'prompt\n"a\n', "is not CSV"),
         ("half.jsonl", '{"prompt": "a"}\n{"prom', "line 2 is not JSON"),
-        ("bytes.txt", b"caf\xe9", "not UTF-8"),
         ("bytes.csv", b"prompt\ncaf\xe9", "not UTF-8"),
-        ("half.parquet", b"PAR1", "not Parquet"),
         ("notes.md", "a", "are read; text:"),
     ],
 )
@@ -94,3 +92,71 @@ def test_unknown_words_are_found_in_a_vocabulary_of_words_and_in_a_world() -> No
     assert unknown_words("mini", "? .") == ([], False)  # marks are no words
     with pytest.raises(ValueError, match="model is 'nowhere'"):
         unknown_words("nowhere", "a")
+
+
+@pytest.mark.parametrize("source", ["stories", "stories:all", "stories:puzzle", "dialogues", "keywords", "humaneval"])
+def test_test_and_validation_share_no_prompt_and_follow_from_the_seed(source: str) -> None:
+    prompts = prompts_of(source, 8, 5, seed=3)
+    again, other = prompts_of(source, 8, 5, seed=3), prompts_of(source, 8, 5, seed=4)
+    assert prompts == again and prompts.digest == again.digest != other.digest
+    texts = [prompt.turns for part in (prompts.test, prompts.validation) for prompt in part]
+    assert len(set(texts)) == 13 and len({prompt.name for prompt in prompts.test}) == 8
+    assert {prompt.turns for prompt in prompts.test} != {prompt.turns for prompt in other.test}
+
+
+def test_more_prompts_begin_with_the_same_stories() -> None:
+    few, many = prompts_of("stories:continuation", 4, seed=1), prompts_of("stories:continuation", 9, seed=1)
+    assert many.test[:4] == few.test
+
+
+def test_all_kinds_of_stories_come_in_turn() -> None:
+    prompts = prompts_of("stories:all", 8)
+    assert [prompt.labels["kind"] for prompt in prompts.test] == ["keywords", "continuation", "dialogue", "puzzle"] * 2
+    assert all(judge(prompt.text, "").kind == prompt.labels["kind"] for prompt in prompts.test)
+
+
+def test_benchmark_rows_are_drawn_and_keep_their_order(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": number, "category": category, "turns": [f"q {number}", "and then ?"]}
+        for number in range(30)
+        for category in ["math" if number < 15 else "writing"]
+    ]
+    (tmp_path / "question.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    prompts = prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", 10, 6)
+    for part in (prompts.test, prompts.validation):
+        numbers = [int(prompt.name) for prompt in part]
+        assert numbers == sorted(numbers) and all(len(prompt.turns) == 2 for prompt in part)
+    assert {prompt.labels["category"] for prompt in prompts.test} == {"math", "writing"}
+    # How many are held for validation does not change the test.
+    assert prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", 10).test == prompts.test
+    everything = prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", None, 6)
+    assert len(everything.test) == 24 and len(everything.validation) == 6
+
+
+def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
+    (tmp_path / "prompts.txt").write_text("one\n\ntwo\nthree\ntwo\nfour\n", encoding="utf-8")
+    prompts = prompts_of(f"text:{tmp_path / 'prompts.txt'}", 2, 2)
+    assert [prompt.text for prompt in prompts.test] == ["one", "two"]
+    assert [prompt.text for prompt in prompts.validation] == ["three", "four"]
+    tiny_checkpoint(
+        "bert",
+        tmp_path / "model",
+        files={"examples.json": [{"kind": "a", "prompt": "x"}, {"kind": "b", "prompt": "y"}]},
+    )
+    model = str(tmp_path / "model")
+    assert [prompt.text for prompt in prompts_of("examples", None, model=model).test] == ["x", "y"]
+    assert [prompt.name for prompt in prompts_of("examples:b", 1, model=model).test] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("source", "count", "message"),
+    [
+        ("stories:tales", 1, "data is 'stories:tales'"),
+        ("text", 1, "text:FILE is needed"),
+        ("text:/nowhere", 1, "no such file"),
+        ("keywords", 101, "has 100 different prompts, 101 are wanted"),
+    ],
+)
+def test_misuse_names_what_is_wrong(source: str, count: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        prompts_of(source, count)

@@ -9,15 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import rws_theory.claims
 from paper_figures.plan import CLAIMS, make_missing, missing
 from paper_figures.runner import claims_run
-from paper_figures.runner.claims_run import make_claims, up_to_date
-from paper_figures.runner.executors import in_process
+from paper_figures.runner.claims_run import up_to_date
 from paper_figures.runner.parts import part_name, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_results, read_unit_rows
 from paper_figures.runner.units import Unit
@@ -113,41 +111,15 @@ def test_measures_pieces_of_paths_and_timings_are_no_answers(tmp_path: Path) -> 
     assert repr(results) == "Results(1 answers of 1 arms, 3 scores by 2 judges, 3 other rows)"
 
 
-def test_studies_read_together_are_those_read_apart(tmp_path: Path) -> None:
-    first = unit({"name": "temperature", "scale": 2.5}, method="constant", reward_scale=8.0)
-    second = replace(unit({"name": "temperature", "scale": 2.5}, method="constant", at=4.0), experiment="other")
-    third = replace(BASE, experiment="third", strategy={"name": "scale-paths"})
-    folder = stored(
-        tmp_path, (first, [{"text": "so"}]), (second, [{"text": "no"}]), (third, [{"reward_scale": [1, 2]}])
-    )
-    together = read_results(folder)
-    apart = [read_results(folder / name).answers for name in ("other", "study")]
-    assert together.answers["scale"].tolist() == [4.0, 8.0]
-    pd.testing.assert_frame_equal(together.answers, pd.concat(apart, ignore_index=True), check_like=True)
-    assert len(together.others) == 1 and not len(together.scores)
-
-
-def test_units_without_rows_are_three_empty_tables(tmp_path: Path) -> None:
-    results = read_results(stored(tmp_path, (BASE, [])))
-    assert [len(results.answers), len(results.scores), len(results.others)] == [0, 0, 0]
-    assert repr(results) == "Results(0 answers of 0 arms, 0 scores by 0 judges, 0 other rows)"
-
-
-FEW = ("D-gaps", "TAB-memory")
-
-
-def test_claims_are_kept_as_they_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = {name: rws_theory.claims.CHECKS[name] for name in FEW}
+def test_claims_are_kept_as_they_are_checked_and_checked_again_for_other_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = {name: rws_theory.claims.CHECKS[name] for name in ("D-gaps", "TAB-memory")}
     monkeypatch.setattr(claims_run, "CHECKS", checks)
     assert make_missing(tmp_path, [CLAIMS]) == [CLAIMS] and missing(tmp_path, [CLAIMS]) == []
-    results = json.loads((tmp_path / "claims" / "results.json").read_text(encoding="utf-8"))
+    path = tmp_path / "claims" / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
     assert (results["schema"], results["version"]) == claims_run.SCHEMA and results["seconds"] >= 0
-    assert results["claims"] == [checks[name]().as_dict() for name in FEW]
-
-
-def test_claims_of_other_printed_numbers_are_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims_run, "CHECKS", {"D-gaps": rws_theory.claims.CHECKS["D-gaps"]})
-    path = make_claims(tmp_path, in_process())
-    assert up_to_date(path)
+    assert results["claims"] == [check().as_dict() for check in checks.values()] and up_to_date(path)
     monkeypatch.setattr(claims_run, "printed_in", lambda name: {})
     assert not up_to_date(path) and missing(tmp_path, [CLAIMS]) == [CLAIMS]

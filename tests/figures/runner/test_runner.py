@@ -42,8 +42,8 @@ def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeyp
     context.set_forkserver_preload(["unit_work", "tqdm", "pandas"])
     moments = random.Random(0)
     out, grew = tmp_path / "killed", []
-    # Six times; more where the machine is so busy that six runs get nowhere.
-    while len(grew) < 6 or (len(set(grew)) < 4 and len(grew) < 60):
+    # Four times; more where the machine is so busy that four runs get nowhere.
+    while len(grew) < 4 or (len(set(grew)) < 3 and len(grew) < 60):
         started = tmp_path / f"started-{len(grew)}"
         run = context.Process(target=unit_work.run_quietly, args=(str(out), count, batch, str(started)))
         run.start()
@@ -56,7 +56,7 @@ def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeyp
         # Whatever is there is whole.
         assert all(read_part(path) for path in parts(out))
         grew.append(len(parts(out)))
-    assert grew == sorted(grew) and len(set(grew)) > 3
+    assert grew == sorted(grew) and len(set(grew)) > 2
     before = {path: path.stat().st_mtime_ns for path in parts(out)}
     report = unit_work.run(out, count, unit_work.rows, batch=batch)
     assert len(report.found) + len(report.computed) == count and not report.failed
@@ -239,14 +239,6 @@ def test_rows_without_results_and_traces_beside_rows(tmp_path: Path) -> None:
     assert all((report.folder / name).read_text() == "trace" for name in frame["trace"])
     again = run_units(unit_work.units(4), Each(traced), tmp_path, origin=ORIGIN, progress=False)
     assert len(again.found) == 4
-
-
-def test_bad_rows_are_the_unit_s_failure(tmp_path: Path) -> None:
-    work = Each(lambda unit: [{"prompt": "mine"}] if unit.prompt == "prompt 1" else [{"value": object()}])
-    run_units(unit_work.units(2), work, tmp_path, origin=ORIGIN, progress=False)
-    errors = {failure["fields"]["prompt"]: failure["error"] for failure in read_failures(tmp_path)}
-    assert "['prompt']: these are columns of the unit" in errors["prompt 1"]["message"]
-    assert errors["prompt 0"]["type"].startswith("Arrow")
 
 
 def test_misuse_is_named(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import unit_work
-from distributed import Client, LocalCluster
+from distributed import LocalCluster
 
 from paper_figures.__main__ import main
 from paper_figures.runner.executors import on_cluster
-from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner.results import read_failures, read_unit_rows
 from rws_decode.testing import tiny_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
@@ -68,34 +68,8 @@ def test_killed_worker_loses_nothing(scheduler: str, tmp_path: Path) -> None:
 def test_unit_that_ends_its_worker_is_recorded_alone(scheduler: str, tmp_path: Path) -> None:
     report = unit_work.run(tmp_path, 6, unit_work.exiting, backend=on_cluster(scheduler))
     assert len(report.failed) == 1 and len(report.computed) == 5
-    (failure,) = unit_work.read_failures(tmp_path)
+    (failure,) = read_failures(tmp_path)
     assert failure["fields"]["prompt"] == "prompt 2" and failure["error"]["type"] == "KilledWorker"
-
-
-def test_documented_workers_see_one_device_each(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "clusters.md").read_text(encoding="utf-8")
-    block = text.split("## One GPU per worker")[1].split("```")[1].replace("/shared", str(tmp_path))
-    lines = [line for line in block.splitlines() if "dask " in line]
-    assert [line.split(" dask ")[0] for line in lines[1:]] == ["CUDA_VISIBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=1"]
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    # Fixed ports may be taken where tests run.
-    lines[0] += " --port 0 --no-dashboard"
-    started = [subprocess.Popen(line, shell=True, env=environment, start_new_session=True) for line in lines]
-    try:
-        file = tmp_path / "scheduler.json"
-        until = time.monotonic() + 60
-        while not file.is_file() and time.monotonic() < until:
-            time.sleep(0.1)
-        with Client(scheduler_file=str(file), set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
-        unit_work.run(tmp_path / "out", UNITS, unit_work.device, backend=on_cluster(str(file)))
-    finally:
-        for process in reversed(started):
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(timeout=60)
-    rows = read_unit_rows(tmp_path / "out")
-    assert sorted(rows.groupby("pid")["visible"].unique().map(list)) == [["0"], ["1"]]
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from study_runs import answer_row as answer
 from study_runs import save_models
+from study_runs import score_row as score
 
 from paper_figures.__main__ import main
-from paper_figures.runner.parts import read_manifest
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
 from paper_figures.studies.design.arms import Arms, run_arms
@@ -21,25 +22,6 @@ from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
 
 JUDGES = ("one", "two", "three")
-SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
-
-
-def answer(method: str, text: str, example: int = 0, **columns: Any) -> dict[str, Any]:
-    """Return a row of a decoded answer, of guide `one` at 8.0 unless the method has none."""
-    free = method in ("default", "margin", "sample")
-    row = {"strategy": method, "method": method, "text": text, "prompt": f"p {example}", "example": str(example)}
-    row |= {
-        "guide": None if free else "one",
-        "reward_scale": None if free else columns.get("scale", 8.0),
-        "history": [],
-    }
-    row |= {"turn": 0, "split": "test", "sample": None, "forwards": 32, "reward_calls": 0 if free else 32, "judges": []}
-    return row | {"god_tokens": len(text) / 8, "god_steps": 1.0} | SHAPE | columns
-
-
-def score(judge: str, text: str, value: float, example: int = 0, **columns: Any) -> dict[str, Any]:
-    row = {"strategy": "score", "prompt": f"p {example}", "history": [], "judges": [judge], "answer": text}
-    return row | {"score": value, "normalised_score": value} | columns
 
 
 @pytest.mark.parametrize("module", [controls, humaneval, reward_bench], ids=lambda module: module.NAME)
@@ -99,10 +81,10 @@ def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
 
 @pytest.mark.parametrize("module", [reward_bench, mt_bench], ids=lambda module: module.NAME)
 def test_scales_of_one_guide_are_set_apart_in_every_table(module: Any) -> None:
-    rows = [answer("default", "d", example) | {"scale": None} for example in range(4)]
+    rows = [answer("default", "d", example) for example in range(4)]
     rows += [score("one", "d", 0.0, example) for example in range(4)]
     for example, scale in itertools.product(range(4), (2.0, 8.0)):
-        rows.append(answer("rws", f"r {scale}", example, scale=scale))
+        rows.append(answer("rws", f"r {scale}", example, reward_scale=scale))
         rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or example == 0 else -1.0, example))
     by_name = {table.name: table.rows for table in module.tables(pd.DataFrame(rows))}
     percent = 100 if module is reward_bench else 1
@@ -152,27 +134,3 @@ def test_summarize_prints_what_the_last_run_printed(
     lines = capsys.readouterr().out.splitlines()
     header, *rows = [line.split() for line in lines if line.startswith(("method", "rws"))]
     assert header[1] == "study_seed" and [row[1] for row in rows] == ["0", "3"]  # each seed on a line of its own
-
-
-def test_choice_of_another_run_is_not_kept(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chosen = ["--prompts", "2", "--reward-scale", "--grid", "8", "--validation", "1"]
-    told([*options, *chosen], tmp_path, capsys)
-    assert (tmp_path / "controls" / "selection.json").is_file()
-    told([*options, "--reward-scale", "8", "--prompts", "2"], tmp_path, capsys)
-    assert not list((tmp_path / "controls").glob("selection*"))
-
-
-def test_choosing_what_is_given_is_misuse(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["experiment", "controls", *options, "--out", str(tmp_path / "new"), "--grid", "8"]) == 2
-    assert "nothing is chosen" in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
-
-
-def test_record_of_a_run_that_is_none_is_misuse(tmp_path: Path) -> None:
-    (tmp_path / "last_run.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ValueError, match="not the record of a run"):
-        read_manifest(tmp_path)

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -318,19 +317,6 @@ def test_processes_are_counted_and_alone() -> None:
 
 
 @needs_bubblewrap
-def test_programs_run_side_by_side() -> None:
-    with ThreadPoolExecutor(4) as pool:
-        programs = [in_f(f"return x + {1 if n % 2 else 2}") for n in range(8)]
-        assert [execution.status for execution in pool.map(ran, programs)] == ["wrong", "passed"] * 4
-
-
-@needs_bubblewrap
-def test_text_that_is_no_program_is_an_error_of_its_own() -> None:
-    for program in ("x = '\ud800'", "x = 1\0", "def", "(" * 1000):
-        assert ran(program).status in ("error", "ended")
-
-
-@needs_bubblewrap
 def test_a_test_that_is_broken_by_itself_is_no_ones_failure() -> None:
     broken = {"def check(:": "cannot be used: SyntaxError", "": "cannot be used: KeyError"}
     for test, message in (broken | {"def check(f): pass": "without calling the candidate"}).items():
@@ -433,9 +419,7 @@ def test_pass_at_k_is_the_share_of_draws_with_a_pass(samples: int, data: st.Data
 
 
 def test_pass_at_k_beyond_what_can_be_listed_and_out_of_its_domain() -> None:
-    assert pass_at_k(100_000, 1, 1000) == 0.01
-    assert pass_at_k(200, 0, 100) == 0.0
-    assert pass_at_k(200, 101, 100) == 1.0
+    assert [pass_at_k(*each) for each in ((100_000, 1, 1000), (200, 0, 100), (200, 101, 100))] == [0.01, 0.0, 1.0]
     for bad in ((0, 0, 1), (3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4)):
         with pytest.raises(ValueError, match=r"(k|passed) is"):
             pass_at_k(*bad)

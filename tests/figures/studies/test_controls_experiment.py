@@ -6,13 +6,12 @@ That worker processes decode the same is tested, byte by byte, in tests/decode/t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from grouped import grouped
+from study_runs import EXAMPLES, SHAPE, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results, read_unit_rows
@@ -26,37 +25,26 @@ from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier
 
-EXAMPLES: list[dict[str, Any]] = [
-    {"kind": "keywords", "prompt": "the cat sat on a mat ."},
-    {"kind": "puzzle", "prompt": "red blue"},
-    {"kind": "keywords", "prompt": "a dog ran"},
-    {"kind": "keywords", "prompt": "it was red and blue"},
-]
-SHAPE = {"length": 16, "steps": 8, "block": 8}
 SCALES = (1.0, 8.0)
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Save three tiny checkpoints, and name them in options."""
+    """Save tiny checkpoints, and name them in options."""
     root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("bert", root / "model", files={"examples.json": EXAMPLES})
-    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    tiny_checkpoint("classifier", root / "judge")
-    bert_classifier(1).save_pretrained(root / "judge")
+    save_models(root)
     words = ["experiment", "controls", "--prompts", "3", "--reward-scale", *map(str, SCALES), "--batch", "2"]
-    words += ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--judges", str(root / "judge")]
+    words += ["--model", str(root / "model"), "--rewards", str(root / "guide"), "--judges", str(root / "other")]
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
 
 
 @pytest.fixture(scope="module")
-def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run the experiment once, for tests that only read it."""
     out = tmp_path_factory.mktemp("finished")
     assert main([*options, "--out", str(out)]) == 0
-    yield out
+    return out
 
 
 def rows(out: Path, method: str, scale: float) -> pd.DataFrame:
@@ -83,8 +71,8 @@ def test_rows_are_those_of_plain_decodes(options: list[str], finished: Path) -> 
         }
         for method, strategies in plain.items():
             method_rows = rows(finished, method, scale)
-            prompts = [EXAMPLES[index]["prompt"] for index in (0, 2, 3)]
-            assert method_rows["example"].tolist() == ["0", "2", "3"] and method_rows["prompt"].tolist() == prompts
+            prompts = [example["prompt"] for example in EXAMPLES[:3]]
+            assert method_rows["example"].tolist() == ["0", "1", "2"] and method_rows["prompt"].tolist() == prompts
             for prompt, rule, (_, row) in zip(prompts, strategies, method_rows.iterrows(), strict=True):
                 (trace,) = decode(
                     predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **grouped(**SHAPE)
@@ -129,40 +117,17 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
     assert samples["seed"].nunique() == len(samples)
 
 
-def test_each_different_text_is_scored_once_by_each_judge(finished: Path) -> None:
-    frame = read_unit_rows(finished)
-    texts = frame[frame["text"].notna()][["prompt", "text"]].drop_duplicates()
-    scores = frame[frame["strategy"] == "score"].assign(judge=lambda table: table["judges"].map(tuple))
-    assert len(scores) == 2 * len(texts) and not scores.duplicated(["prompt", "answer", "judge"]).any()
-    assert scores["predictor"].isna().all()
-
-
 def test_results_are_two_tables_an_arm_is_one_group_and_every_row_is_in_one_of_them(finished: Path) -> None:
     results, rows = read_results(finished), read_unit_rows(finished)
     answers, scores = results.answers, results.scores
     assert sorted([*answers["unit"], *scores["unit"]]) == sorted(rows["unit"]) and not len(results.others)
-    assert set(scores["measure"]) == {"score"} and not {"method", "reward_scale", "judges"} & set(answers)
-
     # The constant's own factor differs from prompt to prompt, its arm does not.
     sizes = answers.groupby(["strategy", "scale"]).size()
     scaled = {(name, scale) for name in ("rws", "constant", "shuffled", "flipped", "random") for scale in SCALES}
     assert set(sizes.index) == scaled | {("default", 1.0), ("margin", 1.0), ("sample", 1.0)}
     assert (sizes.drop("sample") == 3).all()
-    constant = answers[answers["strategy"] == "constant"]
-    assert constant.groupby("scale")["mean_factor"].nunique().tolist() == [3] * len(SCALES)
-    assert (
-        repr(results) == f"Results({len(answers)} answers of 13 arms, {len(scores)} scores by 2 judges, 0 other rows)"
-    )
-
-
-def test_an_answer_finds_its_scores(finished: Path) -> None:
-    results = read_results(finished)
-    merged = results.answers.merge(results.scores, on=["experiment", "prompt", "history", "text"])
-    assert len(merged) == 2 * len(results.answers)
-    wide = answers_of(read_unit_rows(finished))
-    for judge, scored in merged[merged["strategy"] == "rws"].groupby("judge"):
-        rows = wide[wide["method"] == "rws"].set_index("unit")
-        assert scored.set_index("unit_x")["score"].to_dict() == rows[f"score of {judge}"].to_dict()
+    merged = answers.merge(scores, on=["experiment", "prompt", "history", "text"])
+    assert len(merged) == 2 * len(answers)
 
 
 def test_second_run_computes_nothing_and_says_the_same(

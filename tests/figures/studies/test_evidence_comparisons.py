@@ -16,7 +16,7 @@ from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import mean_interval
 from paper_figures.statistics.significance import max_t
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import equal_orders, order_arms, reward_answer
+from paper_figures.studies.summaries.evidence_answers import equal_orders, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import (
     Comparison,
     chosen_scales,
@@ -25,7 +25,7 @@ from paper_figures.studies.summaries.evidence_comparisons import (
     main_measures,
     rivals_of,
 )
-from paper_figures.studies.summaries.evidence_measures import MEASURES, arms_of, measures_of
+from paper_figures.studies.summaries.evidence_measures import arms_of
 from paper_figures.studies.summaries.evidence_tables import distance_of, missing_reward
 from rws_decode.rewards import load_reward
 
@@ -93,8 +93,7 @@ def test_a_net_win_rate_counts_who_scores_more() -> None:
 def test_coherent_answers_are_those_that_break_no_rule() -> None:
     row = row_of("mini:mini", "coherent", Arm("default"))
     first, second = raw("mini:mini", "rws", 8.0, "rules_broken"), raw("mini:mini", "default", None, "rules_broken")
-    shares = [sum(values[p] == 0 for p in values) / PROMPTS for values in (first, second)]
-    assert row.difference == pytest.approx(shares[0] - shares[1])
+    assert row.difference == pytest.approx(np.mean([(first[p] == 0) - (second[p] == 0) for p in first]))
 
 
 def test_p_is_corrected_over_all_scales_and_controls_of_the_measure() -> None:
@@ -137,15 +136,11 @@ def test_verdicts_follow_from_the_numbers() -> None:
     assert "inf" not in same_reward.text()
 
 
-def test_the_same_answers_give_the_same_rows() -> None:
-    rows = compare(record().answers, {"english:era": 0.5}, main=True)
-    assert set(rows) == {row for row in comparisons_of(record(), main=True) if row.world == "english:era"}
-    assert {row.measure for row in comparisons_of(record())} == {*measures_of("english:era"), *measures_of("mini:mini")}
-
-
 def test_the_main_measures_alone_give_the_same_rows() -> None:
     main = set(comparisons_of(record(), main=True))
     assert main == {row for row in comparisons_of(record()) if row.measure in main_measures(row.world)}
+    again = set(compare(record().answers, {"english:era": 0.5}, main=True))
+    assert again == {row for row in main if row.world == "english:era"}
 
 
 def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:
@@ -153,10 +148,6 @@ def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:
     first = answers[(answers["method"] == "constant") & (answers["prompt"] == "p00") & ~answers["drawn"]]
     arms = arms_of(answers.drop(index=first.index), "english:era")
     assert Arm("constant", 8.0) not in arms and Arm("rws", 8.0) in arms
-
-
-def test_margins_are_positive_and_reasoned() -> None:
-    assert all(measure.margin > 0 and measure.reason for measure in MEASURES.values())
 
 
 @given(
@@ -182,12 +173,6 @@ def test_distances_to_a_frontier_are_means_over_prompts() -> None:
     assert distance.log_prob.mean == pytest.approx(answers["regret"].mean())
     assert 0 <= distance.least.mean <= distance.most.mean
     assert distance_of(answers, record().frontiers.iloc[1:], "english:era") is None
-
-
-def test_orders_are_the_arms_that_commit_the_likeliest_words() -> None:
-    orders = order_arms(arms_of(record().answers, "english:era"))
-    assert Arm("rws", 8.0) in orders and Arm("random-order") in orders
-    assert not {arm.method for arm in orders} & {"lookahead", "tilt-decode", "best-of", "better-scale"}
 
 
 def test_orders_of_one_god_that_differ_are_counted_over_all_pairs() -> None:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from sandboxed import needs_bubblewrap
+from study_runs import answer_row
 
 from paper_figures.__main__ import main
-from paper_figures.data.loaders import load_humaneval
+from paper_figures.runner.executors import Backend, in_process, processes
 from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner.runner import Report, run_units
+from paper_figures.runner.units import Origin, Unit, batch_key
+from paper_figures.sandbox import Limits
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
+from paper_figures.studies.work.programs import EXECUTE, program_settings, run_programs
 from rws_decode.mini.stories.answers import judge
 from rws_decode.testing import tiny_checkpoint
 
@@ -30,21 +39,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["experiment", "humaneval", *words, "--methods", "rws", "constant", *SHAPE]
 
 
-@pytest.fixture
-def problems(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write two problems in the benchmark's layout."""
-    rows = [
-        {
-            "task_id": f"HumanEval/{number}",
-            "prompt": f"def add{number}(a):\n    '''Return a + {number}.'''\n",
-            "entry_point": f"add{number}",
-            "canonical_solution": f"    return a + {number}\n",
-            "test": f"def check(candidate):\n    assert candidate(1) == {1 + number}\n",
-        }
-        for number in range(2)
-    ]
-    path = tmp_path / "problems.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
+    path = tmp_path_factory.mktemp("problems") / "problems.jsonl"
+    row = {"entry_point": "next_of", "canonical_solution": "    return x + 1\n"}
+    row |= {"test": "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(-1) == 0\n"}
+    prompts = {f"mine/{n}": f"def next_of(x):\n    '''Return the next of {n}.'''\n" for n in range(2)}
+    rows = [row | {"task_id": name, "prompt": prompt} for name, prompt in prompts.items()]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return path
 
 
@@ -71,32 +74,13 @@ def test_nothing_runs_unless_it_is_allowed(
     assert {row["method"]: row["mean"] for row in rows} == {"rws": 0.0, "constant": 0.0, "default": 0.0}
 
 
-@needs_bubblewrap
-def test_programs_of_answers_pass_where_they_are_right(problems: Path) -> None:
-    """Half of the answers of rws are the canonical solutions, so pass@1 is 50 percent and that of the default 100."""
-    from paper_figures.studies.work.decoding import Unit
-    from paper_figures.studies.work.programs import EXECUTE, program_settings, run_programs
-
-    settings = program_settings(problems, allow_code_execution=True)
+def test_programs_of_answers_pass_where_they_are_right() -> None:
+    """Half of the answers of rws are right, so pass@1 is 50 percent and that of the default 100."""
     rows = []
-    for index, problem in enumerate(load_humaneval(problems).rows):
-        for method, guide in (("default", None), ("rws", "g")):
-            text = problem.canonical_solution if method == "default" or index == 0 else "    return None\n"
-            labels = {"problem": problem.id, "method": method, "guide": guide, "reward_scale": 8.0 if guide else None}
-            row = {"strategy": method, "prompt": problem.prompt, "history": [], "text": text, "example": problem.id}
-            row |= labels | {"split": "test", "turn": 0, "forwards": 8, "reward_calls": 8, "steps": 8}
-            rows.append(row | {"reward_cost": 1.0, "god_tokens": 0.0, "judges": []})
-            unit = Unit(
-                experiment="humaneval",
-                prompt=problem.id,
-                strategy=EXECUTE,
-                predictor=None,
-                settings=settings,
-                labels={"answer": text},
-            )
-            ((ran,),) = run_programs([unit])
-            rows.append({"strategy": "execute", "prompt": problem.id, "answer": text, "judges": []} | ran)
-            rows[-1]["history"] = []
+    for number, method in product((0, 1), ("default", "rws")):
+        row = answer_row(method, f"{method} {number}", number, problem=f"p {number}")
+        ran = {"strategy": "execute", "prompt": row["prompt"], "answer": row["text"], "judges": [], "history": []}
+        rows += [row, ran | {"passed": method == "default" or number == 0, "status": "", "how": ""}]
     table = tables(pd.DataFrame(rows))[0]
     measured = {(row["method"], row["measure"]): row for row in table.rows}
     assert measured["rws", "pass@1"]["mean"] == 50.0 and measured["default", "pass@1"]["mean"] == 100.0
@@ -120,3 +104,80 @@ def test_several_samples_of_puzzles_are_counted_without_bias(
         (row,) = [row for row in table_rows if (row["method"], row["measure"]) == ("rws", f"pass@{k}")]
         assert row["n"] == 2
         assert row["mean"] == pytest.approx(100 * sum(pass_at_k(5, sum(passes), k) for passes in right) / 2)
+
+
+ORIGIN = Origin("code", {}, {})
+LIMITS = Limits(seconds=1.5, cpu_seconds=4)
+FENCE = "```"
+# What a model says of `next_of(x)`, x + 1 -> (status, how it is read).
+ANSWERS = {
+    "    return x + 1\n": ("passed", "continuation"),
+    f"Here:\n{FENCE}python\ndef next_of(x):\n    return x + 1\n{FENCE}\nDone.": ("passed", "fenced function"),
+    "    return x\n": ("wrong", "continuation"),
+    "I cannot write programs.": ("error", "unparsable"),
+    "    import os\n    os._exit(0)\n": ("ended", "continuation"),
+    "    raise ValueError('\\ud800')\n": ("error", "continuation"),
+    "return x + 1": ("passed", "indented body"),
+}
+
+
+def unit(answer: str | None, settings: dict[str, Any], problem: str = "mine/0", **fields: Any) -> Unit:
+    labels = {} if answer is None else {"answer": answer}
+    fields = {"strategy": EXECUTE, "settings": settings, "labels": labels} | fields
+    return Unit(experiment="programs", prompt=problem, predictor=None, **fields)
+
+
+def settings_of(problems: Path, **changes: Any) -> dict[str, Any]:
+    return program_settings(problems, allow_code_execution=True, limits=LIMITS) | changes
+
+
+def ran(out: Path, problems: Path, backend: Backend) -> Report:
+    units = [unit(answer, settings_of(problems)) for answer in ANSWERS]
+    assert len({batch_key(unit) for unit in units}) == 1
+    return run_units(units, run_programs, out, origin=ORIGIN, backend=backend, batch=4, progress=False)
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("backend", [in_process(), processes(1)], ids=["thread", "process"])
+def test_every_answer_is_a_row_and_the_harness_unharmed(
+    backend: Backend, problems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o755)  # the program's user is another
+        monkeypatch.setenv("TMPDIR", scratch)
+        monkeypatch.setattr(tempfile, "tempdir", scratch)
+        report = ran(tmp_path, problems, backend)
+        monkeypatch.undo()
+        assert os.listdir(scratch) == []
+    assert not report.failed and len(report.computed) == len(ANSWERS)
+    rows = report.read()
+    assert list(zip(rows["status"], rows["how"], strict=True)) == list(ANSWERS.values())
+    assert rows["answer"].tolist() == list(ANSWERS)
+    assert rows["passed"].tolist() == [status == "passed" for status, _ in ANSWERS.values()]
+    assert all(0 <= seconds < 60 for seconds in rows["seconds"])
+    assert rows["detail"].iloc[-2] == "ValueError: ?"
+    # Nothing is run twice.
+    again = ran(tmp_path, problems, backend)
+    assert not again.computed and len(again.found) == len(ANSWERS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields", "message"),
+    [
+        ({"allow_code_execution": False}, {}, "allow_code_execution is False: generated programs run only"),
+        ({"allow_code_execution": 1}, {}, "allow_code_execution is 1"),
+        ({"problems_sha256": "0" * 64}, {}, "problems_sha256 is 000"),
+        ({"limits": {"seconds": 0}}, {}, "seconds is 0:"),
+        ({"problems_file": "nowhere.jsonl"}, {}, "file is nowhere.jsonl: no such file"),
+        ({}, {"problem": "mine/7"}, "prompt is 'mine/7': no problem has that id; the first is 'mine/0'"),
+    ],
+    ids=["not-allowed", "not-true", "digest", "limit", "file", "problem"],
+)
+def test_misuse_is_refused_before_anything_is_run(
+    changes: dict[str, Any], fields: dict[str, Any], message: str, problems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process was started"))
+    good = unit("    return x + 1\n", settings_of(problems))
+    wrong = unit(**({"answer": "    return x + 1\n", "settings": settings_of(problems, **changes)} | fields))
+    with pytest.raises(ValueError, match=message):
+        run_programs([good, wrong])

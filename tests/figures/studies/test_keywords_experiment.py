@@ -1,21 +1,23 @@
-"""The keywords experiment on tiny checkpoints: its numbers are those of plain decodes, put together by hand."""
+"""The keywords and the diversity experiment on tiny checkpoints: numbers of plain decodes, put together by hand."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from grouped import grouped
-from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
+from study_runs import EXAMPLES, SHAPE, save_models
 
 from paper_figures.__main__ import main
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
+from paper_figures.studies import diversity
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.keywords import tables
+from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -29,16 +31,16 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run the experiment once, for tests that only read it."""
     out = tmp_path_factory.mktemp("finished")
     assert main(["experiment", "keywords", *options, "--out", str(out)]) == 0
-    yield out
+    return out
 
 
 @pytest.fixture(scope="module")
 def frame(finished: Path) -> pd.DataFrame:
-    return frame_of(finished)
+    return read_unit_rows(finished)
 
 
 def named(options: list[str], name: str) -> str:
@@ -97,15 +99,6 @@ def test_both_perplexities_are_those_of_plain_decodes(
         assert rows.loc[("rws", measure)]["mean"] == pytest.approx(mean)
 
 
-def test_every_line_has_both_perplexities_and_every_control(named_tables: dict[str, Table]) -> None:
-    rows = table(named_tables, "perplexity_and_god")
-    assert {tuple(sorted(group["method"])) for _, group in rows.groupby(["guide", "measure"])} == {
-        tuple(sorted(COMPARED))
-    }
-    assert len({tuple(row) for row in named_tables["perplexity_and_god"].shown}) == 1, "every row has the same columns"
-    assert (rows.dropna(subset=["p"])["p_holm"] >= rows.dropna(subset=["p"])["p"]).all()
-
-
 def test_claims_are_ratios_to_the_default(
     options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
 ) -> None:
@@ -155,12 +148,54 @@ def test_examples_show_the_prompts_and_what_was_answered(
         assert guided["included"].iloc[0] >= sum(word in said for word in example["keywords"])
 
 
-def test_second_run_computes_nothing_and_the_order_of_rows_does_not_matter(
-    options: list[str], finished: Path, named_tables: dict[str, Table], capsys: pytest.CaptureFixture[str]
+@pytest.fixture(scope="module")
+def diverse(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Return the rows of the diversity experiment, run once on all four prompts."""
+    out = tmp_path_factory.mktemp("diverse")
+    more = ["--data", "examples:all", "--prompts", "4"]
+    assert main(["experiment", "diversity", *options, *more, "--out", str(out)]) == 0
+    return read_unit_rows(out)
+
+
+@pytest.fixture(scope="module")
+def diversity_tables(diverse: pd.DataFrame) -> dict[str, Table]:
+    return {table.name: table for table in diversity.tables(diverse)}
+
+
+def texts_of(answers: pd.DataFrame, guide: str, method: str) -> list[list[str]]:
+    rows = answers[(answers["guide"] == guide) & (answers["method"] == method)].sort_values("example")
+    return [text.split() for text in rows["text"]]
+
+
+def distinct(lines: list[list[str]], n: int) -> float:
+    grams = {tuple(line[start : start + n]) for line in lines for start in range(len(line) - n + 1)}
+    total = sum(len(line) for line in lines)
+    return len(grams) / total if total else 0.0
+
+
+def test_table_counts_different_words_over_all_words(diverse: pd.DataFrame, diversity_tables: dict[str, Table]) -> None:
+    rows, answers = pd.DataFrame(diversity_tables["distinct"].rows), answers_of(diverse)
+    assert len(rows) == 2 * len(COMPARED) and set(rows["answers"]) == {4}
+    assert [methods[0] for methods in rows.groupby("guide")["method"].agg(list)] == ["rws", "rws"]
+    for _, row in rows.iterrows():
+        lines = texts_of(answers, row["guide"], row["method"])
+        assert row["distinct_1"] == pytest.approx(distinct(lines, 1))
+        assert row["distinct_2"] == pytest.approx(distinct(lines, 2))
+        assert row["words"] == sum(map(len, lines)) / 4
+        assert row["repeated"] == 1 - len({tuple(line) for line in lines}) / 4
+
+
+def test_differences_are_of_the_same_prompts_and_at_equal_length(
+    diverse: pd.DataFrame, diversity_tables: dict[str, Table]
 ) -> None:
-    report = run_again("keywords", options, finished, capsys)
-    assert set(report["tables"]) == {"perplexity_and_god", "claims", "examples"}
-    for name, rows in report["tables"].items():
-        # A run has its rows in the order asked for, a folder that is read in that of their hashes.
-        assert rows == [dict(row) for row in named_tables[name].rows]
-        assert (finished / "keywords" / f"{name}.md").is_file() and (finished / "keywords" / f"{name}.csv").is_file()
+    rows, answers = pd.DataFrame(diversity_tables["differences"].rows), answers_of(diverse)
+    assert len(rows) == 2 * (len(COMPARED) - 1) * 4 and set(rows["pairs"]) == {4}
+    for _, row in rows.iterrows():
+        sides = (texts_of(answers, row["guide"], method) for method in ("rws", row["against"]))
+        pairs = list(zip(*sides, strict=True))
+        if row["length"] == "equal":
+            pairs = [(a[: min(len(a), len(b))], b[: min(len(a), len(b))]) for a, b in pairs]
+        first, second = (distinct([pair[side] for pair in pairs], row["n"]) for side in (0, 1))
+        assert (row["rws"], row["other"]) == (pytest.approx(first), pytest.approx(second))
+        assert row["difference"] == pytest.approx(first - second) and row["low"] <= row["difference"] <= row["high"]
+        assert 0 < row["p"] <= row["p_holm"] <= 1

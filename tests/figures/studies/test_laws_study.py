@@ -251,13 +251,3 @@ def test_no_law_is_nearer_than_the_tilt_of_its_reward(seed: int, method: str, st
         assert divergence >= least_divergence(np.array([q @ reward]), betas, log_z)[0] - 1e-9
     assert best @ (np.log(best) - np.log(p)) <= np.log(2) - 1 / 2 + 1e-9  # T90
     assert bound - ranked @ np.log(p) >= least_divergence(np.array([ranked @ reward]), betas, log_z)[0] - 1e-9
-
-
-def test_a_tilt_lies_on_the_curve() -> None:
-    _, p, reward = world_of(3)
-    tilt = p * np.exp(reward)
-    log_z = np.log(tilt.sum())
-    tilt /= tilt.sum()
-    assert least_divergence(np.array([tilt @ reward]), [0.0, 1.0], np.array([0.0, log_z]))[0] == pytest.approx(
-        tilt @ (np.log(tilt) - np.log(p))
-    )

@@ -41,9 +41,6 @@ def said_by(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
     return status, captured.out, captured.err
 
 
-# --- every way gives the same units -----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Return the ways to name the second and third held-out prompt of the model."""
@@ -61,31 +58,20 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize(
-    ("study", "some"), [("precision", None), ("controls", ["rows.jsonl", "prompt", "examples"])], ids=["all", "some"]
-)
 def test_the_same_prompts_by_another_way_are_the_same_units(
-    study: str,
-    some: list[str] | None,
-    models: Path,
-    ways: dict[str, list[str]],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    models: Path, ways: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["experiment", study, "--out", str(tmp_path), "--model", str(models / "model"), *SHAPE, "--json"]
-    more = {"precision": ["--scales", "2", "--strategies", "temperature", "random"]}
-    words += [*more.get(study, ["--reward-scale", "8"]), "--reward", str(models / "guide")]
-    words += ["--judges"] if study == "controls" else []
+    words = ["experiment", "precision", "--out", str(tmp_path), "--model", str(models / "model"), *SHAPE, "--json"]
+    words += ["--scales", "2", "--strategies", "temperature", "--reward", str(models / "guide")]
     results = {}
-    for number, way in enumerate(some or ways):
+    for number, way in enumerate(ways):
         status, out, _ = said_by([*words, *ways[way]], capsys)
         assert status == 0
         report = json.loads(out)
         assert (report["units"]["computed"] == 0) is (number > 0), way
         results[way] = report["tables"]
     assert len({json.dumps(tables) for tables in results.values()}) == 1
-    answers = read_unit_rows(tmp_path)
-    assert set(answers[answers["example"] != ""]["example"]) == {"1", "2"}
+    assert set(read_unit_rows(tmp_path)["example"]) == {"1", "2"}
 
 
 def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
@@ -103,8 +89,6 @@ def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
     settings = json.loads((tmp_path / "commit-order" / "results.json").read_text("utf-8"))["settings"]
     assert (settings["data"], settings["prompts"]) == (str(tmp_path / "own.csv"), 2)
 
-
-# --- every study runs on every model ----------------------------------------------------------------------------------
 
 # What a study needs besides a model, a prompt and reward models.
 MORE = {
@@ -159,21 +143,6 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     _, _, named = " ".join(last.split()).partition(" tables: ")
     assert named.startswith(str(tmp_path / "out" / study)) and named.endswith(".csv")
 
-
-def test_keywords_come_with_a_file_and_without_a_causal_model(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [{"prompt": text, "keywords": ["cat", "tree"]} for text in TEXTS]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    words = [*words_of("keywords", models, "llada", tmp_path / "out"), "--data", str(tmp_path / "rows.jsonl"), "--json"]
-    for causal in ("none", str(models / "causal")):
-        status, out, _ = said_by([*words, "--causal", causal], capsys)
-        assert status == 0
-        measures = {row["measure"] for row in json.loads(out)["tables"]["perplexity_and_god"]}
-        assert "keywords_included" in measures and ("perplexity_per_text" in measures) is (causal != "none")
-
-
-# --- what is refused --------------------------------------------------------------------------------------------------
 
 MISTAKES: list[tuple[list[str], str]] = [
     (["--prompt", "zorp flurb ?"], "prompt 'zorp flurb ?' holds no word that mini knows: use others"),

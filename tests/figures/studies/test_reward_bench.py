@@ -1,18 +1,32 @@
-"""Win rates, cross-judging and attribution: the tables are counted from the rows, the paper's numbers beside them."""
+"""Win rates, cross-judging and attribution counted from the rows, and scales chosen on validation prompts alone."""
 
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from grouped import grouped
+from study_runs import SHAPE, answer_row, save_models, score_row
 
+from paper_figures.__main__ import main
+from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner.units import Unit
 from paper_figures.statistics.partial_effect import partial_effect
 from paper_figures.statistics.significance import holm, paired_test
+from paper_figures.studies.design.prompts import Prompt, Prompts
+from paper_figures.studies.design.scale_selection import select_scales
+from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.reward_bench import tables
 from paper_figures.table import Table
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.factors import RWS, Confidence
 
 GUIDES = {"skywork-v0.2": 8.0, "grm": 2.0, "own": 4.0}
 METHODS = ("default", "rws", "constant")
@@ -22,22 +36,17 @@ PROMPTS = 40
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     """Return answers of three guides to 40 prompts, and a score of each different text by each guide."""
-    rng = np.random.default_rng(7)
-    rows: list[dict[str, Any]] = []
-    shape = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
+    rng, rows = np.random.default_rng(7), []
     for index, method in itertools.product(range(PROMPTS), METHODS):
-        for guide, scale in [(None, None)] if method == "default" else GUIDES.items():
+        for guide, scale in [("", None)] if method == "default" else GUIDES.items():
             # A quarter of the prompts give the same text by every method: a draw.
             text = "same" if index % 4 == 0 else f"{method} {guide}"
-            row: dict[str, Any] = {"strategy": method, "prompt": f"p {index}", "history": [], "text": text}
-            row |= {"example": str(index), "turn": 0, "split": "test", "method": method, "guide": guide}
-            row |= {"reward_scale": scale, "forwards": 32, "reward_calls": 0 if guide is None else 32, "judges": []}
-            rows.append(row | shape | {"god_tokens": float(rng.integers(20)) / 4, "god_steps": 1.0})
-    texts = {(row["prompt"], row["text"]) for row in rows}
-    for (prompt, text), judge in itertools.product(sorted(texts), GUIDES):
+            god = float(rng.integers(20)) / 4
+            rows.append(answer_row(method, text, index, guide, reward_scale=scale, god_tokens=god))
+    texts = sorted({(row["prompt"], row["text"]) for row in rows})
+    for (prompt, text), judge in itertools.product(texts, GUIDES):
         score = float(rng.normal(1.0 if text.startswith("rws") else 0.0))
-        row = {"strategy": "score", "prompt": prompt, "history": [], "judges": [judge], "answer": text}
-        rows.append(row | {"score": score, "normalised_score": score / 2})
+        rows.append(score_row(judge, text, score, prompt=prompt, normalised_score=score / 2))
     return pd.DataFrame(rows)
 
 
@@ -122,10 +131,100 @@ def test_reward_at_equal_god_is_that_of_the_pairs(frame: pd.DataFrame, named_tab
     assert row["difference"] == pytest.approx(row["alpha"] + row["beta"] * row["god_difference"])
 
 
-def test_tables_do_not_depend_on_the_order_of_rows(frame: pd.DataFrame) -> None:
-    few = frame["prompt"].isin([f"p {index}" for index in range(10)]) & ~frame["guide"].isin(["grm", "own"])
-    ordered = tables(frame[few])
-    shuffled = tables(frame[few].sample(frac=1.0, random_state=3).reset_index(drop=True))
-    assert [table.name for table in shuffled] == [table.name for table in ordered]
-    for first, second in zip(ordered, shuffled, strict=True):
-        assert sorted(map(repr, first.rows)) == sorted(map(repr, second.rows)), first.name
+GRID = (0.5, 2.0, 16.0)
+LINES = ["the cat sat on a mat .", "red blue", "a dog ran", "it was red and blue", "a cat ran", "the dog was red"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """Run reward-bench once on tiny checkpoints; return its options and its folder."""
+    root = tmp_path_factory.mktemp("selection")
+    (root / "prompts.txt").write_text("\n".join(LINES))
+    words = ["experiment", "reward-bench", *save_models(root), "--data", f"text:{root / 'prompts.txt'}"]
+    words += [
+        "--causal",
+        "none",
+        "--validation",
+        "3",
+        "--reward-scale",
+        "--grid",
+        *map(str, GRID),
+        "--methods",
+        "rws",
+        "constant",
+    ]
+    assert main([*words, "--out", str(root / "out")]) == 0
+    return words, root / "out"
+
+
+def test_grid_counts_what_plain_decodes_win(run: tuple[list[str], Path]) -> None:
+    words, out = run
+    record = json.loads((out / "reward-bench/selection.json").read_text())
+    predictor = load_predictor(words[words.index("--model") + 1])
+    assert [choice["guide"] for choice in record["guides"]] == words[words.index("--rewards") + 1 :][:2]
+    for choice in record["guides"]:
+        guide = load_reward(choice["guide"])
+        validation = LINES[3:]
+        base = guide.score(
+            validation,
+            [t.text or "" for p in validation for t in decode(predictor, [p], Confidence(), **grouped(**SHAPE))],
+        )
+        assert [row["scale"] for row in choice["grid"]] == list(GRID)
+        for row in choice["grid"]:
+            runs = [
+                decode(predictor, [p], RWS(row["scale"]), reward=guide, **grouped(**SHAPE))[0].text or ""
+                for p in validation
+            ]
+            scores = guide.score(validation, runs)
+            assert row["score"] == pytest.approx(np.mean(scores), abs=1e-4) and row["n"] == 3
+            assert row["net"] == pytest.approx(np.mean(np.sign(np.subtract(scores, base).round(5))))
+            assert row["win"] - row["loss"] == pytest.approx(row["net"])
+        top = max(choice["grid"], key=lambda row: (row["net"], row["score"], -row["scale"]))
+        assert choice["chosen"] == top["scale"]
+
+
+def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
+    frame = read_unit_rows(run[1])
+    chosen, decoded = frame[frame["split"] == "validation"], frame[frame["split"] == "test"]
+    assert set(chosen["prompt"]) == set(LINES[3:]) and set(decoded["prompt"]) == set(LINES[:3])
+    guided = decoded[decoded["method"] == "rws"]
+    record = json.loads((run[1] / "reward-bench/selection.json").read_text())
+    assert dict(zip(guided["guide"], guided["reward_scale"], strict=True)) == {
+        choice["guide"]: choice["chosen"] for choice in record["guides"]
+    }
+
+
+def test_without_validation_prompts_nothing_can_be_chosen(run: tuple[list[str], Path], tmp_path: Path) -> None:
+    assert main([*run[0], "--out", str(tmp_path), "--validation", "0"]) == 2 and not list(tmp_path.iterdir())
+
+
+def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]]) -> dict[str, Any]:
+    """Choose between scales at which a guide scores prompts so, the default 0; the units named fail."""
+
+    class Asked:
+        def __init__(self, units: list[Unit]) -> None:
+            self.units = units
+
+        def read(self) -> pd.DataFrame:
+            rows = []
+            for unit in self.units:
+                row = unit.columns() | {"text": f"{unit.prompt} {unit.scale}"}
+                if unit.strategy["name"] == "score":
+                    prompt, scale = unit.labels["answer"].split()
+                    row["score"] = scores.get((prompt, float(scale)), 0.0) if scale != "None" else 0.0
+                if (unit.prompt, unit.scale) not in failed:
+                    rows.append(row)
+            return pd.DataFrame(rows)
+
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"})
+    prompts = tuple(Prompt(name, (name,)) for name in ("a", "b"))
+    selection = select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0))
+    return selection["guides"][0]
+
+
+def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
+    scores = {("a", 1.0): 1.0, ("b", 1.0): -1.0, ("a", 2.0): 1.0, ("b", 2.0): -1.0}
+    assert select(scores | {("b", 2.0): 1.0}, set())["chosen"] == 2.0
+    # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
+    selection = select(scores, {("b", 2.0)})
+    assert selection["chosen"] == 1.0 and [row["n"] for row in selection["grid"]] == [2]

