@@ -10,7 +10,7 @@ from handmade_runs import Row, assert_whole, write_run
 
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import device_cost, saturation
-from paper_figures.figures.device_cost import A100, PROMPT, least, printed_parts
+from paper_figures.figures.device_cost import least, printed_parts
 from paper_figures.tables import table11_overhead, table12_frequency
 from rws_decode.common.files import write_json
 from rws_theory import footrule_mean
@@ -58,13 +58,9 @@ def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path
         "second +30.0 [+25.0, +35.0]; GRM +30.0 [+25.0, +35.0]. The paper's seconds amount to +21.8 to +33.4."
         in (exhibit.conclusions[0])
     )
-    assert_whole(exhibit)
-
-
-def test_table_11_has_each_savings_and_the_control(tmp_path: Path) -> None:
-    rows = {row["method"]: row for row in table11_overhead.exhibit(_overhead(tmp_path)).tables[0].rows}
     names = ("RWS, GRM", "RWS, GRM, no savings", "RWS, GRM, all savings", "constant, GRM")
     assert [rows[name]["here: increase, %"] for name in names] == [30.0, 40.0, 10.0, 2.0]
+    assert_whole(exhibit)
 
 
 def _mean(method: str, ratio: float | None, increase: float | None, width: float = 0.25) -> Row:
@@ -97,21 +93,6 @@ def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> 
     assert rows["constant of equal mean"]["here: GOD in steps over default's"] == 1.75
     assert rows["RWS, every 3 steps"]["paper: GOD"] is None and rows["RWS, every 3 steps"]["here: increase, %"] == 3.0
     assert_whole(exhibit)
-
-
-def test_the_least_time_is_nearly_that_of_operations_counted_by_hand() -> None:
-    # Llama's layers: 4 square matrices of attention (keys and values narrower), 3 of the MLP; 320 tokens in 128 steps.
-    predictor = 32 * (4 * 4096**2 + 3 * 4096 * 12288)
-    reward = 32 * (2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336)
-    tokens = PROMPT + 256
-    pairs = 4 * 32 * 4096 * tokens**2
-    # Masked positions of the block: two fewer at each step, blocks of 16 steps.
-    head = 2 * 4096 * 126_464 * 8 * sum(32 - 2 * step for step in range(16))
-    default = 128 * (2 * predictor * tokens + pairs) + head
-    assert default / A100.rate < least().default < 1.1 * default / A100.rate
-    causal = 4 * 32 * 4096 * tokens * (tokens + 1) / 2
-    added = 128 * (2 * reward * tokens + causal) / A100.rate
-    assert added < least().reward < 1.1 * added
 
 
 def test_printed_seconds_are_parted_without_loss() -> None:
@@ -171,14 +152,14 @@ def _precision() -> dict[str, Any]:
     return {"settings": SHAPE | {"prompts": 12, "reward": "guide"}, "seconds": 3.5, "summary": rows}
 
 
-def _write(folder: Path, **changed: dict[str, Any]) -> Path:
-    write_json(folder / "precision" / "results.json", changed.get("precision", _precision()))
+def _write(folder: Path, precision: dict[str, Any]) -> Path:
+    write_json(folder / "precision" / "results.json", precision)
     return folder
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _write(tmp_path_factory.mktemp("runs"))
+    return _write(tmp_path_factory.mktemp("runs"), _precision())
 
 
 def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
@@ -199,43 +180,18 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
 def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: Path) -> None:
     results = _precision()
     for row in results["summary"]:
-        ends = sorted(sign * row[f"god_steps_due{end}"] for end in ("_low", "_high"))
-        due = sign * row["god_steps_due"]
-        row |= {
-            "god_steps": 5.0 + due,
-            "god_steps_due": due,
-            "god_steps_due_low": ends[0],
-            "god_steps_due_high": ends[1],
-        }
-    claim, more = saturation.exhibit(_write(tmp_path, precision=results)).conclusions
+        due, *ends = (sign * row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
+        row |= {"god_steps": 5.0 + due, "god_steps_due": due}
+        row |= {"god_steps_due_low": min(ends), "god_steps_due_high": max(ends)}
+    claim, more = saturation.exhibit(_write(tmp_path, results)).conclusions
     assert claim.startswith(f"At scale 32, rounding to bfloat16 {word} GOD by 80 %")
     # At 16 the interval excludes zero, and p says no.
     assert "70 to 90 % with 95 % confidence; an effect is shown at 1 of 3 scales" in more
 
 
-def test_saturation_with_few_prompts_one_strategy_and_no_deviation_says_so(tmp_path: Path) -> None:
-    results = _precision()
-    results["summary"] = [
-        row | {"n": 4, "god_steps": 0.0 if row["ranking"] == "exact" else row["god_steps"]}
-        for row in results["summary"]
-        if row["strategy"] == "temperature" and row["scale"] != 16.0
-    ]
-    results["settings"] = results["settings"] | {"length": 64, "steps": 24}  # blocks of unequal steps
-    folder = _write(tmp_path, precision=results)
-    data = saturation.compute(folder)
-    assert data.random is None
-    with styled():
-        exhibit = saturation.exhibit(folder)
-    assert "no exact GOD above 0" in exhibit.conclusions[0]
-    assert "random order" not in exhibit.pictures[0].caption
-
-
 def test_saturation_tells_what_rounding_adds(runs: Path) -> None:
-    measured = saturation.table(saturation.compute(runs))
-    (line,) = (
-        row
-        for row in measured.shown
-        if (row["strategy"], row["scale"], row["ranking"]) == ("Temperature", "32", "bfloat16")
-    )
+    rows = saturation.table(saturation.compute(runs)).shown
+    wanted = {"strategy": "Temperature", "scale": "32", "ranking": "bfloat16"}
+    (line,) = (row for row in rows if wanted.items() <= row.items())
     assert line["due to rounding, steps"] == "-4 [-4.5, -3.5], p 0.03 *"
     assert (line["share due"], line["equal to 1, %"], line["other set, %"]) == ("-80 %", "20.0", "40.0")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +16,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from paper_figures.data.examples import examples_of
-from paper_figures.exhibits.canvas_cells import FRESH, MASKED, flow, height_of
+from paper_figures.exhibits.canvas_cells import FRESH, MASKED
 from paper_figures.exhibits.style import styled
-from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
-from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_decode.trace.data import NOT_ASKED
 from rws_decode.trace.trace import load
@@ -64,17 +61,6 @@ def _cells(axes: object) -> list[Rectangle]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
 
 
-def test_forward_masks_are_nested_and_as_frequent_as_they_should_be() -> None:
-    times = range(0, 33, 4)
-    masks = fig2_masking.forward_masks(4000, times, 32, seed=1)
-    assert not (masks[:-1] & ~masks[1:]).any()
-    share = masks.mean(axis=1)
-    for t, observed in zip(times, share, strict=True):
-        assert abs(observed - t / 32) <= 4 * np.sqrt(t / 32 * (1 - t / 32) / 4000)
-    assert np.array_equal(masks, fig2_masking.forward_masks(4000, times, 32, seed=1))
-    assert not np.array_equal(masks, fig2_masking.forward_masks(4000, times, 32, seed=2))
-
-
 def test_masking_draws_the_default_trace(runs: Path) -> None:
     data = fig2_masking.compute(runs)
     trace = data.orders.traces[7]["default"]
@@ -98,10 +84,15 @@ def test_masking_draws_the_default_trace(runs: Path) -> None:
             assert [face == FRESH.face.lower() for face in faces] == state.fresh.tolist()
 
 
-def test_the_held_out_answer_of_a_shipped_model_is_masked(figure_runs: Path) -> None:
+def test_of_the_shipped_model_the_held_out_answer_is_masked_and_broken_rules_are_told(figure_runs: Path) -> None:
     data = fig2_masking.compute(figure_runs)
     answer = examples_of("mini")[data.orders.drawn]["answer"].split()
     assert data.held_out and list(data.original) == answer[: len(data.original)]
+    decodes = fig4_worked_decode.compute(figure_runs).decodes
+    assert all(decode.broken for decode in decodes.values())  # sixteen tokens cannot hold a story
+    with styled():
+        said = fig4_worked_decode.exhibit(figure_runs).conclusions[1]
+    assert "breaks rules of" in said and all(rule in said for rule in decodes["rws"].broken or ())
 
 
 def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
@@ -147,15 +138,10 @@ def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.Monk
     orders = fig2_masking.compute(runs).orders
     (path,) = (runs / file for file in orders.files if file.endswith("/rws-7.parquet"))
     rws = orders.traces[7]["rws"]
-    hidden = replace(
-        rws,
-        reward_use=np.full_like(rws.reward_use, NOT_ASKED),
-        reward_raw=np.full_like(rws.reward_raw, np.nan),
-        reward_normalised=np.full_like(rws.reward_normalised, np.nan),
-    )
-    monkeypatch.setattr(
-        "paper_figures.figures.fig1_commit_order.load", lambda file: hidden if file == path else load(file)
-    )
+    none = np.full_like(rws.reward_raw, np.nan)
+    hidden = replace(rws, reward_use=np.full_like(rws.reward_use, NOT_ASKED), reward_raw=none, reward_normalised=none)
+    read = "paper_figures.figures.fig1_commit_order.load"
+    monkeypatch.setattr(read, lambda file: hidden if file == path else load(file))
     with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
         fig3_method.compute(runs)
 
@@ -178,40 +164,3 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
         expected = [f"{value:.2f}" for value in decode.trace.factor] if name == "rws" else []
         assert [number for number in numbers if number in expected] == expected
     assert all(decode.broken is None for decode in data.decodes.values())  # no prompt of the language: nothing to judge
-
-
-def test_of_the_language_the_worked_decode_says_which_rules_are_broken(figure_runs: Path) -> None:
-    data = fig4_worked_decode.compute(figure_runs)
-    with styled():
-        exhibit = fig4_worked_decode.exhibit(figure_runs)
-    assert all(decode.broken for decode in data.decodes.values())  # sixteen tokens cannot hold a story
-    said = exhibit.conclusions[1]
-    assert "breaks rules of" in said and all(rule in said for rule in data.decodes["rws"].broken or ())
-
-
-@pytest.mark.parametrize("steps", [1, 5, 16, 17, 32, 128, 130])
-def test_steps_shown_are_evenly_spaced_up_to_the_last(steps: int) -> None:
-    shown = fig4_worked_decode.shown_steps(steps)
-    assert len(shown) <= 16 and shown[-1] == steps
-    assert set(np.diff(shown[:-1])) <= {shown[0]}
-
-
-def test_words_are_those_of_the_trace(runs: Path, tmp_path: Path) -> None:
-    trace = fig2_masking.compute(runs).orders.traces[7]["default"]
-    token = int(trace.tokens[0])
-    spelled = replace(trace, pieces={str(token): " a\nb" + 40 * "x"})
-    assert words_of(spelled, [token, END, -1], END) == ("a↵b" + 12 * "x" + "…", "(end)", "?")
-    assert words_of(trace, [token], None) == (str(token),)
-    assert end_of("mini") == 5 and end_of("no-such-owner/no-such-model") is end_of(str(tmp_path / "nothing")) is None
-    write_json(tmp_path / "config.json", {})
-    assert end_of(str(tmp_path)) is None
-
-
-def test_words_flow_within_the_width_and_never_overlap() -> None:
-    words = [f"{'w' * (1 + i % 9)}" for i in range(60)]
-    cells = flow(words, 3.0)
-    assert all(cell.left + cell.width <= 3.0 for cell in cells)
-    for before, after in pairwise(cells):
-        assert (after.line, after.left) == (before.line + 1, 0.0) or after.left >= before.left + before.width
-    assert height_of(cells) > height_of(flow(words, 6.0)) > height_of(flow(words[:1], 6.0))
-    assert flow(["w" * 99], 1.0)[0].line == 0 and height_of(()) == 0

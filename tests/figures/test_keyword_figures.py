@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade_runs import Row, assert_whole, summary_row, write_run
+from handmade_runs import Row, summary_row, write_run
 
 from paper_figures.exhibits.names import names_of
 from paper_figures.exhibits.style import LINES, styled
@@ -109,14 +109,6 @@ def test_figure_6_sets_its_ranges_beside_the_printed_ones(tmp_path: Path) -> Non
     assert cells["second", "constant of equal mean"][column] == "-1 [-1.5, -0.5], p 0.01 *"
     assert cells["GRM", "constant of equal mean"][column] == "+0 [-0.25, +0.25], p 1"
     assert "the paper says 12 to 16; here second 20 [17, 23]; GRM 1 [-3, 13]." in exhibit.conclusions[0]
-
-
-def test_without_perplexity_only_the_order_is_drawn(tmp_path: Path) -> None:
-    means = [summary_row("second", method, "god_steps", 2.0) for method in ("rws", "default")]
-    exhibit = fig6_keyword_task.exhibit(write_run(tmp_path, "keywords", {"perplexity_and_god": means, "claims": []}))
-    titles = [axes.get_title(loc="left") for axes in exhibit.pictures[0].figure.axes]
-    assert titles == ["Generation Order Deviation", "GOD, over the default's"]
-    assert_whole(exhibit)
 
 
 def _passes(runs: Path, low: float = 2.0, **settings: Any) -> Path:

@@ -1,25 +1,25 @@
-"""Figures and tables from small runs made here: numbers are the inputs', and misuse is told."""
+"""Figures and tables from small runs made here, and from a user's own: numbers are the inputs', and misuse is told."""
 
 from __future__ import annotations
 
 import json
-import math
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from handmade_runs import END, read_csv, write_commit_order
+from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
 
 from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
-from paper_figures.exhibits.style import LINES
-from paper_figures.figures import appendix_d, fig1_commit_order
-from paper_figures.tables import table8_temperature
+from paper_figures.figures import fig1_commit_order, fig4_worked_decode
+from paper_figures.report.page import read_records
+from paper_figures.report.provenance import run_facts
+from paper_figures.tables import table4_humaneval, table8_temperature
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
-from rws_theory import crossings, max_probability
 from rws_theory.printed import printed_in
 
 NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
@@ -97,27 +97,6 @@ def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
         assert rows and text.count("\n| ") == len(rows) + 1
 
 
-def test_the_same_runs_give_the_same_files(runs: Path, out: Path, tmp_path: Path) -> None:
-    assert main([*NAMES, "--runs", str(runs), "--out", str(tmp_path), "--workers", "0"]) == 0
-    for folder in ("figures", "tables"):
-        for path in (out / folder).iterdir():
-            assert path.read_bytes() == (tmp_path / folder / path.name).read_bytes(), path.name
-
-
-def test_appendix_d_draws_the_crossing_that_the_theory_proves() -> None:
-    example = appendix_d.compute()
-    (root,) = crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4]).roots
-    assert example.crossing == root == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), abs=1e-9)
-    panels = appendix_d.draw(example).axes
-    for axes in panels:
-        upright = [
-            line.get_xdata()[0] for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
-        ]
-        assert root in upright and 1.73 in upright
-    curve = panels[0].lines[0]
-    assert np.array_equal(curve.get_ydata(), max_probability([1.1, 0.6, 0.3], np.asarray(curve.get_xdata())))
-
-
 def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
     rows = {row["quantity"]: row for row in read_csv(out / "tables" / "appendix_d.csv")}
     assert {name for name, row in rows.items() if row["agrees to the digits printed"] == "False"} == {
@@ -150,19 +129,6 @@ def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
             assert row["tokens of text"] == str(LENGTH - 2)
 
 
-def test_without_an_end_of_text_nothing_is_filler(runs: Path, tmp_path: Path) -> None:
-    results = json.loads((runs / "commit-order" / "results.json").read_text())
-    results["settings"]["model"] = str(tmp_path / "plain")
-    write_json(tmp_path / "plain" / "config.json", {})
-    for row in results["rows"]:
-        source = runs / "commit-order" / row["trace"]
-        (tmp_path / "commit-order").mkdir(exist_ok=True)
-        (tmp_path / "commit-order" / row["trace"]).write_bytes(source.read_bytes())
-    write_json(tmp_path / "commit-order" / "results.json", results)
-    orders = fig1_commit_order.compute(tmp_path)
-    assert {count for row in orders.written.values() for count in row.values()} == {LENGTH}
-
-
 def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Path) -> None:
     results = json.loads((runs / "temperature" / "results.json").read_text())
     summary = [row for row in results["tables"]["summary"]["rows"] if row["guide"] == "first"]
@@ -178,20 +144,6 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
             assert float(cell) == ours[scale][field] if scale in ours else cell == ""
 
 
-def test_table_8_draws_intervals_of_every_method(runs: Path) -> None:
-    data = table8_temperature.compute(runs)
-    panel = table8_temperature.draw(data).axes[0]
-    drawn = {container.get_label(): container for container in panel.containers}
-    for method in table8_temperature.DRAWN:
-        line, _, (bars,) = drawn[LINES[method].label].lines
-        assert line.get_ydata().tolist() == [row["perplexity"] for row in data.of(method)]
-        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
-        assert ends == pytest.approx(
-            np.array([[row["perplexity_low"], row["perplexity_high"]] for row in data.of(method)])
-        )
-    assert panel.get_xscale() == "log"
-
-
 def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) -> None:
     text = (out / "tables" / "table8_differences.md").read_text()
     assert text.count("\n| ") == 1 + 6 * len(SCALES)
@@ -200,29 +152,6 @@ def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) 
     assert len(read_csv(out / "tables" / "table8_differences.csv")) == 6 * len(SCALES) * len(METRICS)
     record = json.loads((out / "figures" / "table8_temperature.json").read_text())
     assert "coherent higher at 1 and lower at 0 of 3 scales" in record["conclusions"][0]
-
-
-def test_answers_without_coherence_or_perplexity_are_drawn_all_the_same(runs: Path, tmp_path: Path) -> None:
-    results = json.loads((runs / "temperature" / "results.json").read_text())
-    for row in results["tables"]["summary"]["rows"]:
-        for field in ("coherent", "perplexity"):
-            row |= dict.fromkeys((field, f"{field}_low", f"{field}_high"))
-    controls = results["tables"]["controls"]
-    controls["rows"] = [row for row in controls["rows"] if row["metric"] not in ("coherent", "perplexity")]
-    write_json(tmp_path / "temperature" / "results.json", results)
-    exhibit = table8_temperature.exhibit(tmp_path)
-    (panel,) = exhibit.pictures[0].figure.axes
-    assert panel.get_title(loc="left") == "Generation Order Deviation"
-    assert "share coherent" not in exhibit.pictures[0].alt
-    assert "coherent" not in exhibit.conclusions[0]
-
-
-def test_json_lists_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "none"), "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["written"]
-    assert sorted(listed) == sorted(
-        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
-    )
 
 
 def test_a_missing_run_is_told_before_anything_is_drawn(
@@ -254,8 +183,14 @@ def test_a_misspelt_study_is_named_with_the_near_one(
 def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "commit-order").symlink_to(runs / "commit-order")
-    (tmp_path / "temperature").mkdir()
+    for name in ("commit-order", "temperature"):
+        (tmp_path / name).mkdir()
+    results = (runs / "commit-order" / "results.json").read_text()
+    (tmp_path / "commit-order" / "results.json").write_text(results)
+    with pytest.raises(MissingRun, match=r"left-to-right-5\.parquet is missing"):
+        fig1_commit_order.compute(tmp_path)
+    for path in (runs / "commit-order").glob("*.parquet"):
+        (tmp_path / "commit-order" / path.name).symlink_to(path)
     (tmp_path / "temperature" / "results.json").write_text("{")
     out = tmp_path / "out"
     assert main([*NAMES, "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
@@ -266,14 +201,6 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
     assert 'id="fig1_commit_order"' in page and 'id="table8_temperature"' not in page
 
 
-def test_a_missing_trace_is_a_missing_run(runs: Path, tmp_path: Path) -> None:
-    write_json(
-        tmp_path / "commit-order" / "results.json", json.loads((runs / "commit-order" / "results.json").read_text())
-    )
-    with pytest.raises(MissingRun, match=r"left-to-right-5\.parquet is missing"):
-        fig1_commit_order.compute(tmp_path)
-
-
 def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fig99", "--out", str(tmp_path / "out")]) == 2
     assert "NAME is 'fig99'" in capsys.readouterr().err
@@ -281,8 +208,88 @@ def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["appendix_d", "--out", str(tmp_path / "file")]) == 2
 
 
-def test_strategies_look_different_in_grey() -> None:
-    for names in (table8_temperature.DRAWN, ("a", "b")):
-        looks = [LINES[name] for name in names]
-        for field in ("color", "marker", "dash"):
-            assert len({str(getattr(look, field)) for look in looks}) == len(looks)
+FOLDER = "/somewhere/of/mine"
+GUIDES = [f"{FOLDER}/one/final", f"{FOLDER}/two/final"]
+
+
+def _humaneval(runs: Path) -> Path:
+    rows = [summary_row(guide, "rws", "pass@1", 50.0) for guide in GUIDES]
+    rows += [summary_row(guide, "default", "pass@1", 25.0, (-25.0, -50.0, -5.0, 0.04)) for guide in GUIDES]
+    data = f"text:{FOLDER}/prompts.txt"
+    return write_run(runs, "humaneval", {"pass_at_k": rows}, rewards=GUIDES, model=f"{FOLDER}/llada", data=data)
+
+
+def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["table4_humaneval", "--runs", str(_humaneval(tmp_path)), "--out", str(out), "--workers", "0"]) == 0
+    for path in (path for path in out.rglob("*") if path.suffix in (".html", ".json", ".csv", ".md", ".tex")):
+        if path.parent.name != "humaneval":  # the run's own file, copied as it is
+            assert FOLDER not in path.read_text(encoding="utf-8"), path
+    lines = {row["method"]: row for row in read_csv(out / "tables" / "table4_humaneval.csv")}
+    assert lines["RWS, one/final"]["here: pass@1, %"] == "50.0"
+    caption = table4_humaneval.exhibit(tmp_path).tables[0].caption
+    assert "model llada" in caption
+    facts = run_facts(tmp_path, "humaneval")
+    assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
+
+
+def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
+    path = tmp_path / "commit-order" / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["settings"]["model"] = f"{FOLDER}/llada"
+    write_json(path, results)
+    names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
+    assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
+    assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    decode = fig4_worked_decode.compute(tmp_path).decodes["rws"]
+    assert list(decode.words) == decode.trace.words(decode.trace.tokens)  # those of the trace: no tokenizer is there
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema": "rws_decode.experiment.results", "version": 2}, "rws_decode.experiment.results of version 2"),
+        ({"schema": "of.another", "version": 3}, "of.another of version 3"),
+        *(({"tables": tables}, "without rows") for tables in ([], {"pass_at_k": {"caption": ""}}, {"pass_at_k": 3})),
+    ],
+)
+def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
+    changes: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _humaneval(tmp_path) / "humaneval" / "results.json"
+    write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
+    out = tmp_path / "out"
+    assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
+    progress, message = capsys.readouterr().err.splitlines()
+    assert progress.startswith("figures: 1 of 1 exhibit")
+    assert said in message and "experiment humaneval" in message
+    assert not out.exists()
+
+
+def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
+    path = tmp_path / "commit-order" / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    rows = [row | {"example": row["example"] + 1} for row in results["rows"] if row["method"] != "rws"]
+    write_json(path, results | {"rows": [*rows, *results["rows"]]})
+    assert list(fig1_commit_order.compute(tmp_path).traces) == [results["rows"][0]["example"]]
+    write_json(path, results | {"rows": rows})
+    with pytest.raises(ValueError, match="--retry-failed"):
+        fig1_commit_order.compute(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["picture", "record", "part"])
+def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp_path: Path) -> None:
+    assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
+    assert list(read_records(tmp_path)) == ["appendix_d"]
+    record = tmp_path / "figures" / "appendix_d.json"
+    if damage == "picture":
+        (tmp_path / "figures" / "appendix_d.png").unlink()
+    else:
+        content = json.loads(record.read_text(encoding="utf-8"))
+        del content["tables"]
+        record.write_text(json.dumps(content)[: None if damage == "part" else 40], encoding="utf-8")
+    assert main(["table9_reward_models", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
+    assert list(read_records(tmp_path)) == ["table9_reward_models"]
+    assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 
 from paper_figures.studies.summaries.means import Summary, summary_table
 from paper_figures.table import Brief, Table
-from paper_figures.table_text import WIDTH, files_line, fitted, terminal_text
+from paper_figures.table_text import WIDTH, fitted, terminal_text
 
 CELLS = st.one_of(st.none(), st.integers(-99, 99), st.floats(-9, 9), st.text(max_size=60), st.just("word " * 30))
 NAMES = st.lists(st.from_regex(r"[a-z]{1,12}( [a-z]{1,12}){0,3}|[a-z]{1,9}_[a-z]{1,9}", fullmatch=True), unique=True)
@@ -26,25 +24,11 @@ def test_no_line_is_longer_than_the_width(data: st.DataObject, width: int) -> No
     assert all(len(line) <= width for line in lines), lines
 
 
-def test_signs_that_are_escaped_are_cut_as_words_are() -> None:
-    lines = fitted([{"aa": "0000" + 7 * "\x1b", "aaa a a": 0}], 40).splitlines()
-    assert max(map(len, lines)) <= 40 and "\x1b" not in "".join(lines)
-
-
-def test_a_table_that_fits_is_shown_as_it_is() -> None:
-    rows = [{"method": "rws", "scale": 8.0, "net": 0.25}, {"method": "margin", "scale": 8.0, "net": -1}]
-    assert fitted(rows).splitlines() == ["method  scale   net", "rws         8  0.25", "margin      8    -1"]
-
-
-def test_columns_of_one_value_stand_above_where_the_table_is_too_wide() -> None:
+def test_a_table_that_fits_is_shown_as_it_is_and_else_columns_of_one_value_stand_above() -> None:
     rows = [{"guide": "mini", "method": "rws", "own_score": 1.5}, {"guide": "mini", "method": "margin", "own_score": 2}]
-    assert fitted(rows, 20).splitlines() == [
-        "guide mini",
-        "",
-        "method  own_score",
-        "rws           1.5",
-        "margin          2",
-    ]
+    whole = ["guide  method  own_score", "mini   rws           1.5", "mini   margin          2"]
+    assert fitted(rows).splitlines() == whole
+    assert fitted(rows, 20).splitlines() == ["guide mini", "", *(line.removeprefix(line[:7]) for line in whole)]
 
 
 def test_columns_are_set_below_each_other_with_what_names_the_rows() -> None:
@@ -58,29 +42,13 @@ def test_columns_are_set_below_each_other_with_what_names_the_rows() -> None:
         assert [line.split()[:2] for line in lines] == [["rws", "2"], ["rws", "8"], ["margin", "2"], ["margin", "8"]]
 
 
-def test_a_long_table_names_the_columns_that_it_leaves_out() -> None:
-    wide = {f"measure {number}": "+0.10 [+0.00, +0.10], p 1" for number in range(5)}
-    rows = [{"prompt": str(number), **wide, "measure 0": str(number)} for number in range(120)]
-    rows[1] = rows[1] | dict.fromkeys(wide, "x" * 25)
-    text = fitted(rows, 60)
-    assert text.count("prompt") == 1 and len(text.splitlines()) < 130
-    assert " ".join(text.split()).endswith("in the files of the table: measure 2, measure 3, measure 4.")
-
-
 def test_a_text_is_one_line_and_is_cut() -> None:
     rows = [{"prompt": "why ?", "text": "word " * 40}, {"prompt": "how ?", "text": "so\n\x1b[2J"}]
     head, first, second = fitted(rows, 50).splitlines()
     assert first.endswith("...") and len(first) == 50 and "text" in head
     assert second.split() == ["how", "?", "so", "\\x1b[2J"]
-
-
-def test_the_files_of_a_study_s_own_tables_are_named() -> None:
-    def table(name: str) -> Table:
-        return Table(name, [{"a": 1}], [{"a": 1}], "")
-
-    assert files_line(Path("out/x"), [table("summary"), table("printed: table1")]) == "tables: out/x/summary.csv"
-    assert files_line(Path("out/x"), [table("a"), table("b")]) == "tables: out/x/a.csv, b.csv"
-    assert files_line(Path("out/x"), []) == "no table was written to out/x"
+    with pytest.raises(ValueError, match="rows is empty"):
+        fitted([])
 
 
 def test_caption_and_rows_of_the_brief_form_are_shown() -> None:
@@ -110,8 +78,3 @@ def test_the_reference_stands_first_and_clear_differences_are_marked() -> None:
     assert table.brief.caption == (
         "Means. A * marks a difference from rws, p < 0.05 after Holm's correction; controls.md has them all."
     )
-
-
-def test_no_row_is_no_table() -> None:
-    with pytest.raises(ValueError, match="rows is empty"):
-        fitted([])

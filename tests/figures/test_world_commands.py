@@ -87,14 +87,6 @@ def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(
             )
 
 
-def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["frontier", "--prompt", "my fellow", "--strategies", "default", "--searches", "2", *SHAPE]) == 0
-    printed = capsys.readouterr()
-    assert "regret" in printed.out and "default" in printed.out
-    assert printed.err.startswith("frontier: loading english, era ...\nfrontier: searching ...\n")
-    assert "frontier: 1 of 1 text, " in printed.err
-
-
 def score(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     status = run_line("rws", "", {"score": SCORE}, ["score", *words])
     return (status, *capsys.readouterr())
@@ -128,9 +120,7 @@ def test_rows_are_those_of_the_call(capsys: pytest.CaptureFixture[str], tmp_path
         assert row["per_token"] == pytest.approx(law.log_prob[0] / len(row["commit_step"]), abs=1e-9)
 
 
-def test_people_get_intervals_from_twenty_prompts_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    status, out, _ = score(capsys, "--model", "english", "--data", str(written(tmp_path, 21)))
-    assert status == 0 and "[" in out.splitlines()[1] and "no interval" not in out
+def test_few_prompts_have_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
     few = ("--model", "english", "--prompt", "peace", "--answer", "and the people")
     assert "no interval: it needs 20 prompts" in score(capsys, *few)[1]
 

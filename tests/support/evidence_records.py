@@ -66,18 +66,18 @@ def _rows(world: str, rng: np.random.Generator) -> list[dict[str, Any]]:
                 )
                 rows.append(same | {"method": "swapped"})
                 continue
-            rows.append(_answer(world, arm, prompt, level[prompt], rng))
+            rows.append(answer_of(world, arm, prompt, level[prompt], rng))
     for method in ("rws", "temperature"):
         for number in (0.5, 8.0):
             for prompt in range(VALIDATION):
                 rows.append(
-                    _answer(world, Arm(method, number), prompt, 0.0, rng)
+                    answer_of(world, Arm(method, number), prompt, 0.0, rng)
                     | {"split": "validation", "reward": number if method == "rws" else -number}
                 )
     return rows
 
 
-def _answer(world: str, arm: Arm, prompt: int, level: float, rng: np.random.Generator) -> dict[str, Any]:
+def answer_of(world: str, arm: Arm, prompt: int, level: float, rng: np.random.Generator) -> dict[str, Any]:
     setting, more = WORLDS[world], 2.0 if arm.method == "rws" else 0.0
     reward = level + more + float(rng.normal(scale=0.5))
     row: dict[str, Any] = {
@@ -86,24 +86,15 @@ def _answer(world: str, arm: Arm, prompt: int, level: float, rng: np.random.Gene
         "prompt": f"p{prompt:02}",
         "method": arm.method,
         "number": arm.number,
-        "drawn": bool(arm.sampling_temperature),
-        "steps": setting.length if arm.one_by_one else setting.steps,
-        "text": f"text {rng.integers(10**9)}",
-        "tokens": f"{rng.integers(10**9):x}",
-        "reward": reward,
-        "log_prob": -45.0 + float(rng.normal()) if setting.exact else None,
-        "rules_broken": None if setting.exact else int(rng.random() < 0.5),
-        "judge_scores": [reward + float(rng.normal()), float(rng.normal())][: len(setting.judges)],
-        "nll": None if setting.exact else 50.0 + float(rng.normal()),
-        "causal_tokens": None if setting.exact else 60,
-        "god_tokens": 0.0 if arm.method == "left-to-right" else float(rng.uniform(3, 5)),
-        "god_steps": float(rng.uniform(1, 2)),
-        "mean_factor": 1.0,
-        "rewards": None,
-        "forwards": setting.length if arm.one_by_one else setting.steps,
-        "reward_calls": setting.steps if arm.method == "rws" else 0,
-        "near_ties": 0,
-        "near_tokens": 0,
-        "seconds": 0.1,
     }
-    return row
+    row |= {"drawn": bool(arm.sampling_temperature), "steps": setting.length if arm.one_by_one else setting.steps}
+    row |= {"text": f"text {rng.integers(10**9)}", "tokens": f"{rng.integers(10**9):x}", "reward": reward}
+    row |= {"log_prob": -45.0 + float(rng.normal()) if setting.exact else None}
+    row |= {"rules_broken": None if setting.exact else int(rng.random() < 0.5)}
+    row |= {"judge_scores": [reward + float(rng.normal()), float(rng.normal())][: len(setting.judges)]}
+    row |= {"nll": None if setting.exact else 50.0 + float(rng.normal())}
+    row |= {"causal_tokens": None if setting.exact else 60}
+    row |= {"god_tokens": 0.0 if arm.method == "left-to-right" else float(rng.uniform(3, 5))}
+    row |= {"god_steps": float(rng.uniform(1, 2)), "mean_factor": 1.0, "rewards": None, "forwards": row["steps"]}
+    row |= {"reward_calls": setting.steps if arm.method == "rws" else 0}
+    return row | {"near_ties": 0, "near_tokens": 0, "seconds": 0.1}

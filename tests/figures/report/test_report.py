@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from report_pages import SETTINGS, Page, results, small_page
+from report_pages import Page, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
@@ -82,6 +82,11 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert link[1:] in ids if link.startswith("#") else (page.parent / link).exists(), link
     named = [attributes.get("aria-labelledby") for _, attributes in parsed.elements]
     assert {name for name in named if name} <= set(ids)
+    # What is not to be read aloud without a name has one.
+    assert all(element.get("aria-labelledby") or element.get("aria-label") for element in parsed.of("table"))
+    assert {element.get("scope") for element in parsed.of("th")} <= {"row", "col", "colgroup"}
+    boxes = [each for each in parsed.of("div", "pre") if "wide" in (each.get("class") or "") or each.get("role")]
+    assert all(element["tabindex"] == "0" and element["role"] == "group" and element["aria-label"] for element in boxes)
 
 
 def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
@@ -89,23 +94,10 @@ def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
     levels = [int(tag[1]) for tag, _ in html.elements if re.fullmatch(r"h\d", tag)]
     assert levels.count(1) == 1 and levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    for tag in ("header", "nav", "main", "footer"):
-        assert len(html.of(tag)) == 1, tag
+    assert [len(html.of(tag)) for tag in ("header", "nav", "main", "footer")] == [1] * 4
     body = [tag for tag, _ in html.elements].index("body")
     assert html.elements[body + 1] == ("a", {"class": "skip", "href": "#main"})
     assert html.of("html")[0]["lang"] == "en" and html.of("main")[0]["id"] == "main"
-
-
-def test_heads_of_tables_say_what_they_are_of(page: Path) -> None:
-    parsed = Page(page)
-    assert parsed.of("table") and all(
-        element.get("aria-labelledby") or element.get("aria-label") for element in parsed.of("table")
-    )
-    assert {element.get("scope") for element in parsed.of("th")} <= {"row", "col", "colgroup"}
-    boxes = [
-        element for element in parsed.of("div", "pre") if "wide" in (element.get("class") or "") or element.get("role")
-    ]
-    assert all(element["tabindex"] == "0" and element["role"] == "group" and element["aria-label"] for element in boxes)
 
 
 def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Path) -> None:
@@ -176,17 +168,9 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     assert f"Of the {orders[0]} pairs of orders with one GOD, {apart} differ in log p, by prompt {orders[1]}" in said
 
 
-def test_an_exhibit_of_few_prompts_says_that_it_is_an_illustration(small: Path) -> None:
-    text = small.read_text(encoding="utf-8")
-    exhibit = text[text.index('<section id="table8_temperature"') : text.index('<section id="ledger"')]
-    assert "An illustration, of 4 prompts" in exhibit and text.count("An illustration, of") == 1
-
-
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
     small = "mini is a small model of a made-up language of stories"
     assert small in figure_page.read_text(encoding="utf-8")
-    worlds = {name: {"settings": {"model": name}, "prompts": None} for name in ("mini", "english")}
-    assert f"{small}, and english is an n-gram model of public-domain English" in setting({"one": {"runs": worlds}})
     runs = {"keywords": {"settings": {"model": "GSAI-ML/LLaDA-8B-Instruct", "rewards": ["grm"]}, "prompts": None}}
     assert setting({"one": {"runs": runs}}).endswith("guided by the reward models grm.")
 
@@ -254,26 +238,20 @@ def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) 
     assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
 
 
-def test_exhibits_of_two_runs_of_an_experiment_are_told_apart(tmp_path: Path) -> None:
+def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     out = small_page(tmp_path / "out").parent
-    record = json.loads((out / "figures" / "appendix_d.json").read_text())
+    path = out / "figures" / "fig3_method.json"
     results(tmp_path / "other", seconds=240.0)
-    write_json(
-        out / "figures" / "appendix_d.json", record | {"runs": {"keywords": run_facts(tmp_path / "other", "keywords")}}
-    )
-    write_page(out / "runs", out)
+    other = {"keywords": run_facts(tmp_path / "other", "keywords")}
+    write_json(path, json.loads(path.read_text()) | {"runs": other})
+    assert main(["appendix_d", "--runs", str(out / "runs"), "--out", str(out)]) == 0
     text = (out / "index.html").read_text(encoding="utf-8")
     assert "In all 2 runs: 4.2 min of work" in text and ">4.0 min<" in text and ">12 s<" in text
     ids = re.findall(r' id="([^"]+)"', text)
     assert len(ids) == len(set(ids))
-
-
-def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
-    out = small_page(tmp_path / "out").parent
-    assert main(["appendix_d", "--runs", str(out / "runs"), "--out", str(out)]) == 0
     sections = [element["id"] for element in Page(out / "index.html").of("section")]
     assert [name for name in sections if name in NAMES] == ["fig3_method", "appendix_d", "table8_temperature", "ledger"]
-    assert "fig1_commit_order" in (out / "index.html").read_text(encoding="utf-8").split("Not drawn: ")[1]
+    assert "fig1_commit_order" in text.split("Not drawn: ")[1]
 
 
 def test_fresh_runs_are_of_this_code_and_say_which_sizes_are_small(figure_runs: Path) -> None:
@@ -297,14 +275,6 @@ def test_the_plan_s_command_is_named_where_its_options_ran(options: str, tmp_pat
     assert facts is not None
     expected = f"rws experiment keywords --out out/runs {PLAN['keywords']}"
     assert facts["command"] == (expected if options == "plan" else None)
-
-
-def test_results_that_say_less_are_told_so(tmp_path: Path) -> None:
-    assert run_facts(tmp_path, "keywords") is None
-    write_json(tmp_path / "keywords" / "results.json", {"settings": SETTINGS})
-    facts = run_facts(tmp_path, "keywords")
-    assert facts is not None and facts["seconds"] is None
-    assert notes("keywords", facts)[0] == "the results do not say which code made them"
 
 
 def test_provenance_names_no_machine() -> None:

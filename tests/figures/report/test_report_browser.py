@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import CONTRASTS, Chromium, Tab
+from chromium import CONTRASTS, Chromium
 from report_pages import small_page
 
 BROKEN = "[...document.images].filter(one => !one.complete || !one.naturalWidth || !one.alt).length"
@@ -27,8 +27,7 @@ def page(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)], ids=["desk in light", "phone in dark"])
 def test_the_page_is_silent_whole_and_readable(browser: Chromium, page: Path, width: int, dark: bool) -> None:
     tab = browser.open(page.as_uri(), width=width, dark=dark)
     assert tab.messages == [] and tab.failures == []
@@ -39,10 +38,6 @@ def test_the_page_is_silent_whole_and_readable(browser: Chromium, page: Path, wi
     assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert tab.evaluate(SPILT) == []
     assert tab.evaluate(WRAPPED) == 0
-    _check_text(tab)
-
-
-def _check_text(tab: Tab) -> None:
     text_styles: dict[str, Any] = tab.evaluate(CONTRASTS)
     assert {"a", "p", "li", "th", "figcaption", "h1", "h2"} <= text_styles.keys()
     assert {name: ratio for name, (ratio, _) in text_styles.items() if ratio < 4.5} == {}
