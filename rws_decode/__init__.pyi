@@ -1,6 +1,5 @@
 from .adapters.config import RWSGenerationConfig as RWSGenerationConfig
-from .check.compare import compare_digests as compare_digests
-from .check.difference import DigestDiff as DigestDiff
+from .check.compare import DigestDiff as DigestDiff, compare_digests as compare_digests
 from .check.digest import Digest as Digest, load_digest as load_digest
 from .check.fragility import Fragility as Fragility, fragility as fragility
 from .check.make import check_digest as check_digest

@@ -130,8 +130,7 @@ class Options:
     end_ids: Sequence[int] | None = None
     padding: Padding = "right"
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         check_cfg(self.cfg)
@@ -198,8 +197,7 @@ class Savings:
     memory: int = 2**30
     batch_invariant: bool = False
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         whole("memory", self.memory)

@@ -104,8 +104,7 @@ class RWSGenerationConfig:
     padding: Padding = "right"
     savings: Savings = field(default_factory=Savings)
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         self.validate()

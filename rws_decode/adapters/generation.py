@@ -39,8 +39,7 @@ class RWSGenerationOutput:
     reward_calls: int
     tokens_per_forward: NDArray[np.float64]
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 def generate(

@@ -19,7 +19,6 @@ from rws_theory.commands.options import add_options, given_options, group, json_
 from rws_theory.commands.progress import each, loading
 
 if TYPE_CHECKING:
-    from rws_decode.check.difference import DigestDiff
     from rws_decode.check.digest import Digest
 
 _SETTINGS = (
@@ -115,7 +114,9 @@ def run(args: argparse.Namespace) -> int:
     if other is None:
         _print_digest(options, first)
         return 0
-    diff = _compared(other, first)
+    from rws_decode.check.compare import compare_digests
+
+    diff = compare_digests(other, first)
     print(json.dumps(diff.as_json(), allow_nan=False) if options.json else diff)
     return 0 if diff.same else 1
 
@@ -148,12 +149,6 @@ def _digest(options: CheckOptions, like: Digest | None, setting: Setting) -> Dig
         )
 
 
-def _compared(there: Digest, here: Digest) -> DigestDiff:
-    from rws_decode.check.compare import compare_digests
-
-    return compare_digests(there, here)
-
-
 def _print_digest(options: CheckOptions, digest: Digest) -> None:
     if options.json:
         print(json.dumps(digest.as_data(), allow_nan=False))
@@ -169,13 +164,13 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
 
 def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:
     """Compare each setting with the digest there, and print; 1 where one differs."""
-    from rws_decode.check.difference import difference_lines
+    from rws_decode.check.compare import compare_digests, difference_lines
 
     make = partial(_digest, options, there)
     digests = each(digests_in(make, list(asked.values())), "check", len(asked), "setting")
     same, results = True, []
     for number, (word, here) in enumerate(zip(asked, digests, strict=True)):
-        diff = _compared(there, here)
+        diff = compare_digests(there, here)
         same = same and diff.same
         if options.json:
             results.append({"setting": word, **diff.as_json()})

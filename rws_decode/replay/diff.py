@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.common.changes import Change, changes
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import (
     CandidateChange,
     Pair,
     Parting,
     Reversal,
-    SettingChange,
     StepChange,
     TraceDiff,
 )
@@ -79,7 +79,7 @@ def _check_comparable(first: Trace, second: Trace) -> None:
             )
 
 
-def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:
+def _settings(first: Trace, second: Trace) -> tuple[Change, ...]:
     texts = first.own_ids or second.own_ids or first.prompt is None or second.prompt is None
     ours, theirs = (
         trace.metadata()
@@ -87,10 +87,8 @@ def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:
         | {"prompt": trace.prompt_text if texts else trace.prompt.tolist()}
         for trace in (first, second)
     )
-    names = [name for name in ours if name not in _OUTCOMES and ours[name] != theirs[name]]
-    if first.missing or second.missing:  # None is what one of them does not know
-        names = [name for name in names if None not in (ours[name], theirs[name])]
-    return tuple(SettingChange(name, ours[name], theirs[name]) for name in names)
+    found = changes(ours, theirs, known=bool(first.missing or second.missing))
+    return tuple(change for change in found if change.name not in _OUTCOMES)
 
 
 def _step(first: Trace, second: Trace, step: int) -> StepChange | None:

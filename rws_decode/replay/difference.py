@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from textwrap import indent
 from typing import Any, Literal
 
+from rws_decode.common.changes import Change
 from rws_decode.common.page import pictures
 from rws_decode.trace.labels import strategy_label
 from rws_theory.crossings import Crossing
@@ -42,22 +43,6 @@ WHY = {
 
 
 @dataclass(frozen=True)
-class SettingChange:
-    """A setting, or the prompt's ids, in the first run and in the second."""
-
-    name: str
-    first: Any
-    second: Any
-
-    def __repr__(self) -> str:
-        return one_line(self)
-
-    def __str__(self) -> str:
-        name, first, second = setting_words(self)
-        return f"{name}: {first} in the first run, {second} in the second"
-
-
-@dataclass(frozen=True)
 class CandidateChange:
     """A position masked in both runs whose candidates, known in both, differ: their token ids, and their texts."""
 
@@ -83,8 +68,7 @@ class StepChange:
     rewards: Pair | None
     masked_again: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 @dataclass(frozen=True)
@@ -108,8 +92,7 @@ class Reversal:
     certified: bool | None
     note: str
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __str__(self) -> str:
         """Say in two lines which word overtook which and where, and by which values each run ranked the two."""
@@ -141,8 +124,7 @@ class Parting:
     candidates: tuple[CandidateChange, ...]
     reversals: tuple[Reversal, ...]
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,7 +137,7 @@ class TraceDiff:
     """
 
     same: bool
-    settings: tuple[SettingChange, ...]
+    settings: tuple[Change, ...]
     parting: Parting | None
     steps: tuple[StepChange, ...]
     steps_run: int
@@ -189,7 +171,8 @@ def _plain(value: Any) -> Any:
 
 def _difference_text(difference: TraceDiff) -> str:
     """Return a difference in lines: the settings that differ, where and why the runs part, and what comes later."""
-    lines = [printable(str(change)) for change in told_settings(difference)]
+    settings = map(setting_words, told_settings(difference))
+    lines = [printable(f"{name}: {ours} in the first run, {theirs} in the second") for name, ours, theirs in settings]
     lines += [not_compared(difference)] if difference.missing else []
     parting = difference.parting
     if parting is None:
@@ -199,22 +182,16 @@ def _difference_text(difference: TraceDiff) -> str:
     return "\n".join([*lines, _begun(difference), "  (steps and positions count from 0)", *pairs, _later(difference)])
 
 
-def setting_words(change: SettingChange) -> tuple[str, str, str]:
-    """Return what a setting is called and its two values in words; of values with names only those that differ.
+def setting_words(change: Change) -> tuple[str, str, str]:
+    """Return what a setting is called and its two values in words.
 
-    >>> setting_words(SettingChange("strategy", {"name": "default"}, {"name": "rws", "reward_scale": 8.0}))
+    >>> setting_words(Change("strategy", {"name": "default"}, {"name": "rws", "reward_scale": 8.0}))
     ('strategy', 'default', 'rws:8')
-    >>> setting_words(SettingChange("savings", {"certain": True, "cache": True}, {"certain": False, "cache": True}))
-    ('savings', 'certain on', 'certain off')
     """
-    name, first, second = _NAMES.get(change.name, change.name.replace("_", " ")), change.first, change.second
-    if change.name == "strategy" and strategy_label(first) != strategy_label(second):
-        return name, strategy_label(first), strategy_label(second)
-    if isinstance(first, dict) and isinstance(second, dict):
-        keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
-        ours, theirs = (", ".join(f"{key} {_value(each.get(key))}" for key in keys) for each in (first, second))
-        return name, ours, theirs
-    return name, _value(first), _value(second)
+    name = _NAMES.get(change.name, change.name.replace("_", " "))
+    if change.name == "strategy" and strategy_label(change.first) != strategy_label(change.second):
+        return name, strategy_label(change.first), strategy_label(change.second)
+    return name, *change.words()
 
 
 def not_compared(difference: TraceDiff) -> str:
@@ -227,19 +204,7 @@ def known(value: float) -> str:
     return "not known" if math.isnan(value) else f"{value:.4g}"
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, str):
-        return value if len(value) <= 60 else f"{value[:57]}..."
-    if isinstance(value, list | tuple):
-        return shortened(value) or "none"
-    return "none" if value is None else str(value)
-
-
-def told_settings(difference: TraceDiff) -> list[SettingChange]:
+def told_settings(difference: TraceDiff) -> list[Change]:
     """Return the settings that differ, without those that follow from another one that does."""
     names = {change.name for change in difference.settings}
     hidden = {name for cause, following in _FOLLOW.items() if cause in names for name in following}

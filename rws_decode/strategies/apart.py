@@ -41,8 +41,7 @@ class Spaced:
                 "distance already, use one that ranks or counts, as in default+apart:3"
             )
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     @property
     def needs_reward(self) -> bool:

@@ -45,8 +45,7 @@ class Temperature:
     name = "temperature"
     needs_reward = False
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         for value in self.scale if isinstance(self.scale, tuple) else (self.scale,):

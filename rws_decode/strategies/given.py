@@ -31,8 +31,7 @@ class Schedule:
     name = "schedule"
     needs_reward = False
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         _check_table("factors", self.factors, positive=True)
@@ -59,8 +58,7 @@ class RewardReplay:
     name = "reward-replay"
     needs_reward = False
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         RWS(self.reward_scale, self.eps)  # checks both
@@ -88,8 +86,7 @@ class RecordedOrder:
     needs_reward = False
     sensitivity = 0.0
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if self.values.ndim != 3 or bool(np.isnan(self.values).any()):

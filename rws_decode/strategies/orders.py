@@ -88,8 +88,7 @@ class RandomOrder:
     needs_reward = False
     sensitivity = 0.0
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         check_seeds("seed", self.seed)

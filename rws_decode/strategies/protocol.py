@@ -68,8 +68,7 @@ class MaskedPositions(NamedTuple):
     waits: Tensor = _NONE
     look: Look | None = None
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 class CommittedPositions(NamedTuple):
@@ -94,8 +93,7 @@ class CommittedPositions(NamedTuple):
     commits: int
     masked: MaskedPositions
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
 
 @runtime_checkable

@@ -99,8 +99,7 @@ class RandomReward:
     name = "rws-random"
     needs_reward = False
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         RWS(self.reward_scale, self.eps)  # checks both

@@ -29,8 +29,7 @@ class Dialogue:
 
     turns: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         given: object = self.turns
