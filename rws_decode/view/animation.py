@@ -79,22 +79,21 @@ def _both(traces: tuple[Trace, ...]) -> str:
 
 
 def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Iterator[Image.Image]:
-    """Yield the frames as pictures of few colours; of each, only what is new is drawn over the one before."""
-    picture, palette = Image.new("RGB", layout.size, WHITE), _palette()
-    pixels = ImageDraw.Draw(picture)
-    runs = len(frames[0].runs)
-    _draw_fixed(pixels, layout, runs, runs == 2 or any(run.marked for frame in frames for run in frame.runs))
-    before: Frame | None = None
+    """Yield the frames as pictures of few colours."""
+    ground, palette, runs = Image.new("RGB", layout.size, WHITE), _palette(), len(frames[0].runs)
+    marks = runs == 2 or any(run.marked for frame in frames for run in frame.runs)
+    _draw_fixed(ImageDraw.Draw(ground), layout, runs, marks)
+    left, right = layout.inner
     for frame in frames:
+        picture = ground.copy()
+        pixels = ImageDraw.Draw(picture)
         _draw_steps(pixels, layout, frame.step, frames[-1].step, parted)
-        for number, (panel, run) in enumerate(zip(layout.panels, frame.runs, strict=True)):
-            _draw_words(pixels, panel, run, None if before is None else before.runs[number])
+        for panel, run in zip(layout.panels, frame.runs, strict=True):
+            _draw_words(pixels, panel, run)
             numbers = lines_within(run.numbers, font_of(SMALL), panel.width, panel.numbers_lines)
-            _draw_lines(pixels, panel.left, panel.numbers_top, numbers, panel.width, panel.numbers_lines, SMALL, GREY)
-        left, right = layout.inner
+            _draw_lines(pixels, panel.left, panel.numbers_top, numbers, SMALL, GREY)
         said = lines_within(frame.sentence, font_of(SENTENCE), right - left, 2)
-        _draw_lines(pixels, left, layout.sentence_top, said, right - left, 2, SENTENCE, BLACK)
-        before = frame
+        _draw_lines(pixels, left, layout.sentence_top, said, SENTENCE, BLACK)
         yield picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
@@ -120,8 +119,8 @@ def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int, marks: b
     width, height = layout.size
     _fill(pixels, (0, 0, width, height), PALE)
     _fill(pixels, (1, 1, width - 1, height - 1), WHITE)
-    left, right = layout.inner
-    _draw_lines(pixels, left, left - 4, layout.prompt, right - left, len(layout.prompt), SMALL, GREY)
+    left, _ = layout.inner
+    _draw_lines(pixels, left, left - 4, layout.prompt, SMALL, GREY)
     for panel in layout.panels:
         pixels.text((panel.left, panel.top + TITLE), panel.title, BLACK, font_of(TITLE, True), "ls")
         for slot in panel.slots:
@@ -142,7 +141,7 @@ def _draw_steps(pixels: ImageDraw.ImageDraw, layout: Layout, step: int, end: int
     """Draw the counter of the steps and the bar that fills, with a mark from where the runs parted."""
     left, top, right, bottom = layout.bar
     text = "before step 0" if step < 0 else "the end" if step == end else f"step {step}"
-    _draw_lines(pixels, left, top - LINE - 2, (f"{text} (steps 0 to {end - 1})",), right - left, 1, SMALL, BLACK)
+    _draw_lines(pixels, left, top - LINE - 2, (f"{text} (steps 0 to {end - 1})",), SMALL, BLACK)
     ends = [left + round((right - left) * part / end) for part in range(end + 1)]
     _fill(pixels, layout.bar, RULE)
     _fill(pixels, (left, top, ends[min(step + 1, end)], bottom), GREY)
@@ -150,14 +149,13 @@ def _draw_steps(pixels: ImageDraw.ImageDraw, layout: Layout, step: int, end: int
         _fill(pixels, (ends[parted], top, max(ends[parted + 1], ends[parted] + 3), bottom), BLUE)
 
 
-def _draw_words(pixels: ImageDraw.ImageDraw, panel: Panel, run: RunFrame, before: RunFrame | None) -> None:
-    """Draw the boxes of a run that are not as they were in the frame before."""
+def _draw_words(pixels: ImageDraw.ImageDraw, panel: Panel, run: RunFrame) -> None:
+    """Draw the boxes of a run."""
     for slot in panel.slots:
-        position = slot.position
-        if position is None or (before is not None and run.look(position) == before.look(position)):
+        if slot.position is None:
             continue
         left, _, right, bottom = slot.box
-        word, new, marked, filling = run.look(position)
+        word, new, marked, filling = run.look(slot.position)
         _fill(pixels, slot.box, RULE if word is None else AMBER if new else WHITE)
         if word is not None:
             _write(pixels, slot, shown(word), GREY if filling and not new else BLACK)
@@ -171,10 +169,6 @@ def _write(pixels: ImageDraw.ImageDraw, slot: Slot, text: str, ink: str) -> None
     pixels.text((left + PAD, bottom - 8), text, ink, font_of(WORD), "ls")
 
 
-def _draw_lines(
-    pixels: ImageDraw.ImageDraw, left: int, top: int, lines: Sequence[str], width: int, most: int, size: int, ink: str
-) -> None:
-    """Draw lines of text over whatever stood in their place."""
-    _fill(pixels, (left, top, left + width, top + LINE * most), WHITE)
+def _draw_lines(pixels: ImageDraw.ImageDraw, left: int, top: int, lines: Sequence[str], size: int, ink: str) -> None:
     for number, line in enumerate(lines):
         pixels.text((left, top + _TEXT + LINE * number), line, ink, font_of(size), "ls")

@@ -70,7 +70,6 @@ def bars_page(
         plain=said,
         scripts=_SCRIPTS,
         data=data,
-        sentence=escape(said),
         choice="What is shown",
         symbol=escape(symbol),
         last=str(len(at) - 1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +92,6 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
         plain=said,
         scripts=_SCRIPTS,
         data=data,
-        sentence=escape(said),
         last=str(fineness - 1),
     )
 

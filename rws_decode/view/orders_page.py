@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import Page
-from rws_decode.view.sentences import count
+from rws_decode.view.sentences import count, joined
 from rws_decode.view.template import page_of, rounded
 
 
@@ -61,7 +60,6 @@ def orders_page(title: str, said: str, case: OrdersCase) -> Page:
         plain=said,
         scripts=("lines.js", "orders.js"),
         data=data,
-        sentence=escape(said),
         **{f"last_{name}": str(len(stops) - 1) for name, stops in ends.items()},
     )
 
@@ -72,7 +70,7 @@ def _sentence(case: OrdersCase, words: int, distance: int, memory: int) -> str:
         f"{value:.3f} {'nats ' if at == 0 else ''}by {name}"
         for at, (value, name) in enumerate(zip(values, case.names, strict=True))
     ]
-    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
     k, far = case.words[words], case.distances[distance]
     kept = f", {far} or more apart" if far > 1 and k > 1 else ""
-    return f"{count(k, 'word')} a step{kept}, memory {case.memories[memory]:g}: KL(p\u00a0\u2016\u00a0q) is {listed}."
+    setting = f"{count(k, 'word')} a step{kept}, memory {case.memories[memory]:g}"
+    return f"{setting}: KL(p\u00a0\u2016\u00a0q) is {joined(told, len(told))}."

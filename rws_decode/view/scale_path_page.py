@@ -78,7 +78,6 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         plain=said,
         scripts=_SCRIPTS,
         data=data,
-        sentence=escape(said),
         prompt=f'<p class="prompt" role="note" aria-label="the prompt">{escape(prompt)}</p>' if prompt else "",
         symbol=_SYMBOLS[path.over],
     )

@@ -47,8 +47,9 @@ def page_of(
 ) -> Page:
     """Return the page that a template of `pages/` and some of its scripts make.
 
-    body: name of the template; values: what stands for its $names, HTML. plain: what is said without JavaScript. data:
-    JSON-ready; it never ends its element early, whatever its strings are.
+    body: name of the template; values: what stands for its $names, HTML. plain: what is said without JavaScript, and
+    below the title if no `sentence` is given. data: JSON-ready; it never ends its element early, whatever its strings
+    are.
 
     >>> page = page_of("page.css", title="A <b>", plain="", scripts=[], data={"word": "</script>"})
     >>> "A &lt;b&gt;" in page.html, "</script>" in page.html.split('id="data">')[1].split("</script>")[0]
@@ -59,7 +60,7 @@ def page_of(
         policy=escape(_POLICY),
         title=escape(title),
         style=_read("page.css"),
-        body=part(body, title=escape(title), **values),
+        body=part(body, **{"title": escape(title), "sentence": escape(plain), **values}),
         plain=escape(plain),
         data=text.replace("<", "\\u003c"),
         script="\n".join(_read(name) for name in ("shared.js", *scripts)),

@@ -14,7 +14,7 @@ from rws_decode.trace.labels import missing_note, run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
-from rws_decode.view.sentences import count, number
+from rws_decode.view.sentences import count, joined, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,8 +132,7 @@ def order_spread(values: Mapping[str, ArrayLike], *, axes: Panels = None) -> Fig
     panel.set_xlabel("log-likelihood of the path, less the mean over orders [nats]")
     spread = {name: row.std(ddof=1) if np.ptp(row) > 1e-9 * np.abs(row).max() else 0.0 for name, row in rows.items()}
     told = [f"{number(float(deviation), 3)} nats ({name})" for name, deviation in spread.items()]
-    listed = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
-    return finished(figure, axes, f"The standard deviation over orders is {listed}.")
+    return finished(figure, axes, f"The standard deviation over orders is {joined(told, len(told))}.")
 
 
 @drawn
