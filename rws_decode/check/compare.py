@@ -210,7 +210,7 @@ def _facts(digest: Digest, other: Digest) -> dict[Kind, dict[str, Any]]:
         keys = {**checkpoint.config, **other.checkpoint.config}
         files = {"Weights differ in": checkpoint.weights, "The files hold": digest.machine.get(STORED)}
         files |= {f"config.json: {key} is": checkpoint.config.get(key, "absent") for key in keys}
-    ids: dict[str, Any] = {"The number of tokens is": "0" if tokenizer is None else f"{tokenizer.size:,}"}
+    ids: dict[str, Any] = {"The number of tokens is": "none" if tokenizer is None else f"{tokenizer.size:,}"}
     if tokenizer is not None:
         ids["Names of tokens, in ranges by their first id, differ in"] = tokenizer.vocabulary
         ids |= {f"The ids of {quoted(text)} are": row for text, row in zip(TEXTS, tokenizer.texts, strict=False)}

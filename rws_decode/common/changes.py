@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rws_theory.show import one_line, shortened
 
 _MOST = 6  # entries of a list that is told whole
+_LONGEST, _BEFORE = 60, 20  # characters of a text, and of those before the first that differs
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Change:
     __repr__ = one_line
 
     def words(self, whole: Callable[[int], str] = str) -> tuple[str, str]:
-        """Return the two values in words: of two dicts what differs, of long lists where they first differ.
+        """Return the two values in words: of two dicts what differs, of long lists and texts where they first differ.
 
         whole: what says a whole number, such as the text of a token.
 
@@ -30,18 +31,25 @@ class Change:
         ('certain on', 'certain off')
         >>> Change("ids", tuple(range(9)), (0, 1)).words()
         ('2 at 2 of 9', 'nothing at 2 of 2')
+        >>> Change("prompt", 30 * "so " + "it is", 30 * "so " + "she said").words()
+        ('...so so so so so so it is', '...so so so so so so she said')
         """
         pair = self.first, self.second
         if all(isinstance(value, dict) for value in pair):
             keys = [change.name for change in changes(*pair)]
             ours, theirs = (", ".join(f"{key} {_value(value.get(key), whole)}" for key in keys) for value in pair)
-            return ours, theirs
-        if all(isinstance(value, list | tuple) for value in pair) and max(map(len, pair)) > _MOST:
-            same = [a == b for a, b in zip(*pair, strict=False)]
-            at = [*same, False].index(False)
-            ours, theirs = (_value(value[at], whole) if at < len(value) else "nothing" for value in pair)
-            return f"{ours} at {at} of {len(pair[0])}", f"{theirs} at {at} of {len(pair[1])}"
-        return _value(self.first, whole), _value(self.second, whole)
+        elif all(isinstance(value, list | tuple) for value in pair) and max(map(len, pair)) > _MOST:
+            at = _first_other(*pair)
+            ours, theirs = (
+                f"{_value(value[at], whole) if at < len(value) else 'nothing'} at {at} of {len(value)}"
+                for value in pair
+            )
+        elif all(isinstance(value, str) for value in pair) and max(map(len, pair)) > _LONGEST:
+            start = max(0, _first_other(*pair) - _BEFORE)
+            ours, theirs = (f"{'...' * (start > 0)}{_value(value[start:], whole)}" for value in pair)
+        else:
+            ours, theirs = (_value(value, whole) for value in pair)
+        return ours, theirs
 
 
 def changes(first: Mapping[str, Any], second: Mapping[str, Any], known: bool = False) -> tuple[Change, ...]:
@@ -58,6 +66,11 @@ def changes(first: Mapping[str, Any], second: Mapping[str, Any], known: bool = F
     )
 
 
+def _first_other(first: Sequence[Any], second: Sequence[Any]) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
 def _value(value: Any, whole: Callable[[int], str]) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
@@ -66,7 +79,7 @@ def _value(value: Any, whole: Callable[[int], str]) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, str):
-        return value if len(value) <= 60 else f"{value[:57]}..."
+        return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."
     if isinstance(value, list | tuple):
         return shortened([_value(each, whole) for each in value]) or "none"
     return "none" if value is None else str(value)
