@@ -31,8 +31,8 @@ class Change:
         ('certain on', 'certain off')
         >>> Change("ids", tuple(range(9)), (0, 1)).words()
         ('2 at 2 of 9', 'nothing at 2 of 2')
-        >>> Change("prompt", 30 * "so " + "it is", 30 * "so " + "she said").words()
-        ('...so so so so so so it is', '...so so so so so so she said')
+        >>> Change("prompt", 20 * "yes " + "he said", 20 * "yes " + "she said").words()
+        ('...yes yes yes yes yes he said', '...yes yes yes yes yes she said')
         """
         pair = self.first, self.second
         if all(isinstance(value, dict) for value in pair):
