@@ -56,7 +56,17 @@ def intervals(
     if logarithmic and not numbers[0] > 0:
         raise ValueError(f"series holds the number {numbers[0]}: a logarithmic axis has numbers above 0")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.0))
-    _draw(panel, series, numbers, across, height, logarithmic)
+    for place, (name, values) in enumerate(series.items()):
+        look = LOOKS[place % len(LOOKS)]
+        value, low, high = np.array([values[at] for at in sorted(values)], dtype=float).T
+        style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "markersize": 5, "capsize": 3}
+        panel.errorbar(sorted(values), value, [value - low, high - value], label=name, **style)
+    if logarithmic:
+        panel.set_xscale("log")
+    panel.set_xticks(numbers, [number(at) for at in numbers])
+    panel.set_xticks([], minor=True)
+    panel.set_xlabel(across)
+    panel.set_ylabel(height)
     if axes is None and len(series) > 1:
         panel.legend(loc="best")
     return finished(figure, axes, f"Bars are {number(100 * level)} % intervals.")
@@ -99,16 +109,15 @@ def reversal_shares(
     if not numbers[0] > 0:
         raise ValueError(f"shares holds the number {numbers[0]}: {across} are drawn on a logarithmic axis, above 0")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.4))
-    counted = {
-        name: {at: (share.share, *share.interval()) for at, share in series.items()} for name, series in shares.items()
-    }
-    _draw(panel, counted, numbers, across, "share of reversed pairs", logarithmic=True)
-    for name, limit in limits.items():
-        color = LOOKS[list(shares).index(name) % len(LOOKS)].color
-        level = (limit.lower + limit.upper) / 2
-        panel.axhline(level, color=color, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
+    for place, (name, series) in enumerate(shares.items()):
+        _draw(panel, name, series, limits.get(name), place, len(shares))
     if border is not None:
         panel.axvline(border, color=BLACK, linewidth=0.8)
+    panel.set_xscale("log")
+    panel.set_xticks(numbers, [number(at) for at in numbers])
+    panel.set_xticks([], minor=True)
+    panel.set_xlabel(across)
+    panel.set_ylabel("share of reversed pairs")
     panel.set_ylim(0, None)
     if axes is None:
         figure.legend(loc="outside right upper")
@@ -120,22 +129,16 @@ def reversal_shares(
 
 
 def _draw(
-    panel: Axes,
-    series: Mapping[str, Mapping[float, Sequence[float]]],
-    numbers: Sequence[float],
-    across: str,
-    height: str,
-    logarithmic: bool,
+    panel: Axes, name: str, series: Mapping[float, ReversalShare], limit: ReversalLimit | None, place: int, of: int
 ) -> None:
-    for place, (name, values) in enumerate(series.items()):
-        look = LOOKS[place % len(LOOKS)]
-        value, low, high = np.array([values[at] for at in sorted(values)], dtype=float).T
-        shift = _APART ** (place - (len(series) - 1) / 2) if logarithmic else 1.0
-        style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "markersize": 5, "capsize": 3}
-        panel.errorbar(np.array(sorted(values)) * shift, value, [value - low, high - value], label=name, **style)
-    if logarithmic:
-        panel.set_xscale("log")
-    panel.set_xticks(numbers, [number(at) for at in numbers])
-    panel.set_xticks([], minor=True)
-    panel.set_xlabel(across)
-    panel.set_ylabel(height)
+    look = LOOKS[place % len(LOOKS)]
+    at = [x * _APART ** (place - (of - 1) / 2) for x in sorted(series)]
+    share = [series[x].share for x in sorted(series)]
+    ends = [series[x].interval() for x in sorted(series)]
+    reach = [
+        [y - low for y, (low, _) in zip(share, ends, strict=True)],
+        [h - y for y, (_, h) in zip(share, ends, strict=True)],
+    ]
+    panel.errorbar(at, share, reach, label=name, color=look.color, marker=look.marker, markersize=5, linewidth=1.2)
+    if limit is not None:
+        panel.axhline((limit.lower + limit.upper) / 2, color=look.color, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
