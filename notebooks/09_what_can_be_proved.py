@@ -50,8 +50,8 @@ argmax, parallel = lesson.argmax_texts(table), lesson.distances_of_orders(table)
 
 # %% [markdown]
 # For the third we ask the shipped network `mini`, and the exact world `english`, both on canvases of 12 tokens. Draw
-# one position before another, then after it. The total variation between the two laws is the *exchange distance*. It is
-# 0 on every canvas if there is a joint law, and one that is not 0 proves that there is none.
+# one position before its neighbour, then after it. The total variation between the two laws is the *exchange distance*.
+# It is 0 on every canvas if there is a joint law, and one that is not 0 proves that there is none.
 
 
 # %%

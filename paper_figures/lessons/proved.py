@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,7 +74,7 @@ def distances_of_orders(table: NDArray[np.int64]) -> dict[str, list[Fraction]]:
 
 
 def exchange_distances(name: str, revealed: int, left_out: float) -> list[tuple[float, float]]:
-    """Return bounds of the exchange distances of open positions, two at a time, where a decode has revealed so many.
+    """Return bounds of the exchange distances of open neighbours, where a decode has revealed so many positions.
 
     name: of a shipped model, asked about its fourth prompt and 12 tokens; left_out: as `exchange_distance` has it.
     """
@@ -83,7 +83,7 @@ def exchange_distances(name: str, revealed: int, left_out: float) -> list[tuple[
     (trace,) = decode(predictor, predictor.prompts[3], "default", Shape(12, 12, 12))
     canvas = [*prompt, *np.where(trace.commit_step < revealed, trace.tokens, predictor.mask_id).tolist()]
     at = (len(prompt) + np.flatnonzero(trace.commit_step >= revealed)).tolist()
-    return [exchange_distance(predictor, canvas, *pair, left_out) for pair in zip(at[::2], at[1::2], strict=False)]
+    return [exchange_distance(predictor, canvas, i, j, left_out) for i, j in pairwise(at) if j == i + 1]
 
 
 @drawn
@@ -100,7 +100,7 @@ def draw_orders(
     for look, (name, bounds) in zip(LOOKS, exchange.items(), strict=False):
         right.semilogy(np.sort(np.mean(bounds, axis=1)), look.marker, color=look.color, label=name)
     left.set(title="four positions, three words", xlabel="tokens a step", xticks=range(1, 5), ylabel="total variation")
-    right.set(title="exchange distances", xlabel="pair of positions, sorted", ylim=(1e-17, 10))
+    right.set(title="exchange distances", xlabel="pair of neighbours, sorted", ylim=(1e-17, 10))
     left.legend(loc="center right")
     right.legend(loc="center right")
     return figure

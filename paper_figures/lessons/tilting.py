@@ -117,13 +117,17 @@ def identity_picture(at: float = 2.0) -> Figure:
     at: the r whose numbers are written down.
     """
     scales = np.linspace(0.1, 8, 80)
-    identities = [variance_identity(*_TWO, r) for r in scales]
     figure, (panel,) = panels_of(None, 1, 1, (8.0, 3.8))
     panel.plot(scales, tilted_gain(*_TWO, scales), color=BLUE, label="gain $A'(r) - A'(0)$")
-    right = [identity.corrected for identity in identities[::6]]
+    right = [variance_identity(*_TWO, r).corrected for r in scales[::6]]
     panel.plot(scales[::6], right, "o", color=GREEN, label="$r\\,$Var at the right $s < r$")
-    printed = [identity.printed for identity in identities]
-    panel.plot(scales, printed, "--", color=VERMILION, label="$r\\,$Var at $r$, as printed")
+    panel.plot(
+        scales,
+        scales * tilted_cumulants(*_TWO, scales)[:, 1],
+        "--",
+        color=VERMILION,
+        label="$r\\,$Var at $r$, as printed",
+    )
     here = variance_identity(*_TWO, at)
     for value, color, place in ((here.gain, BLUE, (-42, 6)), (here.printed, VERMILION, (6, 6))):
         panel.plot(at, value, "D", color=color, markersize=6)

@@ -33,7 +33,6 @@ TITLES = {
         "Every answer that any reward scale gives, from 0.1 to 10",
     ],
 }
-PAGES = [(name, number) for name, titles in TITLES.items() for number in range(len(titles))]
 FRAMES = "[...document.querySelectorAll('iframe')]"
 
 
@@ -49,33 +48,31 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return written
 
 
-def text_of(tab: Tab, page: str) -> str:
+def text_of(tab: Tab, number: int) -> str:
     """Return what a reader sees on a page: what is only spoken comes a moment later."""
+    page = f"{FRAMES}[{number}].contentDocument"
     tab.evaluate(f"{page}.querySelectorAll('.spoken').forEach(status => {{ status.hidden = true; }})")
     return tab.evaluate(f"{page}.querySelector('main').innerText")
 
 
-@pytest.mark.parametrize(("name", "number"), PAGES)
-def test_moving_the_slider_changes_the_text(browser: Chromium, files: dict[str, Path], name: str, number: int) -> None:
-    tab = browser.open(files[name].as_uri(), width=1200)
+def moved(tab: Tab, number: int) -> None:
+    """Move the slider of a page, and assert that its text changes and that of the others does not."""
     page = f"{FRAMES}[{number}].contentDocument"
+    count = tab.evaluate(f"{FRAMES}.length")
+    before = {at: text_of(tab, at) for at in range(count) if at != number}
     tab.evaluate(f"{page}.querySelector('input[type=range]').focus()")
     seen = []
-    for key in ("Home", "End"):
-        tab.press(key)
-        seen.append((tab.evaluate(f"{page}.querySelector('#where').textContent"), text_of(tab, page)))
-    assert len({where for where, _ in seen}) == len({text for _, text in seen}) == 2
-    assert all(text.startswith(TITLES[name][number]) for _, text in seen)
-    others = [at for at in range(len(TITLES[name])) if at != number]
-    before = [text_of(tab, f"{FRAMES}[{at}].contentDocument") for at in others]
-    tab.press("ArrowLeft", 3)
-    assert text_of(tab, page) != seen[-1][1]
-    assert [text_of(tab, f"{FRAMES}[{at}].contentDocument") for at in others] == before
+    for key in ("Home", "End", "ArrowLeft"):
+        tab.press(key, 3 if key == "ArrowLeft" else 1)
+        seen.append((tab.evaluate(f"{page}.querySelector('#where').textContent"), text_of(tab, number)))
+    assert len({where for where, _ in seen[:2]}) == len({text for _, text in seen[:2]}) == 2
+    assert seen[2][1] != seen[1][1]
+    assert {at: text_of(tab, at) for at in range(count) if at != number} == before
 
 
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("name", TITLES)
-def test_a_lesson_holds_its_pages_in_its_window_and_asks_the_network_for_nothing(
+def test_a_lesson_holds_its_pages_asks_the_network_for_nothing_and_its_sliders_change_the_text(
     browser: Chromium, files: dict[str, Path], name: str, width: int
 ) -> None:
     tab = browser.open(files[name].as_uri(), width=width)
@@ -85,5 +82,8 @@ def test_a_lesson_holds_its_pages_in_its_window_and_asks_the_network_for_nothing
     assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     inside = f"{FRAMES}.map(frame => frame.contentDocument.documentElement)"
     assert tab.evaluate(f"{inside}.every(page => page.scrollWidth <= page.clientWidth)")
+    for number, title in enumerate(TITLES[name] if width == 1200 else ()):
+        assert text_of(tab, number).startswith(title)
+        moved(tab, number)
     asked = tab.evaluate(f"{FRAMES}.flatMap(f => f.contentWindow.performance.getEntriesByType('resource'))")
     assert asked == [] and not any("exceptionDetails" in message for message in tab.messages)

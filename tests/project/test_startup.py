@@ -96,7 +96,8 @@ def test_what_needs_no_large_library_waits_for_none(tmp_path: Path) -> None:
         + f"\nfrom rws_theory import {names}\nx = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]\n"
         + "selection_path(x, 1, 0.1, 9.0), classify_pairs(x[:1], x[1:]), max_probability(x, 2.0)\n"
         + "reward_factor(0.5, 8.0)",
-        f"import paper_figures.runner.runner\nfrom paper_figures.runner.units import Unit, origin_of\norigin_of([{unit}])",
+        "import paper_figures.runner.runner\n"
+        f"from paper_figures.runner.units import Unit, origin_of\norigin_of([{unit}])",
     )
     large = SCIPY | FRAMES | NETWORKS
     assert not (theory | refused) & {"numpy", "huggingface_hub", *large}
