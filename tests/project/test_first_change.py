@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mutants
 import numpy as np
 import pytest
 from documented_commands import section
@@ -39,9 +40,9 @@ BESIDE = {
 }
 
 
-def run(folder: Path, *words: str) -> str:
+def run(folder: Path, code: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -121,11 +122,13 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
     command = next(text for text in re.findall(r"^    python -m (.*)$", CONTRIBUTING, re.MULTILINE) if "above" in text)
-    # The test, the command and the uses in one process: all load PyTorch and a model.
+    # The test, the uses and the commands in one process: all load PyTorch and a model.
     (name,) = re.findall(r"^def (test_\w+)", (overlaid / "test_above_mean.py").read_text("utf-8"), re.MULTILINE)
-    script = f"import test_above_mean\ntest_above_mean.{name}()\n{USED}"
-    script += f"from rws_decode.__main__ import main\nraise SystemExit(main({[*command.split()[1:], '--json']!r}))"
-    labels, *refused, answer = run(overlaid, "-c", script).splitlines()
+    script = f"import test_above_mean\ntest_above_mean.{name}()\n{USED}from rws_decode.__main__ import main\n"
+    for words in ([*command.split()[1:], "--json"], ["strategies"], ["generate", "--help"]):
+        script += f"main({words!r})\n"
+    output = run(overlaid, script)
+    labels, *refused, answer = output.splitlines()[:5]
     assert labels == "above-mean+decay:0.5 patient:2+rounds:1"
     assert refused == [
         "strategy is 'above-mean:much': a number is needed after the colon, as in above-mean:0",
@@ -134,24 +137,17 @@ def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
         "rounds:2",
     ]
     assert '"commit_step"' in answer
-
-
-def test_help_and_lists_name_what_was_added(overlaid: Path) -> None:
-    help = run(overlaid, "-m", "rws_decode", "generate", "--help")
-    assert "--decay LOGITS" in help and "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(
-        help.split()
-    )
-    listed = run(overlaid, "-m", "rws_decode", "strategies")
-    assert "above-mean" in listed and "[--decay LOGITS]" in listed and "+rounds:N (default: 1)]" in listed
+    assert "[--decay LOGITS]" in output and "+rounds:N (default: 1)]" in output
+    assert "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(output.split())
 
 
 def test_a_figure_is_one_file_one_line_and_one_row(overlaid: Path) -> None:
     (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", CONTRIBUTING, re.MULTILINE)
-    (command,) = re.findall(r"^    python (-m paper_figures how_sure .*)$", CONTRIBUTING, re.MULTILINE)
+    (command,) = re.findall(r"^    python -m paper_figures (how_sure .*)$", CONTRIBUTING, re.MULTILINE)
     assert len(python_of("Add a figure or a table")[0].splitlines()) <= 20
     tests = [str(ROOT / "tests" / name) for name in ("support", "figures", "project")]
-    run(overlaid, "-c", f"import sys\nsys.path += {tests}\nrow = {row!r}\n{TESTED}")
-    run(overlaid, *command.split())
+    drawn = f"from paper_figures.__main__ import main\nraise SystemExit(main({command.split()!r}))"
+    run(overlaid, f"import sys\nsys.path += {tests}\nrow = {row!r}\n{TESTED}{drawn}")
     assert (overlaid / "out" / "index.html").is_file() and (overlaid / "out" / "figures" / "how_sure.png").is_file()
 
 
@@ -186,3 +182,14 @@ def test_nine_files_take_a_prompt_to_its_trace() -> None:
     files = {Path(name).relative_to(ROOT).as_posix() for name in ran if name.startswith(str(ROOT / "rws_decode"))}
     models = {name for name in files if name.startswith(("rws_decode/predictors/", "rws_decode/rewards/"))}
     assert files - models - BESIDE == set(nine)
+
+
+def test_each_fault_of_make_mutants_can_be_planted_once() -> None:
+    faults = mutants.faults()
+    assert len({fault.name for fault in faults}) == len(faults) >= 60
+    sources = {package: mutants.sources(ROOT, package) for package in {fault.package for fault in faults}}
+    for fault in faults:
+        path, before, after = mutants.place_of(fault, sources[fault.package])
+        assert before != after and mutants.tests_of(fault, ROOT), fault.name
+        if path.suffix == ".py":
+            compile(after, str(path), "exec")
