@@ -24,8 +24,8 @@ from rws_theory.__main__ import COMMANDS as THEORY
 from rws_theory.__main__ import main as theory
 from rws_theory.commands.line import Command
 
-# Those that entry points add to the decoder's, and that no other table holds.
-ADDED = ("bench",)
+ADDED = "bench"  # that an entry point adds to the decoder's, and that no other table holds
+NAMES = [*DECODING, *THEORY, *FIGURES, ADDED]
 ROOT = Path(__file__).parents[2]
 LOGITS = ["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]", "--json"]
 STORY = ["generate", "--prompt", "write a story .", "--length", "8", "--steps", "4", "--block", "8", "--json"]
@@ -41,27 +41,18 @@ def outcome(main: Any, words: Sequence[str], capsys: pytest.CaptureFixture[str])
     return status, captured.out, captured.err
 
 
-def test_bare_it_prints_a_help_with_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bare_or_asked_for_help_or_version_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = outcome(rws, [], capsys)
     assert (status, err) == (0, "")
     assert outcome(rws, ["--help"], capsys) == (0, out, "")
-    for name in (*DECODING, *THEORY, *FIGURES, *ADDED):
+    for name in NAMES:
         assert f"\n    {name}" in out, name
-
-
-@pytest.mark.parametrize("main", [rws, theory, decoding, figures])
-def test_version_is_that_of_the_package(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(main, ["--version"], capsys) == (0, f"{rws_theory.__version__}\n", "")
-
-
-@pytest.mark.parametrize("main", [theory, decoding])
-def test_a_module_called_bare_prints_its_help(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = outcome(main, [], capsys)
-    assert (status, err) == (0, "") and out.startswith("usage: python -m rws_")
-
-
-def test_no_name_is_taken_twice() -> None:
-    assert len({*DECODING, *THEORY, *FIGURES, *ADDED}) == sum(map(len, (DECODING, THEORY, FIGURES, ADDED)))
+    assert len(set(NAMES)) == len(NAMES)  # no name is taken twice
+    for main in (rws, theory, decoding, figures):
+        assert outcome(main, ["--version"], capsys) == (0, f"{rws_theory.__version__}\n", "")
+    for main in (theory, decoding):
+        status, out, err = outcome(main, [], capsys)
+        assert (status, err) == (0, "") and out.startswith("usage: python -m rws_")
 
 
 @pytest.mark.parametrize(("main", "words"), [(theory, LOGITS), (decoding, STORY)], ids=["theory", "decoding"])
@@ -73,27 +64,24 @@ def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: p
 @pytest.mark.parametrize(
     ("main", "words"),
     [
-        (decoding, ["generate", "--prompt", "a", "--length", "7", "--block", "2"]),
-        (theory, ["crossings", "[1]", "[]"]),
-        (figures, ["figures", "table1"]),
-        (figures, ["experiment", "controls"]),
+        (decoding, "generate --prompt a --length 7 --block 2"),
+        (theory, "crossings [1] []"),
+        (figures, "figures table1"),
+        (figures, "experiment controls"),
     ],
-    ids=["generate", "crossings", "figures", "experiment"],
 )
-def test_bad_input_is_the_same_line(main: Any, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = outcome(rws, words, capsys)
-    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith(f"rws {words[0]}")
-    assert outcome(main, words, capsys)[2].split(": ", 1)[1] == err.split(": ", 1)[1]
+def test_bad_input_is_the_same_line(main: Any, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = outcome(rws, words.split(), capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith(f"rws {words.split()[0]}")
+    assert outcome(main, words.split(), capsys)[2].split(": ", 1)[1] == err.split(": ", 1)[1]
 
 
 def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = outcome(figures, ["--help"], capsys)
-    assert status == 0 and "--runs DIR" in out
     further = "".join(out.partition("commands:")[2].split())  # a line may end within a name
-    assert all(name in further for name in FIGURES if name != "figures")
-    assert (
-        outcome(rws, ["figures", "--help"], capsys)[1].split() == out.replace("python -m paper_figures", "rws").split()
-    )
+    assert status == 0 and "--runs DIR" in out and all(name in further for name in FIGURES if name != "figures")
+    asked = outcome(rws, ["figures", "--help"], capsys)[1]
+    assert asked.split() == out.replace("python -m paper_figures", "rws").split()
 
 
 @pytest.mark.parametrize(
@@ -108,40 +96,28 @@ def test_a_shell_completes_it(line: str, offered: str, tmp_path: Path) -> None:
     assert (tmp_path / "offered").read_text(encoding="utf-8") == offered
 
 
-# What is typed.
-
-
 def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    small = ["--length", "8", "--steps", "4", "--block", "8"]
-    assert decoding(["generate", "--prompt", "Why is the sky blue?", *small]) == 0
-    assert capsys.readouterr().err == "note: mini does not know these words and reads each as unknown: is sky blue?\n"
-    assert decoding(["generate", "--prompt", " ".join(f"word{n}" for n in range(12)), *small]) == 0
-    assert " word6 word7 and 4 more\n" in capsys.readouterr().err
-    assert (
-        decoding(
-            ["generate", "--prompt", "write a short science story with meteor , lenses , crater and brave .", *small]
-        )
-        == 0
-    )
-    assert capsys.readouterr().err == ""
-
-
-def test_an_option_may_be_shortened_and_a_prompt_may_look_like_one() -> None:
-    small = ["--len", "8", "--steps", "4", "--block", "8", "--json"]
-    assert decoding(["generate", "--prompt", "--write a story .", *small]) == 0
-    assert decoding(["generate", "--prompt=--write", *small]) == 0
+    for prompt, told in {
+        "Why is the sky blue?": "note: mini does not know these words and reads each as unknown: is sky blue?\n",
+        " ".join(f"word{n}" for n in range(12)): " word6 word7 and 4 more\n",
+        "write a short science story with meteor , lenses , crater and brave .": "",
+        "--write a story .": ": --write\n",  # as an option looks
+    }.items():
+        # An option may be shortened.
+        status, _, err = outcome(decoding, ["generate", "--prompt", prompt, "--len", "8", *STORY[-5:]], capsys)
+        assert status == 0 and err.endswith(told) and bool(err) == bool(told)
+    assert decoding(["generate", "--prompt=--write", "--len", "8", *STORY[-5:]]) == 0
 
 
 # Commands of entry points.
 
 
 def test_the_benches_are_a_command_that_a_package_adds(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, option in zip(ADDED, ("--shape",), strict=True):
-        assert name not in DECODING
-        for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
-            status, out, _ = outcome(main, [name, "--help"], capsys)
-            assert status == 0 and out.startswith(f"usage: {prog} {name} ") and option in out
-            assert outcome(main, [name, "--prompts", "0"], capsys)[2].startswith(f"{prog} {name}: --prompts is 0")
+    assert ADDED not in DECODING
+    for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
+        status, out, _ = outcome(main, [ADDED, "--help"], capsys)
+        assert status == 0 and out.startswith(f"usage: {prog} {ADDED} ") and "--shape" in out
+        assert outcome(main, [ADDED, "--prompts", "0"], capsys)[2].startswith(f"{prog} {ADDED}: --prompts is 0")
 
 
 @pytest.fixture
@@ -184,21 +160,16 @@ def test_it_is_installed_and_help_waits_for_no_large_library() -> None:
     if script.exists():
         completed = subprocess.run([script, *LOGITS], capture_output=True, text=True, check=True, timeout=120)
         assert completed.stdout.startswith('{"dimension": 3')
-    words = [
-        [],
-        *([name, "--help"] for name in (*DECODING, *THEORY, *FIGURES, *ADDED)),
-        ["experiment", "controls", "-h"],
-    ]
-    code = """
+    code = f"""
 import sys
 from paper_figures.__main__ import rws
-for words in {words!r}:
+for words in {[[], *([name, "--help"] for name in NAMES), ["experiment", "controls", "-h"]]}:
     try:
         rws(words)
     except SystemExit as stop:
         assert stop.code == 0
-    large = {{"torch", "transformers", "tokenizers", "numpy", "scipy", "flint", "pandas", "matplotlib", "pyarrow"}}
-    large &= set(sys.modules)
+    large = {{"torch", "transformers", "tokenizers", "safetensors", "rdkit", "numpy", "scipy", "flint", "pandas"}}
+    large = (large | {{"matplotlib", "pyarrow"}}) & set(sys.modules)
     assert not large, (words, large)
 """
-    subprocess.run([sys.executable, "-c", code.format(words=words)], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)

@@ -18,7 +18,6 @@ and + follow, and the one whose text occurs is taken. Test files are named witho
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -319,30 +318,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="plant faults, one at a time, and show which test catches each")
     names = [fault.name for fault in faults()]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="some faults (all)")
-    parser.add_argument("--list", action="store_true", help="the faults, and nothing is run")
-    parser.add_argument("--json", action="store_true", help="results to standard output, lines to standard error")
-    parser.add_argument("--against", type=Path, default=ROOT, metavar="TREE", help="another checkout of the project")
     options = parser.parse_args(argv)
     chosen = [fault for fault in faults() if fault.name in options.only]
-    if options.list:
-        print("\n".join(f"{fault.name}  {fault.changes[-1][0]}  ->  {fault.changes[-1][1]}" for fault in chosen))
-        return 0
-    lines = sys.stderr if options.json else sys.stdout
     with tempfile.TemporaryDirectory() as folder:
-        root, results = copied(options.against.resolve(), Path(folder)), []
+        root, results = copied(ROOT, Path(folder)), []
         for result in outcomes(chosen, root):
             results.append(result)
-            print("{outcome:8}  {name:24}  {by}  ({seconds:.0f} s)".format(**result), file=lines, flush=True)
+            print("{outcome:8}  {name:24}  {by}  ({seconds:.0f} s)".format(**result), flush=True)
         caught = [result for result in results if result["outcome"] == "caught"]
         named = sorted({result["by"] for result in caught if "::" in result["by"]})
         always = failing(root, named) if named else []
     for result in (result for result in caught if result["by"] in always):
         result["outcome"] = "error"
-        print(f"error     {result['name']:24}  {result['by']} fails without it, too", file=lines)
+        print(f"error     {result['name']:24}  {result['by']} fails without it, too")
     ends = [result["outcome"] for result in results]
-    print(*(f"{ends.count(kind)} {kind}" for kind in ("caught", "survived", "error")), sep=", ", file=lines)
-    if options.json:
-        print(json.dumps(results, indent=1))
+    print(*(f"{ends.count(kind)} {kind}" for kind in ("caught", "survived", "error")), sep=", ")
     return 2 if "error" in ends else int("survived" in ends)
 
 

@@ -1,17 +1,15 @@
 """THIRD_PARTY.md: the licences of what ships here and of what it needs, written from the metadata that there is.
 
-    python tests/support/third_party.py [--check]
+    python tests/support/third_party.py
 
 Shipped weights and texts are read from their cards; dependencies are all of constraints.txt and of every extra, their
 licences as their installed metadata state them. Those that are not installed where this runs keep the rows that they
-have. --check writes nothing, and exits with 1 and the stale rows where something would change.
+have.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -133,21 +131,6 @@ def render(kept: str) -> str:
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write the file, or with --check say what is stale."""
-    parser = argparse.ArgumentParser(description="Write THIRD_PARTY.md from the installed metadata.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where something would change")
-    args = parser.parse_args(argv)
-    kept = FILE.read_text(encoding="utf-8") if FILE.is_file() else ""
-    text = render(kept)
-    if args.check:
-        stale = [line for line in text.splitlines() if line not in kept.splitlines()]
-        print(*stale, sep="\n", file=sys.stderr, end="\n" if stale else "")
-        return int(text != kept)
-    FILE.write_text(text, encoding="utf-8")
-    return 0
-
-
 def canonical(requirement: str) -> str:
     match = re.match(r"[\w.-]+", requirement)
     assert match is not None, requirement
@@ -167,4 +150,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    FILE.write_text(render(FILE.read_text(encoding="utf-8") if FILE.is_file() else ""), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Build the package, look into it, install it into an empty environment and use it there: `make package`.
 
-    python tests/support/try_package.py [--python python3.13 ...] [--extras judge,cluster] [--constraints]
+    python tests/support/try_package.py [--python python3.13 ...]
 
 Wheels are built from this tree and from the source distribution, and must hold the same files byte for byte. Each
 --python (default: this one) gets an environment of its own in a temporary folder, where every module that needs no
@@ -57,34 +57,30 @@ def build(folder: Path) -> tuple[Path, Path]:
     return source, wheel
 
 
-def shipped() -> list[str]:
-    """Return the tracked files of the packages: what a wheel must hold."""
-    listed = _run(["git", "-C", str(ROOT), "ls-files", *PACKAGES]).splitlines()
-    return sorted(listed)
+def _tracked(*names: str) -> list[str]:
+    return _run(["git", "-C", str(ROOT), "ls-files", *names]).splitlines()
 
 
 def look(source: Path, wheel: Path) -> str:
     """Return a line on what the two files hold; RuntimeError for what is missing or does not belong there."""
     inside = set(_members(wheel))
-    missing = [name for name in shipped() if name not in inside]
+    missing = [name for name in _tracked(*PACKAGES) if name not in inside]
     strange = [name for name in inside if name.split("/")[0] not in PACKAGES and ".dist-info/" not in name]
     if missing or strange:
         raise RuntimeError(f"{wheel.name}: missing {missing[:5]}, not to be there {strange[:5]}")
     with tarfile.open(source) as archive:
         listed = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = _run(["git", "-C", str(ROOT), "ls-files", "tests", "notebooks", "*.md", "Makefile"]).splitlines()
-    missing = [name for name in wanted if name not in listed]
-    if missing:
+    wanted = _tracked("tests", "notebooks", "*.md", "Makefile")
+    if missing := [name for name in wanted if name not in listed]:
         raise RuntimeError(f"{source.name}: missing {missing[:5]}")
     return f"{wheel.name}: {len(inside)} files, {wheel.stat().st_size:,} bytes; {source.name}: {len(listed)} files"
 
 
-def use(wheel: Path, python: str, folder: Path, extras: str = "", constraints: bool = False) -> str:
+def use(wheel: Path, python: str, folder: Path) -> str:
     """Install the wheel into an empty environment in `folder` and use it; RuntimeError where that fails."""
     _run([python, "-m", "venv", str(folder)])
     interpreter = str(folder / "bin" / "python")
-    options = ["-c", str(ROOT / "constraints.txt")] if constraints else []
-    _run([interpreter, "-m", "pip", "install", "-q", *options, f"{wheel}[{extras}]" if extras else str(wheel)])
+    _run([interpreter, "-m", "pip", "install", "-q", str(wheel)])
     _run([interpreter, "-m", "pip", "check"])
     modules = _run([interpreter, "-I", "-c", _IMPORTS, *PACKAGES], folder).strip()
     claims = json.loads(_run([interpreter, "-I", "-m", "rws_theory", "claims", "--json"], folder))
@@ -100,8 +96,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Build, look and use; print a line for each."""
     parser = argparse.ArgumentParser(description="Build the package, look into it, and use it in empty environments.")
     parser.add_argument("--python", action="append", metavar="PROGRAM", help="whose environments to try (this one's)")
-    parser.add_argument("--extras", default="", metavar="A,B", help="extras to install too (none)")
-    parser.add_argument("--constraints", action="store_true", help="install the versions of constraints.txt")
     args = parser.parse_args(argv)
     try:
         with TemporaryDirectory() as temporary:
@@ -109,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(look(source, wheel), flush=True)
             for number, python in enumerate(args.python or [sys.executable]):
                 with TemporaryDirectory(prefix=f"env-{number}-") as folder:
-                    print(use(wheel, python, Path(folder), args.extras, args.constraints), flush=True)
+                    print(use(wheel, python, Path(folder)), flush=True)
     except RuntimeError as error:
         print(f"try_package: {error}", file=sys.stderr)
         return 1
