@@ -11,8 +11,7 @@ A fault is written as
     - what stands in the source
     + what stands there with the fault
 
-The text must occur once in its package, so files may be moved. Where versions of the project differ, further pairs of -
-and + follow, and the one whose text occurs is taken. Test files are named without folders; those that exist are run.
+The text must occur once in its package, so files may be moved. Test files are named without folders.
 """
 
 from __future__ import annotations
@@ -96,8 +95,6 @@ unit-of-god: rws_decode, test_plots
 - GOD {trace.god_tokens:.2f} tokens
 + GOD {trace.god_steps:.2f} tokens
 win-and-loss-bars: paper_figures, test_win_rate_figures
-- (position - 0.2, won, method), (position + 0.2, lost,
-+ (position - 0.2, lost, method), (position + 0.2, won,
 - _LOOKS.items(), ("win", "loss"), strict=True):
 + _LOOKS.items(), ("loss", "win"), strict=True):
 caption-count: paper_figures, test_win_rate_figures
@@ -218,22 +215,19 @@ pieces-off-by-one: rws_decode, test_scale_path
 
 
 class Fault(NamedTuple):
-    """A fault: its name, the package, the files of tests that must fail, and pairs of a text and what replaces it."""
+    """A fault: its name, the package, the files of tests that must fail, a text and what replaces it."""
 
     name: str
     package: str
-    tests: tuple[str, ...]
-    changes: tuple[tuple[str, str], ...]
+    tests: list[str]
+    before: str
+    after: str
 
 
 def faults() -> list[Fault]:
     """Return the faults of the list above."""
-    found = []
-    for first, *changes in (block.splitlines() for block in re.split(r"\n(?=\w)", FAULTS.strip())):
-        name, package, tests = re.split(": |, ", first)
-        pairs = zip(changes[::2], changes[1::2], strict=True)
-        found.append(Fault(name, package, tuple(tests.split()), tuple((old[2:], new[2:]) for old, new in pairs)))
-    return found
+    blocks = re.findall(r"^(\S+): (\w+), (.*)\n- (.*)\n\+ (.*)$", FAULTS, flags=re.MULTILINE)
+    return [Fault(name, package, tests.split(), *texts) for name, package, tests, *texts in blocks]
 
 
 def copied(root: Path, to: Path) -> Path:
@@ -253,13 +247,12 @@ def sources(root: Path, package: str) -> dict[Path, str]:
 
 
 def place_of(fault: Fault, texts: dict[Path, str]) -> tuple[Path, str, str]:
-    """Return the file of a fault, its text, and its text with the fault; ValueError unless one occurs, and once."""
-    counts = {change: sum(text.count(change[0]) for text in texts.values()) for change in fault.changes}
-    here = [change for change, count in counts.items() if count]
-    if len(here) != 1 or counts[here[0]] != 1:
-        raise ValueError(f"{fault.name}: its texts occur {[*counts.values()]} times in {fault.package}, not once")
-    path = next(path for path, text in texts.items() if here[0][0] in text)
-    return path, texts[path], texts[path].replace(*here[0])
+    """Return the file of a fault, its text, and its text with the fault; ValueError unless it occurs, and once."""
+    count = sum(text.count(fault.before) for text in texts.values())
+    if count != 1:
+        raise ValueError(f"{fault.name}: its text occurs {count} times in {fault.package}, not once")
+    path = next(path for path, text in texts.items() if fault.before in text)
+    return path, texts[path], texts[path].replace(fault.before, fault.after)
 
 
 def tests_of(fault: Fault, root: Path) -> list[str]:
