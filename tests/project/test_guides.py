@@ -72,31 +72,22 @@ def test_configs_streams_and_perplexity_run(capsys: pytest.CaptureFixture[str]) 
     assert "█" in capsys.readouterr().out
 
 
-def test_results_open_as_a_table(
+def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    small = "--prompts 2 --length 8 --steps 4 --block 8 --reward-scale 8 --methods rws constant"
-    assert figures.main(f"experiment controls --out out/runs {small}".split()) == 0
-    capsys.readouterr()
-    scored = ran(guide("studies"))["scored"]
-    assert set(scored["strategy"]) == {"rws", "constant", "default"} and len(scored) == 3 * 2 * 2
-    assert capsys.readouterr().out.endswith("[]\n")
-    assert len(ran(guide("studies"), 1)["record"].answers) > ABOUT["answers"]  # and the better of two scales
-    assert ABOUT["command"] in capsys.readouterr().out
-
-
-def test_two_runs_are_compared_prompt_by_prompt(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    small = "--prompts 6 --length 8 --steps 4 --block 8 --methods rws"
+    small = "--prompts 4 --length 8 --steps 4 --block 8 --methods rws constant"
     for folder, scale in (("runs", 8), ("other", 0.1)):
         assert figures.main(f"experiment controls --out out/{folder} {small} --reward-scale {scale}".split()) == 0
     capsys.readouterr()
+    scored = ran(guide("studies"))["scored"]
+    assert set(scored["strategy"]) == {"rws", "constant", "default"} and len(scored) == 3 * 4 * 2
+    assert capsys.readouterr().out.endswith("[]\n")
+    assert len(ran(guide("studies"), 1)["record"].answers) > ABOUT["answers"]  # and the better of two scales
+    assert ABOUT["command"] in capsys.readouterr().out
     names = ran(guide("studies"), 2)
     first, second = names["first"].to_numpy(), names["second"].to_numpy()
-    assert first.size == 6 and (first != second).any()
+    assert first.size == 4 and (first != second).any()
     (mean,) = re.findall(r"mean=([-.\d]+)", capsys.readouterr().out)
     assert float(mean) == pytest.approx((first - second).mean())
 
