@@ -105,7 +105,7 @@ def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixt
     }.items():
         # An option may be shortened.
         status, _, err = outcome(decoding, ["generate", "--prompt", prompt, "--len", "8", *STORY[-5:]], capsys)
-        assert status == 0 and err.endswith(told) and bool(err) == bool(told)
+        assert status == 0 and told in err and bool(err) == bool(told)
     assert decoding(["generate", "--prompt=--write", "--len", "8", *STORY[-5:]]) == 0
 
 
