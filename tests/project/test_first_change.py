@@ -121,11 +121,11 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
-    command = next(text for text in re.findall(r"^    python -m (.*)$", CONTRIBUTING, re.MULTILINE) if "above" in text)
+    (command,) = re.findall(r"^    (?:rws|python -m rws_decode) (.*above-mean.*)$", CONTRIBUTING, re.MULTILINE)
     # The test, the uses and the commands in one process: all load PyTorch and a model.
     (name,) = re.findall(r"^def (test_\w+)", (overlaid / "test_above_mean.py").read_text("utf-8"), re.MULTILINE)
     script = f"import test_above_mean\ntest_above_mean.{name}()\n{USED}from rws_decode.__main__ import main\n"
-    for words in ([*command.split()[1:], "--json"], ["strategies"], ["generate", "--help"]):
+    for words in ([*command.split(), "--json"], ["strategies"], ["generate", "--help"]):
         script += f"main({words!r})\n"
     output = run(overlaid, script)
     labels, *refused, answer = output.splitlines()[:5]
@@ -143,7 +143,7 @@ def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
 
 def test_a_figure_is_one_file_one_line_and_one_row(overlaid: Path) -> None:
     (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", CONTRIBUTING, re.MULTILINE)
-    (command,) = re.findall(r"^    python -m paper_figures (how_sure .*)$", CONTRIBUTING, re.MULTILINE)
+    (command,) = re.findall(r"^    (?:rws figures|python -m paper_figures) (how_sure .*)$", CONTRIBUTING, re.MULTILINE)
     assert len(python_of("Add a figure or a table")[0].splitlines()) <= 20
     tests = [str(ROOT / "tests" / name) for name in ("support", "figures", "project")]
     drawn = f"from paper_figures.__main__ import main\nraise SystemExit(main({command.split()!r}))"
