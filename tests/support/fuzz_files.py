@@ -212,7 +212,10 @@ def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
     at = draw(st.integers(0, table.num_columns - 1))
     if kind == "metadata" and metadata:
         name = draw(st.sampled_from(sorted(metadata)))
-        metadata[name] = dumped(changed_value(draw, json.loads(metadata[name]))).encode()
+        try:
+            metadata[name] = dumped(changed_value(draw, json.loads(metadata[name]))).encode()
+        except ValueError:  # no JSON
+            metadata[name] = changed_bytes(draw, metadata[name])
     elif kind == "drop":
         table = table.remove_column(at)
     elif kind == "rename":
