@@ -1,7 +1,5 @@
 """`compare`, `generate --compare` and `strategies`: several strategies side by side, on the shipped models."""
 
-from __future__ import annotations
-
 import json
 import re
 from types import SimpleNamespace
@@ -16,30 +14,21 @@ from rws_decode.trace.labels import CUT_OFF
 
 SIZE = ["--length", "32", "--steps", "16"]
 MINI = ["--model", "mini", "--reward", "mini", "--example", "3", *SIZE]
-
-
-def test_compare_gives_a_list_of_what_generate_gives(capsys: pytest.CaptureFixture[str]) -> None:
-    compared = json.loads(printed(capsys, "compare", *MINI, "--strategies", "default", "rws:8", "--json"))
-    alone = [
-        json.loads(printed(capsys, "generate", *MINI, *strategy, "--json"))
-        for strategy in (["--strategy", "default"], ["--strategy", "rws", "--reward-scale", "8"])
-    ]
-    assert compared == [{"strategy": name} | run for name, run in zip(("default", "rws:8"), alone, strict=True)]
+GIVEN = ["generate", *MINI, "--strategy"]
 
 
 def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     options = {
+        "default": "default",
         "rws:8": "rws --reward-scale 8",
-        "rws-every:8+every:2": "rws-every:8 --every 2",
         "threshold:0.9+rws:8": "threshold --threshold 0.9 --reward-scale 8",
         "margin+apart:2": "margin --apart 2",
         "best-of:2+rws:8": "default --steer best-of:2+rws:8",
     }
     small = [*MINI[: -len(SIZE)], "--length", "8", "--steps", "4"]
+    base = ["generate", *small]
     for text, words in options.items():
-        told, given = (
-            printed(capsys, "generate", *small, "--strategy", *each.split(), "--json") for each in (text, words)
-        )
+        told, given = (printed(capsys, *base, "--strategy", *each.split(), "--json") for each in (text, words))
         (compared,) = json.loads(printed(capsys, "compare", *small, "--strategies", text, "--json"))
         assert told == given and {"strategy": text} | json.loads(told) == compared
 
@@ -75,18 +64,13 @@ def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixtu
 
 def test_a_text_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
     cut = printed(capsys, "generate", *MINI)
+    broken = json.loads(printed(capsys, "generate", *MINI, "--json"))["rules_broken"]
+    assert broken and all(f"    {rule}\n" in cut for rule in broken)
     assert cut.count(CUT_OFF) == 1 and not re.search(r"^answer: .* \.$", cut, re.MULTILINE)
     whole = printed(capsys, "generate", *MINI[:-4], "--strategy", "rws", "--reward-scale", "8")
     assert "rules broken: 3\n" in whole and "cut off" not in whole  # rules are broken by a text that has an end
     path = ["scale-path", *MINI, "--scale-min", "1", "--scale-max", "1"]
     assert f"\nanswer 1: {CUT_OFF}\n" in printed(capsys, *path)
-
-
-def test_broken_rules_are_told_with_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    result = json.loads(printed(capsys, "generate", *MINI, "--json"))
-    out = printed(capsys, "generate", *MINI)
-    assert result["rules_broken"] and f"rules broken: {len(result['rules_broken'])}\n" in out
-    assert all(f"    {rule}\n" in out for rule in result["rules_broken"])
 
 
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,18 +96,9 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
         (["compare", *MINI, "--strategies", "margin", "margin"], "--strategies holds margin twice"),
         (["compare", *MINI, "--strategies", "schedule"], "schedule needs more than a number, use --strategy schedule"),
         (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
-        (
-            ["generate", *MINI, "--strategy", "rws:4", "--reward-scale", "8"],
-            "--reward-scale is 8.0: --strategy rws:4 has its number, leave it out",
-        ),
-        (
-            ["generate", *MINI, "--strategy", "margin+apart:2", "--apart", "3"],
-            "--apart is 3: --strategy margin+apart:2",
-        ),
-        (
-            ["generate", *MINI, "--strategy", "best-of:2", "--steer", "svdd:2"],
-            "--strategy is best-of:2 beside --steer svdd:2: leave one out",
-        ),
+        ([*GIVEN, "rws:4", "--reward-scale", "8"], "--reward-scale is 8.0: --strategy rws:4 has its number, leave"),
+        ([*GIVEN, "margin+apart:2", "--apart", "3"], "--apart is 3: --strategy margin+apart:2"),
+        ([*GIVEN, "best-of:2", "--steer", "svdd:2"], "--strategy is best-of:2 beside --steer svdd:2: leave one out"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

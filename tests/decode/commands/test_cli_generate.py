@@ -1,9 +1,6 @@
-"""`rws generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
-
-from __future__ import annotations
+"""`python -m rws_decode generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +10,6 @@ import numpy as np
 import pytest
 from command_lines import printed, refusal
 
-import rws_decode
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -52,14 +48,17 @@ def rws(models: Path) -> list[object]:
     return ["--model", models / "tiny", "--reward", models / "reward", "--strategy", "rws", "--reward-scale", 8]
 
 
-def test_json_has_the_documented_keys_and_nothing_else(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_documented_keys_and_people_get_text(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(generate(capsys, *rws(models), "--prompt", "the cat", *SIZE, "--json"))
     assert list(result) == KEYS
     assert len(result["tokens"]) == len(result["commit_step"]) == 8 and MASK not in result["tokens"]
     assert len(result["scales"]) == len(result["rewards"]) == len(result["ties"]) == result["forwards"] == 4
     assert result["reward_calls"] + result["reward_calls_saved"] == 4
     assert result["rewards"][-1] == pytest.approx(result["final_reward"]["raw"])
-    assert isinstance(result["text"], str)
+    printed = generate(capsys, *rws(models), "--prompt", "the cat", *SIZE)
+    assert printed.startswith(f"prompt: the cat\nanswer: {result['text']}\n")
+    assert f"{result['god_tokens']:.3f} tokens, {result['god_steps']:.3f} steps" in printed
+    assert f"reward calls: {result['reward_calls']}, saved: {result['reward_calls_saved']}" in printed
 
 
 def test_the_compact_decoder_prints_the_same(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,9 +70,7 @@ def test_the_compact_decoder_prints_the_same(models: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("prompt", [["--example", 0], ["--input-ids", json.dumps([CLS, 6, 8, SEP])]], ids=str)
-def test_an_example_and_its_ids_are_the_prompt(
-    prompt: list[object], models: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_and_ids_are_prompts(prompt: list[object], models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = generate(capsys, *rws(models), *prompt, *SIZE, "--json")
     assert printed == generate(capsys, *rws(models), "--prompt", "the cat", *SIZE, "--json")
 
@@ -87,18 +84,7 @@ def test_without_a_tokenizer_ids_decode_to_ids(models: Path, capsys: pytest.Capt
     assert printed.startswith(f"prompt: {json.dumps([CLS, 6, 8, SEP])}\nanswer: {json.dumps(bare['tokens'])}\n")
 
 
-def test_people_get_text_and_a_summary(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*rws(models), "--prompt", "the cat", *SIZE]
-    result = json.loads(generate(capsys, *words, "--json"))
-    printed = generate(capsys, *words)
-    assert printed.startswith(f"prompt: the cat\nanswer: {result['text']}\n")
-    assert f"{result['god_tokens']:.3f} tokens, {result['god_steps']:.3f} steps" in printed
-    assert f"reward calls: {result['reward_calls']}, saved: {result['reward_calls_saved']}" in printed
-
-
-def test_the_trace_is_written_whole_and_replays(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*rws(models), "--prompt", "the cat", *SIZE, "--trace", tmp_path / "runs" / "one", "--json"]
     result = json.loads(generate(capsys, *words))
     trace = load(tmp_path / "runs" / "one" / "trace.parquet")
@@ -130,31 +116,20 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
     }
     for name, (words, strategy) in expected.items():
         trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)
-        (direct,) = decode(
-            predictor, ["the cat"], strategy, Shape(length=8, steps=4, block=4), reward=reward, options=Options(seed=3)
-        )
-        assert trace == direct, name
-        assert replay(trace).diverged_at is None
+        options = Options(seed=3)
+        assert trace == decode(predictor, "the cat", strategy, Shape(8, 4, 4), reward=reward, options=options)[0], name
     assert {"default", "temperature", "rws", *expected} <= set(OFFERED)
-    spaced = traced(capsys, tmp_path / "apart", *common, "--strategy", "margin", "--apart", 2)
-    options = Options(seed=3)
-    assert spaced == decode(predictor, "the cat", "margin+apart:2", Shape(8, 4, 4), reward=reward, options=options)[0]
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"ranking": "probability", "precision": "bfloat16"},
-        {
-            **{"sampling_temperature": 0.9, "seed": 5, "cfg": 0.5, "end_of_text": "defer", "ranking": "topk"},
-            "precision": "model",
-        },
+        {"ranking": "probability", "precision": "bfloat16", "seed": 5, "sampling_temperature": 0.9},
+        {"cfg": 0.5, "end_of_text": "defer", "ranking": "topk", "precision": "model"},
     ],
-    ids=["rounded", "sampled"],
+    ids=["sampled", "guided"],
 )
-def test_options_reach_the_decoder(
-    options: dict[str, Any], models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options(options: dict[str, Any], models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
     trace = traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat", *words)
     predictor = load_predictor(str(models / "tiny"))
@@ -162,25 +137,21 @@ def test_options_reach_the_decoder(
     assert trace == direct and {name: getattr(trace, name) for name in options} == options
 
 
-def test_a_mask_id_can_be_given_where_the_model_names_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mask_id_and_dtype_reach_the_loader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = bert()
     model.config.mask_token_id = None
     model.save_pretrained(tmp_path / "nameless")
     words = ["--model", tmp_path / "nameless", "--input-ids", "[6, 7]", *SIZE]
-    assert main(["generate", *map(str, words)]) == 2
-    assert "mask_id" in capsys.readouterr().err
+    assert "mask_id" in refusal(capsys, "generate", *words)
     assert MASK not in json.loads(generate(capsys, *words, "--mask-id", MASK, "--json"))["tokens"]
+    model = str(tiny_checkpoint("bert", tmp_path / "model"))
+    shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
+    assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
+    assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
 
 
-def test_a_run_of_other_steps_is_refused(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
-    words = ["--model", str(models / "tiny"), "--prompt", "the cat", "--length", "8", "--steps", "2", "--block", "4"]
-    words += ["--strategy", "schedule", "--run", str(tmp_path / "trace.parquet")]
-    refuse(capsys, words, "a run of 4 steps, --steps is 2")
-
-
-@pytest.mark.parametrize("strategy", [["default"], ["temperature", "--scale", 2], ["rws", "--reward-scale", 8]])
-def test_the_final_reward_is_that_of_the_text_under_any_strategy(
+@pytest.mark.parametrize("strategy", [["temperature", "--scale", 2], ["rws", "--reward-scale", 8]])
+def test_the_final_reward_is_the_texts(
     strategy: list[object], models: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--model", models / "tiny", "--reward", models / "reward", "--prompt", "the cat", *SIZE]
@@ -193,85 +164,44 @@ def test_the_final_reward_is_that_of_the_text_under_any_strategy(
     assert f"reward {raw:.3g} (" in generate(capsys, *words, "--strategy", *strategy)
 
 
-def test_unused_options_are_mentioned(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "--model", str(models / "tiny"), "--prompt", "a", *SIZE, "--scale", "3", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert "does not use --scale" in captured.err
-    assert list(json.loads(captured.out)) == KEYS
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["--steps", "16"], "steps is 16"),
-        (["--strategy", "greedy"], "--strategy"),
-        (["--strategy", "temperature"], "--scale is missing"),
-        (["--strategy", "rws", "--reward", "exact"], "--reward-scale is missing"),
-        (["--strategy", "rws", "--reward-scale", "8"], "--reward is missing"),
-        (["--model", "nobody"], "model is 'nobody'"),
+        (["--strategy", "schedule", "--run", __file__], "not a whole Parquet file"),
         (["--ranking", "topk", "--strategy", "margin"], "ranking is 'topk': strategy margin"),
         (["--strategy", "rws-every", "--reward", "exact", "--reward-scale", "8"], "--every is missing"),
-        (["--strategy", "constant"], "--run is missing"),
-        (["--strategy", "schedule", "--run", "nowhere"], "no trace at nowhere"),
-        (["--strategy", "schedule", "--run", __file__], "not a whole Parquet file"),
-        (["--device", "warp"], "device is 'warp'"),
-        (["--seed", "-1"], "--seed is -1"),
         (["--trace", __file__], "--trace is"),
-        (["--length", "60", "--steps", "60", "--block", "60"], "length is 60"),
         (["--example", "0"], "not allowed with"),
         (["--compact", "--cfg", "1"], "--cfg is 1.0: --compact decodes without it"),
         (["--compact", "--strategy", "margin"], "a method factor is needed"),
+        (["--chat"], "chat"),
+        (["--reward", "mini", "--reward-dtype", "int7"], "dtype"),
     ],
     ids=" ".join,
 )
 def test_bad_input_is_one_line_and_exit_two(
     models: Path, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refuse(capsys, ["--model", str(models / "tiny"), "--prompt", "the cat sat on the mat", *SIZE, *words], named)
+    line = refusal(capsys, "generate", "--model", models / "tiny", "--prompt", "the cat sat", *SIZE, *words, "--json")
+    assert named in line
 
 
-@pytest.mark.parametrize(
-    ("model", "words", "named"),
-    [
-        ("tiny", [], "one of the arguments --prompt --infill --input-ids --example is required"),
+def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
+    run = ["--prompt", "a", "--steps", "2", "--strategy", "schedule", "--run", tmp_path / "trace.parquet"]
+    for model, words, named in (
+        ("tiny", run, "a run of 4 steps, --steps is 2"),
         ("tiny", ["--example", "2"], "--example is 2: tiny ships 2 examples, choose 0 to 1"),
         ("bare", ["--example", "0"], "--example is 0: bare ships no examples, give --prompt TEXT or --input-ids JSON"),
         ("bare", ["--prompt", "the cat"], "has no tokenizer"),
-        ("tiny", ["--input-ids", "[true]"], "--input-ids is"),
         ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),
-        ("tiny", ["--input-ids", "[9999]"], "holds the id 9999"),
-    ],
-)
-def test_bad_prompts_are_one_line_and_exit_two(
-    models: Path, model: str, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refuse(capsys, ["--model", str(models / model), *SIZE, *words], named)
+    ):
+        assert named in refusal(capsys, "generate", "--model", models / model, *SIZE, *words, "--json")
 
 
-def refuse(capsys: pytest.CaptureFixture[str], words: list[str], named: str) -> None:
-    assert named in refusal(capsys, "generate", *words, "--json")
-
-
-def shell(*words: str) -> subprocess.CompletedProcess[bytes]:
-    root = str(Path(rws_decode.__file__).parents[1])
-    return subprocess.run(
-        [sys.executable, *words], cwd=root, env=os.environ, capture_output=True, check=False, timeout=120
-    )
-
-
-def test_as_a_process_it_prints_the_same_bytes_as_here(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*map(str, rws(models)), "--prompt", "the cat", *SIZE]
-    first = shell("-m", "rws_decode", "generate", *words, "--json")
-    assert first.returncode == 0, first.stderr
-    assert generate(capsys, *words, "--json").encode() == first.stdout
-    assert json.loads(first.stdout)["forwards"] == 4
-    refuse(capsys, [*words, "--steps", "3"], "steps is 3")
-
-
-def test_models_are_loaded_as_the_options_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = str(tiny_checkpoint("bert", tmp_path / "model"))
-    shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
-    assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
-    assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
-    refuse(capsys, ["--model", model, *shape, "--chat"], "chat")
-    refuse(capsys, ["--model", model, *shape, "--reward", "mini", "--reward-dtype", "int7"], "dtype")
+def test_as_a_process_it_prints_the_same_bytes(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", *map(str, rws(models)), "--prompt", "the cat", *SIZE, "--scale", "3", "--json"]
+    shell = subprocess.run([sys.executable, "-m", "rws_decode", *words], capture_output=True, timeout=120)
+    assert main(words) == shell.returncode == 0, shell.stderr
+    captured = capsys.readouterr()
+    assert captured.out.encode() == shell.stdout and "does not use --scale" in captured.err

@@ -1,16 +1,21 @@
-"""`rws presets`, and --preset of `generate` and `compare`."""
-
-from __future__ import annotations
+"""`presets`, and --preset of `generate` and `compare`; `models`: what it lists can be given, packages are as told."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import refusal
 
 from rws_decode import presets
 from rws_decode.__main__ import main
+from rws_decode.checkpoints.files import locate_model
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
+from rws_decode.rewards.chemistry import CHEMISTRY
+from rws_decode.rewards.registry import check_reward_name
 
 EXAMPLE = ["--example", "3"]
 
@@ -22,7 +27,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, list[
     return json.loads(out), err.splitlines()
 
 
-@pytest.mark.parametrize("name", ["llada-gsm8k", "llada-humaneval", "dream-gsm8k", "fast-dllm-gsm8k"])
+@pytest.mark.parametrize("name", ["llada-gsm8k", "dream-gsm8k", "fast-dllm-gsm8k"])
 def test_the_command_line_decodes_as_python_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     result, notes = printed(capsys, "generate", "--preset", name, "--length", "16", *EXAMPLE)
     predictor = load_predictor("mini")
@@ -47,16 +52,11 @@ def test_what_is_given_wins_even_where_it_is_the_default(capsys: pytest.CaptureF
     assert given["preset"]["overridden"]["end_of_text"] == {"given": "none", "preset": "defer-published"}
     assert given["preset"]["followed"] == {"block": 16} and given["forwards"] == 8
     assert "note: --end-of-text none is given, --preset llada-gpqa has defer-published" in notes
-    plain, _ = printed(
-        *(capsys, "generate", *EXAMPLE, "--length", "16", "--steps", "8", "--block", "16"),
-        *("--ranking", "topk", "--precision", "model"),
-    )
+    same = "--length 16 --steps 8 --block 16 --ranking topk --precision model".split()
+    plain, _ = printed(capsys, "generate", *EXAMPLE, *same)
     assert given["tokens"] == plain["tokens"] and "preset" not in plain
-
-
-def test_a_given_value_that_is_the_presets_is_no_note(capsys: pytest.CaptureFixture[str]) -> None:
-    result, notes = printed(capsys, "generate", "--preset", "llada-gpqa", "--length", "64", *EXAMPLE)
-    assert result["preset"]["overridden"] == {} and notes == []
+    same, notes = printed(capsys, "generate", "--preset", "llada-gpqa", "--length", "64", *EXAMPLE)
+    assert same["preset"]["overridden"] == {} and notes == []
 
 
 def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +65,9 @@ def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[st
     assert "--reward-scale is missing: --strategy rws needs it" in capsys.readouterr().err
     result, _ = printed(capsys, *words, "--reward-scale", "8")
     assert result["forwards"] == 8 and result["preset"]["followed"] == {"steps": 8, "block": 16}
+    results, notes = printed(capsys, "compare", *words[1:])
+    assert [result["strategy"] for result in results] == ["default", "rws:8"]
+    assert notes[0] == "note: --preset rws-paper has no reward scale, so --strategies is default rws:8"
 
 
 def test_gaps_have_a_shape_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,39 +84,18 @@ def test_compare_begins_with_the_strategy_of_the_preset(capsys: pytest.CaptureFi
     assert {result["preset"]["name"] for result in results} == {"fast-dllm-gsm8k"}
     chosen, notes = printed(capsys, *words, "--strategies", "default", "temperature:4")
     assert [result["strategy"] for result in chosen] == ["default", "temperature:4"]
-    assert chosen[0]["preset"]["overridden"]["strategies"] == {
-        "given": ["default", "temperature:4"],
-        "preset": "threshold:0.9",
-    }
+    assert chosen[0]["preset"]["overridden"]["strategies"]["given"] == ["default", "temperature:4"]
     assert "note: --strategies default temperature:4 is given, --preset fast-dllm-gsm8k has threshold:0.9" in notes
     kept, _ = printed(capsys, *words, "--strategies", "default", "threshold:0.9")
     assert set(kept[0]["preset"]["overridden"]) == {"length"}
 
 
-def test_compare_says_which_scale_stands_for_one_that_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    results, notes = printed(capsys, "compare", "--length", "16", *EXAMPLE, "--reward", "mini", "--preset", "rws-paper")
-    assert [result["strategy"] for result in results] == ["default", "rws:8"]
-    assert notes[0] == "note: --preset rws-paper has no reward scale, so --strategies is default rws:8"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["generate", "--preset", "llada-gsm", *EXAMPLE],
-        ["compare", "--preset", "llada-gsm", *EXAMPLE],
-        ["presets", "llada-gsm"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_an_unknown_name_is_one_line_with_all_names(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "is 'llada-gsm': it must be one of llada-demo, " in line and line.endswith("(is llada-gsm8k meant?)")
-
-
-def test_a_preset_that_a_model_cannot_hold_is_refused_with_what_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "--preset", "llada-gsm8k", *EXAMPLE]) == 2
-    assert "length is 512: beside the 16 tokens of prompts[0] at most 496 fit" in capsys.readouterr().err
+def test_an_unknown_name_and_a_preset_that_a_model_cannot_hold_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["compare", "--preset", "llada-gsm", *EXAMPLE], ["presets", "llada-gsm"]):
+        line = refusal(capsys, *words)
+        assert "is 'llada-gsm': it must be one of llada-demo, " in line and line.endswith("(is llada-gsm8k meant?)")
+    line = refusal(capsys, "generate", "--preset", "llada-gsm8k", *EXAMPLE)
+    assert "length is 512: beside the 16 tokens of prompts[0] at most 496 fit" in line
 
 
 def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,3 +111,36 @@ def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixtur
         assert entry["values"] == {s["option"]: s["value"] for s in entry["settings"] if s["option"]}
         for setting in entry["settings"]:
             assert f"{setting['published']} -> {setting['here']} {setting['source']}" in text
+
+
+def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cached = tmp_path / "models--openbmb--Eurus-RM-7b" / "snapshots" / "0" / "config.json"
+    cached.parent.mkdir(parents=True)
+    cached.write_text("{}")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    assert main(["models", "--json"]) == 0
+    known = json.loads(capsys.readouterr().out)
+    assert all(set(entry) == {"name", "kind", "licence", "bytes", "installed", "install"} for entry in known)
+    assert {entry["name"] for entry in known if entry["install"] is None} >= {"mini", "english", "era", "charge"}
+    for entry in known:
+        if not entry["installed"] and not entry["install"].startswith("hf "):
+            assert entry["name"] in {*PACKAGED, *CHEMISTRY, "human", "humanness"}
+        elif entry["kind"] == "model":
+            locate_model(entry["name"])
+        elif entry["kind"] == "reward":
+            check_reward_name(entry["name"])
+    hub = {entry["name"]: entry["installed"] for entry in known if (entry["install"] or "").startswith("hf ")}
+    assert [name for name, here in hub.items() if here] == ["eurus"] and "qrm" in hub
+
+
+def test_models_as_a_table_with_what_pip_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    table = capsys.readouterr().out
+    for name, entry in PACKAGED.items():
+        row = rf"^  {name} +{entry.kind} +{entry.size / 1e6:.3g} MB  {entry.licence} +(here|-) "
+        assert re.search(row, table, re.MULTILINE)
+    assert f"--require-hashes -r {REQUIREMENTS}\n" in table
+    lines = [line for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    asked = {line.split()[0] for line in lines}
+    assert asked - {"gguf==0.19.0"} == {f"{entry.package}=={entry.version}" for entry in (*PACKAGED.values(), PEPTIDES)}

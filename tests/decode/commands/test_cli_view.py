@@ -1,6 +1,4 @@
-"""`rws view`, and `scale-path --view`: the file that they write, and their one-line refusals."""
-
-from __future__ import annotations
+"""`python -m rws_decode view`, and `scale-path --view`: the file that they write, and their one-line refusals."""
 
 from pathlib import Path
 
@@ -28,16 +26,14 @@ def viewed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str
     return status, captured.err
 
 
-def test_one_trace_and_two_become_a_page(
-    traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_traces_become_a_page(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "page.html"
     for count in (1, 2):
         assert viewed(capsys, *traces[:count], "-o", out) == (0, f"page: {out}\n")
         assert len(data_of(Page(out.read_text(encoding="utf-8")))["runs"]) == count
 
 
-def test_the_suffix_chooses_a_page_or_an_animated_picture(
+def test_the_suffix_chooses_what_is_made(
     traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "new" / "decodes.GIF"
@@ -60,16 +56,12 @@ def test_a_model_proves_why_runs_part(tmp_path: Path, capsys: pytest.CaptureFixt
     assert html == decode_page(runs[0], runs[1], predictor).html and "proved to a relative width of" in html
 
 
-def test_refusals_are_one_line_and_write_nothing(
-    traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals_write_nothing(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     foreign = tmp_path / "foreign.parquet"
     foreign.write_text("no trace", encoding="utf-8")
     before = traces[0].read_bytes()
     for words, said in (
-        ((tmp_path / "absent.parquet",), "no trace at"),
         ((foreign,), "foreign.parquet: not a whole Parquet file"),
-        ((), "0 traces are given"),
         ((*traces, traces[0]), "3 traces are given"),
         ((traces[0], "--model", "mini"), "--model proves why two runs part: a second trace is missing"),
     ):

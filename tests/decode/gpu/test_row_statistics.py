@@ -1,17 +1,16 @@
 """Row statistics: every backend against float64, the Triton kernels interpreted and compiled for real targets."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import pytest
 import torch
 from examples import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreted_rows import Kernels, interpreted
 from torch import Tensor
@@ -80,9 +79,8 @@ def rows_of(width: int, generator: torch.Generator) -> Tensor:
     return z
 
 
-@pytest.mark.parametrize("backend", ["auto", "torch", "float64"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("width", [1, 2, 3, 50, 4097])
+@pytest.mark.parametrize("backend", ["torch", "float64"])
+@pytest.mark.parametrize(("dtype", "width"), [("bfloat16", 1), ("float16", 2), ("float32", 3), ("bfloat16", 4097)])
 def test_plain_backends_fit_the_definition(width: int, dtype: str, backend: Backend) -> None:
     logits = rows_of(width, torch.Generator().manual_seed(width)).to(DTYPES[dtype])
     factors = torch.tensor(FACTORS)
@@ -91,7 +89,7 @@ def test_plain_backends_fit_the_definition(width: int, dtype: str, backend: Back
 
 # Blocks are of 64. 50 and 65 logits are no multiple of 16 bytes, 8 are one of half precision alone: rows are then read
 # by fewer at a time.
-SIZES = {"bfloat16": [1, 2, 3, 8, 50, 64, 65, 136], "float16": [3, 65], "float32": [1, 8, 50, 136]}
+SIZES = {"bfloat16": [1, 2, 8, 50, 64, 65, 136], "float16": [3, 65], "float32": [8, 136]}
 
 
 @pytest.mark.parametrize(("dtype", "width"), [(dtype, width) for dtype, sizes in SIZES.items() for width in sizes])
@@ -101,16 +99,13 @@ def test_kernels_fit_the_definition(dtype: str, width: int, kernels: Kernels) ->
     assert_fits(kernels(logits, factors, slopes=True, block=64), logits, factors)
 
 
-def test_kernels_fit_the_definition_at_the_size_of_a_vocabulary(kernels: Kernels) -> None:
+def test_kernels_fit_vocabularies_and_many_chunks(kernels: Kernels) -> None:
     logits = torch.randn(2, 126_464, generator=torch.Generator().manual_seed(5)).mul(3).bfloat16()
     logits[1, 5000:90_000] = -INF  # whole chunks closed
     factors = torch.tensor([1.0, 16.0])
     statistics = kernels(logits, factors, slopes=True)
     assert_fits(statistics, logits, factors)
     assert_fits(row_statistics(logits, factors, slopes=True, backend="torch"), logits, factors)
-
-
-def test_many_chunks_merge_and_keep_the_lowest_of_equal_tokens(kernels: Kernels) -> None:
     logits, factors = torch.zeros(2, 2100), torch.tensor([0.5])
     logits[0, [70, 2090]] = 2.0
     logits[1, [70, 2090]] = torch.tensor([1.0, 2.0])
@@ -126,15 +121,14 @@ problems = st.tuples(
 
 
 @given(problem=problems)
+@example((torch.tensor([[1.0, 1.0 + 2.0**-40, 1.0]], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64)))
 def test_torch_fits_the_definition_for_any_logits(problem: tuple[Tensor, Tensor]) -> None:
     assert_fits(row_statistics(*problem, slopes=True, backend="torch"), *problem)
 
 
 @settings(max_examples=examples(30))
 @given(problem=problems, slopes=st.booleans())
-def test_kernels_fit_the_definition_for_any_logits(
-    kernels: Kernels, problem: tuple[Tensor, Tensor], slopes: bool
-) -> None:
+def test_kernels_fit_any_logits(kernels: Kernels, problem: tuple[Tensor, Tensor], slopes: bool) -> None:
     statistics = kernels(*problem, slopes=slopes, block=64)
     assert (statistics.slope is None) == (not slopes)
     assert_fits(statistics, *problem)
@@ -196,12 +190,6 @@ def test_no_rows_and_no_factors_are_fine(n: int, g: int, kernels: Kernels) -> No
         assert statistics.lead.tolist() == [0.0] * n and statistics.token.tolist() == [0] * n
 
 
-def test_float64_logits_keep_their_precision() -> None:
-    logits = torch.tensor([[1.0, 1.0 + 2.0**-40, 1.0]], dtype=torch.float64)
-    statistics = row_statistics(logits, torch.tensor([1.0]), backend="torch")
-    assert statistics.token.tolist() == [1] and statistics.lead.tolist() == [2.0**-40]
-
-
 @with_triton
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA device: run them on a machine with one")
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -219,20 +207,10 @@ def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:
 @with_triton
 @pytest.mark.parametrize(
     ("dtype", "width", "factors", "slopes", "architecture"),
-    [
-        ("bf16", 8, 16, True, 90),
-        ("fp32", 4, 16, True, 80),
-        ("fp16", 1, 64, False, 90),
-    ],
+    [("bf16", 8, 16, True, 90), ("fp32", 4, 16, True, 80), ("fp16", 1, 64, False, 90)],
 )
 def test_kernels_compile_without_spilling(
-    dtype: str,
-    width: int,
-    factors: int,
-    slopes: bool,
-    architecture: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    dtype: str, width: int, factors: int, slopes: bool, architecture: int, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     from rws_decode.gpu import triton_rows as _triton_rows
