@@ -1,7 +1,5 @@
 """The animated picture: its frames are those of the traces, each box has the colour of what it holds, bytes repeat."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +30,6 @@ def run(strategy: str = "rws:4", seed: int = 5, shape: Shape = SHAPE) -> Trace:
 
 
 def pictures(animation: Animation) -> list[Image.Image]:
-    """Return the frames as a viewer shows them."""
     return [frame.convert("RGB") for frame in ImageSequence.Iterator(Image.open(io.BytesIO(animation.gif)))]
 
 
@@ -68,20 +65,18 @@ def test_every_box_of_every_frame_has_the_colour_of_what_it_holds(strategies: Se
     assert {(True, False, False), (False, False, False), (False, True, False)} <= seen
 
 
+def standing(trace: Trace, step: int) -> list[str | None]:
+    words = zip(trace.words(trace.tokens), trace.commit_step, strict=True)
+    return [word if at <= step else None for word, at in words]
+
+
 def test_the_words_are_those_of_the_canvas_and_marks_those_of_one_run_alone() -> None:
     seed = parted_seed()
     traces = run("default", seed), run("temperature:6", seed)
     frames = frames_of(*traces, diff(*traces))
     for frame in frames:
         for trace, other, shown in zip(traces, reversed(traces), frame.runs, strict=True):
-            stands = [
-                trace.words([token])[0] if at <= frame.step else None
-                for token, at in zip(trace.tokens, trace.commit_step, strict=True)
-            ]
-            elsewhere = [
-                other.words([token])[0] if at <= frame.step else None
-                for token, at in zip(other.tokens, other.commit_step, strict=True)
-            ]
+            stands, elsewhere = standing(trace, frame.step), standing(other, frame.step)
             assert list(shown.words) == stands
             assert shown.marked == {n for n, word in enumerate(stands) if word is not None and word != elsewhere[n]}
     assert any(shown.marked for frame in frames for shown in frame.runs)
@@ -103,17 +98,12 @@ def test_the_step_that_parts_the_runs_and_the_end_stand_longer() -> None:
     assert said.startswith(f"Step {parting.step}: the runs part.") and made.alt.startswith("Two decodes in lock-step")
 
 
-def test_equal_runs_say_so_and_no_word_is_marked() -> None:
-    frames = frames_of(run(), run(), diff(run(), run()))
-    assert {frame.sentence for frame in frames[1:]} == {"Both runs commit the same words at the same steps."}
-    assert not any(shown.marked for frame in frames for shown in frame.runs)
-
-
-def test_runs_of_other_lengths_stand_beside_each_other() -> None:
-    longer = run(shape=Shape(length=8, steps=8, block=8))
-    for pair in ((run(), longer), (longer, run())):
-        frames = frames_of(*pair, diff(*pair))
-        assert len(pictures(animate(*pair))) == len(frames) == max(each.steps_run for each in pair) + 2
+def test_equal_runs_say_so_and_runs_of_other_lengths_stand_beside_each_other() -> None:
+    equal = frames_of(run(), run(), diff(run(), run()))
+    assert {frame.sentence for frame in equal[1:]} == {"Both runs commit the same words at the same steps."}
+    assert not any(shown.marked for frame in equal for shown in frame.runs)
+    pair = run(), run(shape=Shape(length=8, steps=8, block=8))
+    assert len(pictures(animate(*pair))) == len(frames_of(*pair, diff(*pair))) == max(one.steps_run for one in pair) + 2
 
 
 def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
@@ -142,34 +132,29 @@ def test_any_text_is_drawn() -> None:
     assert prompt_before(text) is None and len(pictures(animate(text))) == len(frames)
 
 
-def test_sixty_four_tokens_in_as_many_steps_take_less_than_a_megabyte() -> None:
+def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
     predictor, shape = hostile(names), Shape(64, 64, 64)
     pair = [decode(predictor, "q", rule, shape)[0] for rule in ("default", "temperature:2")]
     made = animate(*pair)
     assert len(made.gif) < 1e6 and made.gif == animate(*pair).gif
     assert layout_of(pair, frames_of(*pair), None).size[0] == 960
-
-
-def test_runs_that_no_picture_should_hold_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rws_decode.view.slots._PIXELS", 1e6)
     with pytest.raises(ValueError, match=r"6 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
         animate(run(), run())
-
-
-# --- the README's pictures --------------------------------------------------------------------------------------------
 
 
 MEGABYTE = 1_000_000
 
 
 def frames(path: Path) -> list[tuple[int, bytes]]:
-    """Return the milliseconds and the pixels of each frame."""
     with Image.open(path) as file:
         return [(frame.info["duration"], frame.convert("RGB").tobytes()) for frame in ImageSequence.Iterator(file)]
 
 
-def test_the_animation_is_made_anew(tmp_path: Path) -> None:
+def test_the_pictures_of_the_readme_are_small_and_made_anew(tmp_path: Path) -> None:
     kept = readme_pictures.IMAGES / "decodes.gif"
     readme_pictures.animation(tmp_path, tmp_path / "decodes.gif")
     ours, theirs = frames(tmp_path / "decodes.gif"), frames(kept)
@@ -177,9 +162,6 @@ def test_the_animation_is_made_anew(tmp_path: Path) -> None:
     stale = [number for number, (new, old) in enumerate(zip(ours, theirs, strict=True)) if new != old]
     assert stale == [], "run make pictures"
     assert kept.stat().st_size < MEGABYTE
-
-
-def test_both_pictures_are_small_and_have_a_ground_of_their_own() -> None:
     for name, least, most, size in (("decodes.gif", 900, 1000, MEGABYTE), ("frontier.png", 800, 1100, MEGABYTE / 5)):
         path = readme_pictures.IMAGES / name
         assert path.stat().st_size < size
