@@ -108,7 +108,9 @@ HERE: dict[str, Here] = {
     "rws generate --strategy svdd.*": Here(says=("generation order deviation", "reward calls")),
     "rws steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
     "rws score .* --answer .*": Here(says=("default", "rws:8")),
-    "rws score .* --draw 15 --prompts 40 .* --counts .*": Here(more="--draw 1 --prompts 20", says=("KL(p || q)",)),
+    "rws score .* --draw 15 --prompts 40 .* --counts .*": Here(
+        more="--draw 1 --prompts 20 --counts 1 2", says=("KL(p || q)",)
+    ),
     "rws score .* --draw 15 --prompts 40 (?!.*--counts).*": Here(
         more="--draw 1 --prompts 20 --length 4", says=("KL(p || q)",)
     ),
