@@ -1,7 +1,5 @@
 """The pages of confidence curves, of bars along a scale and of a scale path: what is shown as proved is proved."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache
@@ -12,19 +10,7 @@ import pytest
 from interactive_pages import HOSTILE, data_of, elements_of, hostile_predictor
 from table_models import REWARD, table_predictor
 
-from rws_decode import (
-    RWS,
-    Page,
-    ScalePath,
-    Shape,
-    StepLogits,
-    Temperature,
-    curves_page,
-    decode,
-    scale_path,
-    scale_path_page,
-    step_logits,
-)
+import rws_decode as rws
 from rws_decode.view.bars_page import BarsCase, bars_page
 from rws_decode.view.scale_path_page import PAPER_GRID
 from rws_theory import crossings, selection_path
@@ -32,18 +18,18 @@ from rws_theory.confidence import log_odds
 
 
 @pytest.fixture(scope="module")
-def step() -> StepLogits:
+def step() -> rws.StepLogits:
     predictor = table_predictor(5)
-    (trace,) = decode(predictor, "", "rws:4", Shape(length=8, steps=4, block=8), reward=REWARD)
-    return step_logits(trace, predictor, 0)
+    (trace,) = rws.decode(predictor, "", "rws:4", rws.Shape(length=8, steps=4, block=8), reward=REWARD)
+    return rws.step_logits(trace, predictor, 0)
 
 
 @pytest.fixture(scope="module")
-def page(step: StepLogits) -> Page:
+def page(step: rws.StepLogits) -> rws.Page:
     return step.view(3)
 
 
-def test_the_sets_are_those_that_the_selection_path_proves(step: StepLogits, page: Page) -> None:
+def test_the_sets_are_those_that_the_selection_path_proves(step: rws.StepLogits, page: rws.Page) -> None:
     data, path = data_of(page), selection_path(step.logits, 3, 0.1, 32.0)
     assert path.certified and len(path.pieces) > 2
     assert [tuple(piece["chosen"]) for piece in data["pieces"]] == [piece.selected for piece in path.pieces]
@@ -57,15 +43,20 @@ def test_the_sets_are_those_that_the_selection_path_proves(step: StepLogits, pag
             assert f"“{step.words[place]}” at {step.positions[place]}" in piece["sentence"]
 
 
-def test_the_curves_are_the_log_odds_on_the_grid(step: StepLogits, page: Page) -> None:
+def test_the_curves_are_log_odds_and_as_many_are_chosen_as_committed(step: rws.StepLogits, page: rws.Page) -> None:
     data = data_of(page)
     assert (data["scales"][0], data["scales"][-1], data["k"]) == (0.1, 32.0, 3)
     exact = np.stack([log_odds(step.logits, scale) for scale in data["scales"]], axis=1)
     np.testing.assert_allclose(np.array(data["curves"], dtype=float), exact, rtol=1e-4)
     assert data["positions"] == step.positions.tolist() and data["words"] == list(step.words)
+    assert data_of(rws.curves_page(step))["k"] == int(step.chosen.sum()) == 2
+    with pytest.raises(ValueError, match="k must be an integer from 0 to the number of positions, 8, got 9"):
+        step.view(9)
+    with pytest.raises(ValueError, match="0 < c_min <= c_max < inf"):
+        step.view(scale_min=2.0, scale_max=1.0)
 
 
-def test_every_pair_that_changes_places_is_enclosed(step: StepLogits, page: Page) -> None:
+def test_every_pair_that_changes_places_is_enclosed(step: rws.StepLogits, page: rws.Page) -> None:
     data = data_of(page)
     shown = {(tuple(crossing["pair"]), crossing["lower"], crossing["upper"]) for crossing in data["crossings"]}
     for a in range(8):
@@ -85,18 +76,10 @@ def test_every_pair_that_changes_places_is_enclosed(step: StepLogits, page: Page
         assert any(c["lower"] <= right["proved"][0] and left["proved"][1] <= c["upper"] for c in cuts)
 
 
-def test_as_many_are_chosen_as_the_step_committed_unless_it_is_said(step: StepLogits) -> None:
-    assert data_of(curves_page(step))["k"] == int(step.chosen.sum()) == 2
-    with pytest.raises(ValueError, match="k must be an integer from 0 to the number of positions, 8, got 9"):
-        step.view(9)
-    with pytest.raises(ValueError, match="0 < c_min <= c_max < inf"):
-        step.view(scale_min=2.0, scale_max=1.0)
-
-
 def test_a_certain_position_and_hostile_words_are_shown() -> None:
     words = ("</script>", "<b>", "a")
     logits = np.array([[0.0, -math.inf], [1.0, 0.0], [2.0, 0.0]])
-    step = StepLogits(
+    step = rws.StepLogits(
         0, np.arange(3), logits, np.zeros(3, dtype=np.int64), words, np.array([True, False, False]), math.nan
     )
     page = step.view(2)
@@ -105,9 +88,6 @@ def test_a_certain_position_and_hostile_words_are_shown() -> None:
     data = data_of(page)
     assert data["curves"][0] == ["Infinity"] * len(data["scales"]) and data["factor"] is None
     assert [piece["chosen"] for piece in data["pieces"]] == [[0, 2]]
-
-
-# --- bars along a scale -----------------------------------------------------------------------------------------------
 
 
 SCALES = np.geomspace(0.5, 8.0, 5)
@@ -137,29 +117,29 @@ def test_words_stay_text(word: str) -> None:
     assert not elements.named("img") and data_of(page)["cases"][0]["said"] == [word] * 5
 
 
-# --- scale paths ------------------------------------------------------------------------------------------------------
-
-
-SHAPE = Shape(length=8, steps=4, block=8)
+SHAPE = rws.Shape(length=8, steps=4, block=8)
 
 
 @cache
-def path(over: str = "temperature", budget: int | None = None) -> ScalePath:
-    return scale_path(table_predictor(5), "", 0.05, 20.0, SHAPE, over=over, reward=REWARD, budget=budget)  # type: ignore[arg-type]
+def path(over: str = "temperature", budget: int | None = None) -> rws.ScalePath:
+    return rws.scale_path(table_predictor(5), "", 0.05, 20.0, SHAPE, over=over, reward=REWARD, budget=budget)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("over", ["temperature", "reward-scale"])
 def test_decoding_anywhere_in_a_piece_gives_the_answer_that_is_shown(over: str) -> None:
     data = data_of(path(over).view())
-    assert len(data["parts"]) == len(path(over).pieces) > 3 and data["symbol"] == (
-        "c" if over == "temperature" else "s_R"
-    )
+    assert len(data["parts"]) == len(path(over).pieces) > 3
+    assert data["symbol"] == ("c" if over == "temperature" else "s_R")
     assert (data["parts"][0]["lower"], data["parts"][-1]["upper"]) == (data["low"], data["high"]) == (0.05, 20.0)
-    rule = Temperature if over == "temperature" else RWS
+    for left, right in pairwise(data["parts"]):
+        assert left["proved"][1] <= left["upper"] == right["lower"] <= right["proved"][0]
+    for point in path(over).breakpoints:
+        assert not any(part["proved"][0] < point.upper and point.lower < part["proved"][1] for part in data["parts"])
+    rule = rws.Temperature if over == "temperature" else rws.RWS
     for part in data["parts"]:
         low, high = part["proved"]
-        for scale in (low * (1 + 1e-9), math.sqrt(low * high), high * (1 - 1e-9)):
-            (trace,) = decode(table_predictor(5), "", rule(scale), SHAPE, reward=REWARD)
+        for scale in (low * (1 + 1e-9), high * (1 - 1e-9)):
+            (trace,) = rws.decode(table_predictor(5), "", rule(scale), SHAPE, reward=REWARD)
             answer = data["answers"][part["answer"]]
             assert trace.words(trace.tokens) == [data["words"][number] for number in answer["words"]]
             assert (trace.text, trace.commit_step.tolist()) == (answer["text"], part["commit"])
@@ -169,42 +149,22 @@ def test_decoding_anywhere_in_a_piece_gives_the_answer_that_is_shown(over: str) 
             assert f"proved for {data['symbol']} from " in part["sentence"]
 
 
-@pytest.mark.parametrize("over", ["temperature", "reward-scale"])
-def test_what_is_shown_as_proved_lies_outside_every_enclosure(over: str) -> None:
-    data = data_of(path(over).view())
-    for left, right in pairwise(data["parts"]):
-        assert left["proved"][1] <= left["upper"] == right["lower"] <= right["proved"][0]
-    for point in path(over).breakpoints:
-        assert not any(part["proved"][0] < point.upper and point.lower < part["proved"][1] for part in data["parts"])
-
-
 @pytest.mark.parametrize("grid", [None, (0.1, 0.5, 3.0), (100.0,)], ids=str)
 def test_the_grid_misses_what_decoding_at_its_scales_does_not_give(grid: tuple[float, ...] | None) -> None:
     page = path().view(grid)
     data = data_of(page)
     scales = [scale for scale in (grid or PAPER_GRID) if 0.05 <= scale <= 20]
     assert data["grid"] == scales
-    texts = {decode(table_predictor(5), "", Temperature(scale), SHAPE)[0].text for scale in scales}
-    assert [answer["missed"] for answer in data["answers"]] == [
-        answer["text"] not in texts for answer in data["answers"]
-    ]
+    texts = {rws.decode(table_predictor(5), "", rws.Temperature(scale), SHAPE)[0].text for scale in scales}
+    assert all(answer["missed"] == (answer["text"] not in texts) for answer in data["answers"])
+    reference, (plain,) = data["answers"][data["reference"]], rws.decode(table_predictor(5), "", "default", SHAPE)
+    assert reference["text"] == plain.text and data["reference_commit"] == plain.commit_step.tolist()
     missed = sum(answer["missed"] for answer in data["answers"])
     said = f" misses {missed} of {len(data['answers'])} answers" if scales else "The grid has no scale in this range."
     assert said in page.html
 
 
-def test_words_are_compared_with_the_answer_at_scale_one() -> None:
-    data = data_of(path().view())
-    reference = data["answers"][data["reference"]]
-    (plain,) = decode(table_predictor(5), "", "default", SHAPE)
-    assert reference["text"] == plain.text and data["reference_commit"] == plain.commit_step.tolist()
-    for part in data["parts"]:
-        words = data["answers"][part["answer"]]["words"]
-        unlike = sum(ours != theirs for ours, theirs in zip(words, reference["words"], strict=True))
-        assert (f"{unlike} word" in part["sentence"]) == bool(unlike)
-
-
-def test_what_a_budget_left_out_is_shown_as_unexplored() -> None:
+def test_what_a_budget_left_out_is_unexplored_and_what_is_no_scale_refused() -> None:
     page = path(budget=6).view()
     parts = data_of(page)["parts"]
     left = [part for part in parts if part["answer"] is None]
@@ -212,16 +172,13 @@ def test_what_a_budget_left_out_is_shown_as_unexplored() -> None:
     assert left and all(part["sentence"].startswith("Unexplored for c from ") for part in left)
     assert "known answers" in page.html and "not every scale is proved" in page.html
     assert [left["upper"] for left in parts[:-1]] == [right["lower"] for right in parts[1:]]
+    for bad in (0.0, math.nan, "2"):
+        with pytest.raises(ValueError, match=r"^grid holds .*: positive numbers are needed"):
+            path().view((1.0, bad))  # type: ignore[arg-type]
 
 
 def test_the_page_is_whole_and_words_never_become_markup() -> None:
-    page = scale_path_page(scale_path(hostile_predictor(), "<b>", 0.1, 10.0, SHAPE))
+    page = rws.scale_path_page(rws.scale_path(hostile_predictor(), "<b>", 0.1, 10.0, SHAPE))
     elements = elements_of(page.html)
     assert elements.wrong == [] and elements.open_ == [] and not elements.named("b") and not elements.named("img")
     assert len(elements.named("script")) == 2 and set(data_of(page)["words"]) <= set(HOSTILE)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "2"])
-def test_a_grid_of_what_is_no_scale_is_refused(bad: object) -> None:
-    with pytest.raises(ValueError, match=r"^grid holds .*: positive numbers are needed"):
-        path().view((1.0, bad))  # type: ignore[arg-type]
