@@ -1,7 +1,5 @@
 """What a page puts side by side can be compared: one scale, one height, one way to count; ends of texts are short."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +39,6 @@ def opened(browser: Chromium, page: Page, folder: Path, width: int = 1200) -> An
     return browser.open(page.save(folder / "page.html").as_uri(), width=width)
 
 
-# --- any words --------------------------------------------------------------------------------------------------------
-
 LONG = ("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft", "of", "a b", "[EOS]")
 SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisibility() && !one.closest(".spoken"))
   .filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1
@@ -51,7 +47,6 @@ SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisib
 
 
 def speaker(words: tuple[str, ...] | None) -> CallablePredictor:
-    """A predictor of words by chance, or of ids alone."""
     table = torch.randn(8, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
     def encode(text: str) -> list[int]:
@@ -67,8 +62,7 @@ def speaker(words: tuple[str, ...] | None) -> CallablePredictor:
     )
 
 
-@pytest.mark.parametrize("width", [1200, 390])
-@pytest.mark.parametrize("kind", ["long", "infill", "ids"])
+@pytest.mark.parametrize(("kind", "width"), [("long", 390), ("infill", 1200), ("ids", 390)])
 def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, kind: str, width: int) -> None:
     predictor = speaker(None if kind == "ids" else LONG)
     prompt: Any = {"long": "", "infill": "of [MASK:3] of of [MASK:5] of", "ids": [1]}[kind]
@@ -82,12 +76,8 @@ def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path,
             assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-# --- two runs ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [SHAPE, Shape(length=8, steps=8, block=8)], ids=["alike", "longer"])
-def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_path: Path, shape: Shape) -> None:
-    first, second = run("default"), run("rws:4", shape)
+def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_path: Path) -> None:
+    first, second = run("default"), run("rws:4", Shape(length=8, steps=8, block=8))
     tab = opened(browser, first.view(second), tmp_path)
     figures = "[...document.querySelectorAll('#runs > section')].map(s => [...s.querySelectorAll('.drawn > *')]"
     tops = tab.evaluate(f"{figures}.map(e => e.getBoundingClientRect().top))")
@@ -117,9 +107,6 @@ def test_a_run_without_rewards_says_so_beside_one_that_has_them(browser: Chromiu
     assert alone.evaluate("document.querySelectorAll('.drawn > svg').length") == 0
 
 
-# --- ends of texts ----------------------------------------------------------------------------------------------------
-
-
 def test_a_run_of_end_marks_is_one_word_that_says_where_it_is(browser: Chromium, tmp_path: Path) -> None:
     (trace,) = decode(ending(), "", "default", SHAPE)
     assert trace.commit_step.tolist() == [3, 3, 0, 0, 1, 1, 2, 2]
@@ -138,9 +125,6 @@ def test_a_run_of_end_marks_is_one_word_that_says_where_it_is(browser: Chromium,
     assert tab.evaluate(TIP) == ["[EOS]", "positions 4 to 7, step 0: masked"]
     label = tab.evaluate("document.querySelector('.heat').getAttribute('aria-label')")
     assert label.startswith("Map of 4 steps and 8 positions")  # which keeps them all
-
-
-def test_end_marks_before_other_words_and_the_answers_of_a_scale_path(browser: Chromium, tmp_path: Path) -> None:
     path = scale_path(ending(), "", 0.5, 2.0, SHAPE)
     tab = opened(browser, path.view(), tmp_path)
     assert tab.evaluate(SEEN) == ["word", "word", "[EOS] \u00d7 6"]
@@ -150,12 +134,7 @@ def test_end_marks_before_other_words_and_the_answers_of_a_scale_path(browser: C
     assert len(opened(browser, gaps.view(), tmp_path).evaluate(SEEN)) == 8
 
 
-# --- curves -----------------------------------------------------------------------------------------------------------
-
-
-def test_keys_move_the_factor_a_little_or_a_lot_and_a_button_goes_from_crossing_to_crossing(
-    browser: Chromium, tmp_path: Path
-) -> None:
+def test_keys_move_the_factor_and_a_button_goes_to_the_next_crossing(browser: Chromium, tmp_path: Path) -> None:
     predictor, trace = table_predictor(5), run("rws:4")
     page = step_logits(trace, predictor, 0).view()
     data = data_of(page)
