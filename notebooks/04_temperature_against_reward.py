@@ -43,7 +43,7 @@ predictor, guide, other = load_predictor("mini"), load_reward("mini"), load_rewa
 #
 # Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because no other of the first
 # 40 has axes that differ more. It shows what can happen, not how often. How often is counted over many prompts by
-# `rws experiment reach --out out/runs`.
+# `rws experiment scale-path --out out/runs`.
 #
 # One lane per answer; where a bar stands, those scales give that answer. Dots and squares are the eight values of the
 # paper's grid. An answer whose bar has no such mark is one that the grid misses.

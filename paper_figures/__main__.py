@@ -27,7 +27,6 @@ COMMANDS: dict[str, Command] = {
         "paper_figures.commands.judge", "ask a language model which of two answers is better, in both orders", True
     ),
     "calibrate": CALIBRATE,
-    "grid": Command("paper_figures.commands.grid", "decode the paper's scales in a world of exact log-probabilities"),
     "frontier": Command(
         "paper_figures.commands.frontier", "find the frontier of log-probability and reward, and place methods below it"
     ),
@@ -38,9 +37,6 @@ COMMANDS: dict[str, Command] = {
         "paper_figures.commands.verify", "compute a sample of the recorded answers again, and say how many are equal"
     ),
     "record": Command("paper_figures.commands.record", "make a run of the evidence study the record that ships"),
-    "humaneval-check": Command(
-        "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
-    ),
 }
 
 

@@ -20,8 +20,6 @@
 - `overhead` (Table 11): by batch and of (ours; every step, ours that leaves no reward call out; naive, the loops in
   use): default_seconds, rws_seconds, increase in %, added_bytes (the reward's weights and what is further held at the
   peak, null on a CPU);
-- `frequency` (Table 12), at the first batch: every (null for the default), seconds, over_every_step (a ratio), increase
-  in % over the default, reward_calls;
 - `seconds` of it all.
 
 What was not measured is null or absent.
@@ -30,7 +28,6 @@ What was not measured is null or absent.
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -46,7 +43,7 @@ import torch
 from paper_figures.bench.check import agreement, self_check
 from paper_figures.bench.kernels import kernel_table
 from paper_figures.bench.random_models import make_models, random_prompts
-from paper_figures.bench.report import frequency, overhead, ratios
+from paper_figures.bench.report import overhead, ratios
 from paper_figures.bench.roofline import (
     Ceilings,
     TimedCall,
@@ -57,6 +54,7 @@ from paper_figures.bench.roofline import (
 )
 from paper_figures.bench.shapes import SHAPES, shapes_named
 from paper_figures.bench.ways import Answering, Way, all_ways, naive, plain, time_ways
+from paper_figures.runner.versions import commit
 from paper_figures.studies.work.timing import machine_name, weight_bytes
 from rws_decode.common.files import write_json
 from rws_decode.plain_loop import PlainRun
@@ -146,7 +144,7 @@ def provenance(device: torch.device) -> dict[str, Any]:
     called = Path(words[0]).name in ("__main__.py", "rws") and words[1:2] == ["bench"]
     return {
         "command": shlex.join(["python", "-m", "rws_decode", *words[1:]]) if called else None,
-        "commit": _commit(),
+        "commit": commit(Path(__file__).parents[2]),
         "version": _installed("rws-toolkit"),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
@@ -156,18 +154,6 @@ def provenance(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "triton": _installed("triton"),
     }
-
-
-def _commit() -> str | None:
-    """Return the commit of the checkout that holds this file, None where it is in none."""
-    path = Path(__file__).resolve()
-    if not (path.parents[2] / ".git").exists():
-        return None
-    words = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
-    try:
-        return subprocess.run(words, cwd=path.parent, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
 
 
 def _installed(package: str) -> str | None:
@@ -185,7 +171,7 @@ def measure(
     save: Callable[[dict[str, Any]], object],
     tell: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Make the models, decode in every way, and save the object's parts from `parameters` to `frequency`.
+    """Make the models, decode in every way, and save the object's parts from `parameters` to `overhead`.
 
     began: the `time.perf_counter()` from which the budget counts; save: called with what is known after each batch.
     """
@@ -214,7 +200,7 @@ def measure(
             row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / answer.steps}
             result["roofline"].append(row | {"parts": roofline_table(steps, ceilings)})
     for rows in settings.batches:
-        # The first batch has all ways, the larger ones the loops and ours alone, and fewer runs of them.
+        # The first batch has all ways, the larger ones those that leave calls out, and fewer runs of them.
         first = rows == settings.batches[0]
         ways = [way for way in all_ways() if first or "every" not in way.name]
         repeats = settings.repeats if first else max(1, settings.repeats // 2)
@@ -228,7 +214,6 @@ def measure(
         result |= {
             "ratios": ratios(result["ways"], result["roofline"]),
             "overhead": overhead(result["ways"], nbytes["reward_bytes"]),
-            "frequency": frequency(result["ways"], settings.batches[0]),
         }
         save(result)
 

@@ -1,4 +1,4 @@
-"""What the times of all ways come to, the paper's Tables 11 and 12 among it, and all of `bench --shape` as text."""
+"""What the times of all ways come to, the paper's Table 11 among it, and all of `bench --shape` as text."""
 
 from __future__ import annotations
 
@@ -60,25 +60,6 @@ def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
     return rows
 
 
-def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
-    """Return the seconds of RWS that asks the reward at every k-th step, of ours, at one batch (Table 12).
-
-    None of these ways leaves a call out because it cannot matter or was made before.
-    """
-    times = _seconds(ways, batch)
-    calls = {row["way"]: row["reward_calls"] for row in ways if row["batch"] == batch}
-    asked = {name: int(name.removeprefix("rws every ")) for name in times if name.startswith("rws every ")}
-    base, every_step = times.get("default"), times.get("rws every 1")
-    rows = []
-    for name, every in ({"default": None} | asked).items():
-        if asked and name in times:
-            row: dict[str, Any] = {"every": every, "seconds": times[name]}
-            row["over_every_step"] = times[name] / every_step if every_step else None
-            row["increase"] = 100 * (times[name] / base - 1) if base else None
-            rows.append(row | {"reward_calls": calls[name]})
-    return rows
-
-
 def _seconds(ways: Rows, batch: int) -> dict[str, float]:
     rows = [row for row in ways if row["batch"] == batch]
     return {row["way"]: row["median_seconds"] for row in rows if row["median_seconds"] is not None}
@@ -109,7 +90,6 @@ def as_text(result: Mapping[str, Any]) -> str:
         ("every way to decode", ways, ("seconds", "agreement", "compared", "peak_bytes")),
         ("ratios, with the goals for llada-8b on a GPU", result["ratios"], ()),
         ("RWS over the default (Table 11), increase in %", result["overhead"], ()),
-        ("reward at every k-th step (Table 12), increase over the default in %", result["frequency"], ()),
     ):
         frame = pd.DataFrame(rows).drop(columns=list(without), errors="ignore").dropna(axis="columns", how="all")
         shown = frame.astype(object).where(frame.notna(), "")

@@ -35,7 +35,6 @@ BELOW = ("perplexity per text, % below default", "perplexity of RWS below that o
 OVER = ("GOD in steps over default's", "GOD of RWS over that of the default, at least", 1.0)
 _MEASURES = {
     "perplexity_per_text": "perplexity, mean over answers",
-    "perplexity_pooled": "perplexity, pooled over tokens",
     "god_steps": "GOD, steps",
     "god_tokens": "GOD, tokens",
     "keywords_included": "keywords included",
@@ -57,9 +56,9 @@ class KeywordTask:
         return {row["name"]: row for row in rows if row["mean"] is not None}
 
     def claimed(self, method: str, quantity: str) -> dict[str, Row]:
-        """Return guide's name -> the row of a method and quantity that has a value, without their mean."""
+        """Return guide's name -> the row of a method and quantity that has a value."""
         rows = (row for row in self.claims if (row["method"], row["quantity"]) == (method, quantity))
-        return {row["name"]: row for row in rows if row["value"] is not None and row["guide"] != "all"}
+        return {row["name"]: row for row in rows if row["value"] is not None}
 
 
 def compute(runs: Path) -> KeywordTask:

@@ -16,8 +16,8 @@ import pandas as pd
 from paper_figures.runner.parts import UNIT_FIELDS, read_parts
 from rws_decode.common.files import read_json
 
-# Units that measure a text which another unit has decoded, and units whose rows are pieces of the scale axis.
-_MEASURES, _PIECES = ("score", "perplexity", "execute"), ("scale-path",)
+# Units that measure a text which another unit has decoded.
+_MEASURES = ("score", "perplexity", "execute")
 # The labels by which studies name the scale of an arm. A study uses at most one of them.
 _ARM_SCALES = ("reward_scale", "number", "at")
 _FIRST = ("experiment", "strategy", "scale", "guide", "split", "example", "turn", "prompt", "history", "text")
@@ -73,7 +73,7 @@ class Results:
     `answers.merge(scores, on=["experiment", "prompt", "history", "text"])` gives each answer its scores. Studies that
     score as they decode, such as evidence, keep these numbers in `answers`.
 
-    `others` holds the rows that are neither, such as the timings and the pieces of a scale path.
+    `others` holds the rows that are neither, such as the timings.
     """
 
     answers: pd.DataFrame
@@ -98,7 +98,7 @@ def read_results(folder: str | Path, code: str | None = None) -> Results:
     if not len(rows):
         return Results(rows, rows, rows)
     measured = rows["strategy"].isin(_MEASURES)
-    written = ~measured & ~rows["strategy"].isin(_PIECES) & (rows["text"].notna() if "text" in rows else False)
+    written = ~measured & (rows["text"].notna() if "text" in rows else False)
     return Results(_answers(rows[written]), _scores(rows[measured]), _tidy(rows[~measured & ~written]))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from paper_figures.statistics.resampling import check_resampling, finite_arrays
+from paper_figures.statistics.resampling import batch_sizes, check_resampling, finite_arrays
 from rws_theory.checks import finite
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "paired_differences",
     "paired_mean_interval",
     "percentile_interval",
+    "ratio_interval",
     "share_interval",
 ]
 
@@ -88,6 +89,22 @@ def percentile_interval(estimate: float, draws: NDArray[np.float64], level: floa
     """
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(estimate), float(low), float(high))
+
+
+def ratio_interval(first: ArrayLike, second: ArrayLike, rng: np.random.Generator) -> Interval | None:
+    """Return the mean of `first` over that of `second` with its 95 % percentile bootstrap interval over the pairs.
+
+    Both are finite, (n,), n >= 1, of the same prompts in the same order. None if the second mean is 0, here or in one
+    of the 9999 resamples. ValueError is raised for other values.
+
+    >>> ratio_interval([2.0, 4.0], [1.0, 2.0], np.random.default_rng(0))
+    Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    pairs = np.stack(finite_arrays(first=first, second=second))
+    count = pairs.shape[1]
+    draws = [pairs[:, rng.integers(count, size=(size, count))].mean(axis=2) for size in batch_sizes(9999, count)]
+    above, below = np.column_stack([pairs.mean(axis=1), *draws])
+    return percentile_interval(above[0] / below[0], above[1:] / below[1:], 0.95) if below.all() else None
 
 
 def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:

@@ -41,7 +41,6 @@ STUDIES: dict[str, Study] = {
     ),
     "keywords": Study("keywords", "KeywordsOptions", "perplexity, GOD, keywords included, by guide"),
     "diversity": Study("diversity", "DiversityOptions", "distinct-1, distinct-2 of RWS beside every control"),
-    "examples": Study("examples", "ExamplesOptions", "dialogues side by side, chosen by a rule that is told"),
     "mt-bench": Study(
         "mt_bench", "MTBenchOptions", "two-turn dialogues, judged by reward models and by an LLM in both orders"
     ),
@@ -49,9 +48,8 @@ STUDIES: dict[str, Study] = {
     "overhead": Study("overhead", "OverheadOptions", "seconds and memory that each guide costs, and savings"),
     "temperature": Study("temperature", "TemperatureOptions", "temperature against reward on keyword prompts"),
     "precision": Study("precision", "PrecisionOptions", "how much of the order is due to rounding, per scale"),
-    "reach": Study("reach", "ReachOptions", "what any temperature reaches, any reward scale, only one of them"),
     "scale-path": Study(
-        "scale_path", "ScalePathOptions", "every answer on the axes of c and s_R, scored, and where RWS walks"
+        "scale_path", "ScalePathOptions", "every answer on the axes of c and s_R, what one alone reaches, RWS's walk"
     ),
     "commit-order": Study("commit_order", "CommitOrderOptions", "left to right, confidence and RWS, step by step"),
     "humaneval": Study(

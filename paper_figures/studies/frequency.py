@@ -85,7 +85,7 @@ def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) 
             )
         }
     lines = list(lines_of(over_guides(answers, ["god_tokens", "god_steps", "reward_calls"])))
-    ratios = {name: list(comparisons(lines, [name], seed, name)) for name in ("god_tokens", "god_steps")}
+    ratios = {name: list(comparisons(lines, name, seed, name)) for name in ("god_tokens", "god_steps")}
     trade_off = []
     for index, (line, answered) in enumerate(lines):
         row = line | {"prompts": len(answered), "reward_calls": float(answered["reward_calls"].mean())}

@@ -3,67 +3,54 @@
 Every guide decodes the prompts at the reward scale that validation prompts chose for it. A causal model, which guides
 nobody, reads every answer. These files go below OUT/keywords, besides the units' parts and `selection.json|csv`:
 
-- `perplexity_and_god`: every method against rws; perplexity as the mean over texts and pooled over tokens;
+- `perplexity_and_god`: every method against rws; perplexity is the mean over texts;
 - `claims`: what Section 5.4 says of rws against the default, measured for every method;
 - `examples`: the first prompts with their keywords, and the answers of default and rws.
 
 Perplexity is that of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say
-which of the two means it reports, nor what its causal model is given.
+whether it is a mean over texts or over tokens, nor what its causal model is given.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from paper_figures.statistics.significance import holm_within
-from paper_figures.statistics.totals import interval_of_totals, mean_of, pooled_perplexity_of
 from paper_figures.studies.design.asked import require
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.options import KeywordsOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.means import BRACKETS, Summary, means_table, plain, summarise
-from paper_figures.studies.summaries.paired_answers import (
-    LINE,
-    PAIR,
-    comparisons,
-    lines_of,
-    over_guides,
-    rng_for,
-    totals,
-)
+from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
 NAME = "keywords"
-_POOLED = ("nll", "causal_tokens")
 _EXAMPLES, _SHOWN = 4, ("method", "guide", "reward_scale")
 
 
 class _Claim(NamedTuple):
-    """A number of Section 5.4 of the paper.
+    """A number of Section 5.4: the ratio of a column's mean to the default's, or how far, in %, it is below.
 
-    It is the mean of `columns`, or the pooled perplexity. By `kind` it is this number itself, its ratio to the
-    default's, or 100 (1 - ratio). `printed` names the paper's quantity.
+    `printed` names the paper's quantity.
     """
 
     quantity: str
-    columns: tuple[str, ...]
-    kind: Literal["mean", "ratio", "percent below"]
+    column: str
+    below: bool
     printed: str
 
 
 _BELOW, _OVER = "perplexity of RWS below that of the default", "GOD of RWS over that of the default, at least"
 _CLAIMS = (
-    _Claim("perplexity per text, % below default", ("perplexity",), "percent below", _BELOW),
-    _Claim("perplexity pooled, % below default", _POOLED, "percent below", _BELOW),
-    _Claim("GOD in tokens over default's", ("god_tokens",), "ratio", _OVER),
-    _Claim("GOD in steps over default's", ("god_steps",), "ratio", _OVER),
-    _Claim("keywords included", ("keywords_included",), "mean", "keywords included, all methods"),
+    _Claim("perplexity per text, % below default", "perplexity", True, _BELOW),
+    _Claim("GOD in tokens over default's", "god_tokens", False, _OVER),
+    _Claim("GOD in steps over default's", "god_steps", False, _OVER),
 )
 
 
@@ -92,98 +79,41 @@ def _means(answers: pd.DataFrame, seed: int) -> Table | None:
     present = tuple(measure for measure in measures if measure in frame)
     over = ("guide", "reward_scale")
     rows = summarise(frame, Summary(present, LINE, {"method": "rws"}, PAIR, over), seed=seed)
-    if "perplexity_per_text" in present:
-        names = list(rows[0])[: list(rows[0]).index("measure")]
-        pooled = {tuple(row[name] for name in names): row for row in _pooled(answers, rows[0], seed)}
-        # The pooled perplexity follows the other perplexity of the same line.
-        rows = [
-            line
-            for row in rows
-            for line in ([row, pooled[tuple(row[name] for name in names)]] if row["measure"] == present[0] else [row])
-        ]
     caption = (
-        "perplexity_per_text: mean over the answers of each one's perplexity; perplexity_pooled: exp of all nats over "
-        "all tokens, of which long answers have more; both given the prompt, the end of text included. GOD counts "
-        "tokens, or steps. keywords_included: of those asked for; coherent: share with no rule of the story language "
-        f"broken; cost: forwards and reward calls. {BRACKETS.format('prompts')}; for pooled perplexity, prompts are "
-        "resampled and exchanged with their tokens."
+        "perplexity_per_text: mean over the answers of each one's perplexity, given the prompt, the end of text "
+        "included. GOD counts tokens, or steps. keywords_included: of those asked for; coherent: share with no rule of "
+        f"the story language broken; cost: forwards and reward calls. {BRACKETS.format('prompts')}."
     )
     return means_table("perplexity_and_god", caption, rows, {"method": "rws"})
 
 
-def _pooled(answers: pd.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
-    """Return the rows of pooled perplexity as `summarise` has them, a row per line.
-
-    `like` is one of the rows of `summarise`.
-    """
-    names = list(like)[: list(like).index("measure")]
-    lines = list(lines_of(answers, names))
-    compared = comparisons(lines, _POOLED, seed, "pooled against rws", statistic=pooled_perplexity_of, reference="rws")
-    pooled = []
-    for (line, rows), comparison in zip(lines, compared, strict=True):
-        row: dict[str, Any] = {name: line[name] for name in names}
-        row |= {name: None for name in like if name not in names} | {"measure": "perplexity_pooled"}
-        scored = rows.dropna(subset=list(_POOLED))
-        row["n"] = len(scored)
-        if len(scored):
-            of = interval_of_totals(pooled_perplexity_of, totals(scored, _POOLED), rng_for(seed, line, "pooled"))
-            row |= {"mean": of.mean, "low": of.low, "high": of.high}
-        if comparison is not None:
-            row |= {"pairs": comparison.pairs, "difference": comparison.difference.mean, "p": comparison.p}
-            row |= {"difference_low": comparison.difference.low, "difference_high": comparison.difference.high}
-        pooled.append(row)
-    holm_within(pooled, [name for name in names if name not in ("guide", "reward_scale")])
-    return pooled
-
-
 def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
-    claims = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
-    columns = list(dict.fromkeys(name for claim in claims for name in claim.columns))
-    numbers = answers.assign(**{name: answers[name].astype(float) for name in columns})
-    guide_means = [over_guides(numbers, columns)] if numbers["guide"].nunique() > 1 else []
-    lines = [line for part in (numbers, *guide_means) for line in lines_of(part)]
-    statistics = {claim: pooled_perplexity_of if claim.columns == _POOLED else mean_of for claim in claims}
-    compared = [
-        list(comparisons(lines, claim.columns, seed, claim.quantity, statistic=statistics[claim])) for claim in claims
-    ]
+    claims = [claim for claim in _CLAIMS if claim.column in answers]
+    lines = list(lines_of(answers.astype({claim.column: float for claim in claims})))
+    compared = [list(comparisons(lines, claim.column, seed, claim.quantity)) for claim in claims]
     printed = _printed()
-    tested: list[dict[str, Any]] = []
-    for index, (line, rows) in enumerate(lines):
+    rows: list[dict[str, Any]] = []
+    for index, (line, answered) in enumerate(lines):
         for claim, of_claim in zip(claims, compared, strict=True):
-            answered, comparison = rows.dropna(subset=list(claim.columns)), of_claim[index]
-            row = line | {"quantity": claim.quantity, "n": len(answered)}
-            row |= dict.fromkeys(("value", "low", "high", "p"))
-            if comparison is not None:
-                row |= {"n": comparison.pairs, "p": comparison.p}
-                if claim.kind != "mean" and comparison.ratio is not None:
-                    row |= _as_claimed(claim, *comparison.ratio)
-            if claim.kind == "mean" and len(answered):
-                values, rng = totals(answered, claim.columns), rng_for(seed, line, claim.quantity)
-                row |= _as_claimed(claim, *interval_of_totals(statistics[claim], values, rng))
-            about = claim.kind == "mean" or line["method"] == "rws"
-            tested.append(row | {"printed": printed.get(claim.printed) if about else None})
+            comparison, n = of_claim[index], int(answered[claim.column].notna().sum())
+            ratio = comparison.ratio if comparison else None
+            if ratio and claim.below:
+                ratio = tuple(100 * (1 - number) for number in (ratio.mean, ratio.high, ratio.low))
+            row = line | {"quantity": claim.quantity, "n": comparison.pairs if comparison else n}
+            row |= dict(zip(("value", "low", "high"), ratio or (None,) * 3, strict=True))
+            row["p"] = comparison.p if comparison else None
+            rows.append(row | {"printed": printed.get(claim.printed) if line["method"] == "rws" else None})
     settings = [name for name in lines[0][0] if name not in LINE]
-    # The mean over the guides is a separate comparison and does not belong to the family of the guides.
-    parts = [[row for row in tested if (row["guide"] == "all") == mean] for mean in (False, True)]
-    for part in parts:
-        holm_within(part, [*settings, "method", "quantity"])
-    rows = [row for part in parts for row in part]
+    holm_within(rows, [*settings, "method", "quantity"])
     if all(row["value"] is None for row in rows):
         return None
     caption = (
-        "Section 5.4 in numbers: each method beside the default on the same prompts, guide by guide, and of the means "
-        "over the guides (all). Ratios are of means, or of pooled perplexities; below 0 is above the default. "
-        "Intervals: 95 %, percentile bootstrap over prompts; p: of no difference to the default, exchanging the two on "
-        "random prompts, corrected over the reward models by Holm's method. The paper's numbers are of LLaDA-8B, "
-        "prompts of its own and another causal model."
+        "Section 5.4 in numbers: each method beside the default on the same prompts, guide by guide. Ratios are of "
+        "means; below 0 is above the default. Intervals: 95 %, percentile bootstrap over prompts; p: of no difference "
+        "to the default, exchanging the two on random prompts, corrected over the reward models by Holm's method. The "
+        "paper's numbers are of LLaDA-8B, prompts of its own and another causal model."
     )
     return Table("claims", rows, _shown(rows), caption)
-
-
-def _as_claimed(claim: _Claim, value: float, low: float, high: float) -> dict[str, float]:
-    if claim.kind == "percent below":
-        value, low, high = (100 * (1 - number) for number in (value, high, low))
-    return {"value": value, "low": low, "high": high}
 
 
 def _printed() -> dict[str, str]:

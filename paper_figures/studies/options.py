@@ -22,7 +22,6 @@ from paper_figures.studies.design.options import (
 )
 from rws_theory.commands.options import fixed, option
 
-PICKS = ("first", "different", "random")
 EVERY = (1, 2, 4)
 SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper
 TEMPERATURES = ("temperature", "temperature-bf16")
@@ -68,19 +67,6 @@ class DiversityOptions(ComparisonOptions):
 
     data: str = "stories:all"
     prompts: int = Drawn(40)
-
-
-@dataclass(frozen=True)
-class ExamplesOptions(ComparisonOptions):
-    """The options of `experiment examples`."""
-
-    data: str = "dialogues"
-    prompts: int = Drawn(16)
-    validation: int = 8
-    methods: tuple[str, ...] = ("rws", "constant", "default")
-    traces: bool = True
-    show: int = option(3, "dialogues that are shown")
-    pick: str = option("first", "which; the page says it", choices=PICKS)
 
 
 @dataclass(frozen=True)
@@ -145,19 +131,6 @@ class PrecisionOptions(ExactStageOptions):
     scales: tuple[float, ...] = option(GRID, "the paper's grid", metavar="C")
     strategies: tuple[str, ...] = option(SCALED, "what decodes", metavar="NAME", choices=SCALED)
     reward: str = option("mini", "reward model that guides rws", metavar="NAME")
-
-
-@dataclass(frozen=True)
-class ReachOptions(ExactStageOptions):
-    """The options of `experiment reach`."""
-
-    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
-    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
-    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
-    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
-    length: int = 32
-    steps: int = 16
-    batch: int = 1
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ Reward-Weighted Sampling. Both go over the one range that is given, and every di
 also decoded at some reward scales. Its factors, step by step, are points of the axis of c. Prompts are the first of the
 source.
 
-The files below OUT/scale-path, besides the units' parts, are `summary.csv|md`, and `results.json` with the summary,
-the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
+The files below OUT/scale-path, besides the units' parts, are `summary.csv|md`, `reach.csv|md`, and `results.json` with
+both, the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
 
 The summary has these columns, per prompt and axis, and added up ("all"):
 
@@ -18,6 +18,11 @@ The summary has these columns, per prompt and axis, and added up ("all"):
 - `best_judge`, `grid_best_judge`: the greatest normalised score of the judge on the axis and on its grid (the mean over
   prompts in "all");
 - `unexplored`: ln of upper / lower; `certified`: paths that are whole and proved; `forwards`; `reward_calls`.
+
+`reach` counts, per prompt and added up, the distinct answers that some c gives (`temperature`), some s_R
+(`reward_scale`), both (`shared`), or one alone, which the other axis is proved not to give (`only_temperature`,
+`only_reward_scale`); `open`: not known, as a budget left parts unexplored. The factors of RWS at s_R lie in
+[s_R sqrt(eps), s_R sqrt(1 + eps)], eps = 1e-5, and vary from step to step, so no axis holds the other's factors.
 
 An output, in the order of the scales, those of c first, has its widths on both axes; `coherent` and `violations`,
 by the language's own checker, None for other prompts; `reward` and `judge`, normalised scores; and `perplexity`. A walk
@@ -49,6 +54,10 @@ _CAPTION = (
     "Answers on the axes of the constant factor c and of the reward scale s_R, complete in the range followed. Missed: "
     "answers that no point of the paper's grid gives, with the ln of upper / lower of the scales that do."
 )
+_REACH = (
+    "Distinct answers, by tokens, that any constant factor c and any reward scale s_R of the range gives. Only: the "
+    "other axis is proved not to give it. Open: not known, as a budget left parts unexplored."
+)
 
 
 def run(options: ScalePathOptions) -> dict[str, Any]:
@@ -69,7 +78,7 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
     study_tables = tables(frame)
     results: dict[str, Any] = {}
     if study_tables:
-        results["summary"] = list(study_tables[0].rows)
+        results |= {table.name: list(table.rows) for table in study_tables}
         results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
         profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
@@ -83,7 +92,7 @@ def _check(options: ScalePathOptions) -> None:
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's table from its rows; the seed draws nothing in it.
+    """Return the study's tables from its rows; the seed draws nothing in them.
 
     Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """
@@ -91,6 +100,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     varied = [name for name in _SETTINGS if frame[name].nunique(dropna=False) > 1]
     summary: list[dict[str, Any]] = []
+    reach: list[dict[str, Any]] = []
     for _, group in frame.groupby(list(_SETTINGS), dropna=False):
         at = {name: group[name].iloc[0] for name in varied}
         rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
@@ -98,7 +108,24 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         overs = dict.fromkeys(line["over"] for line in lines)
         totals = [_total([line for line in lines if line["over"] == over]) for over in overs]
         summary += [at | line for line in [*lines, *totals]]
-    return [Table("summary", summary, summary, _CAPTION)]
+        reached = [reach_row(row) for row in rows]
+        total = {name: sum(row[name] for row in reached) for name in list(reached[0])[1:]}
+        reach += [at | line for line in [*reached, {"prompt": "all"} | total]]
+    return [Table("summary", summary, summary, _CAPTION), Table("reach", reach, reach, _REACH)]
+
+
+def reach_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many answers of a prompt's row each axis reaches, both, and one alone, as the module describes."""
+    by = [(output["by_temperature"], output["by_reward_scale"]) for output in row["outputs"]]
+    return {
+        "prompt": row["example"],
+        "temperature": sum(first is True for first, _ in by),
+        "reward_scale": sum(second is True for _, second in by),
+        "shared": by.count((True, True)),
+        "only_temperature": by.count((True, False)),
+        "only_reward_scale": by.count((False, True)),
+        "open": sum(None in pair for pair in by),
+    }
 
 
 def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:

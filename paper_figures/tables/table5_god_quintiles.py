@@ -1,7 +1,7 @@
-"""Table 5: win rate of RWS by fifth of GOD, with a test for trend, and what the reward adds at equal GOD.
+"""Table 5: win rate of RWS by fifth of GOD, with a test for trend.
 
 Shows: the printed shares beside ours, with 95 % intervals: the prompts of a fifth that RWS wins, and those that the
-default wins. RWS minus each control at equal GOD.
+default wins.
 Inputs: RUNS/reward-bench/results.json, made by `rws experiment reward-bench --out RUNS`.
 """
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.differences import ALPHA, Difference
+from paper_figures.exhibits.differences import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.exhibits.names import method_name, names_of, with_guide_names
+from paper_figures.exhibits.names import names_of, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run, setting
 from paper_figures.statistics.intervals import share_interval
-from paper_figures.table import Column, Table, make_table
+from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
 Row = Mapping[str, Any]
@@ -33,12 +33,11 @@ _NO_EFFECT = (
 
 @dataclass(frozen=True)
 class Fifths:
-    """The experiment's tables of fifths, trends and effects at equal GOD, each row with its guide's `name`."""
+    """The experiment's tables of fifths and trends, each row with its guide's `name`."""
 
     run: Results
     fifths: Sequence[Row]
     trends: Sequence[Row]
-    equal: Sequence[Row]
 
     def of(self, name: str) -> list[Row]:
         """Return the fifths of one guide that hold prompts, from the lowest GOD."""
@@ -49,13 +48,12 @@ class Fifths:
 def compute(runs: Path) -> Fifths:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
-    fifths, trends, equal = (
-        with_guide_names(run.rows.get(name, ()), run.settings["rewards"])
-        for name in ("god_quintiles", "god_trends", "reward_at_equal_god")
+    fifths, trends = (
+        with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("god_quintiles", "god_trends")
     )
     if not fifths:
         raise ValueError(f"{runs / NEEDS[0]} has no table god_quintiles: no answer of RWS was judged")
-    return Fifths(run, fifths, trends, equal)
+    return Fifths(run, fifths, trends)
 
 
 def share(row: Row, outcome: str) -> tuple[float, float, float]:
@@ -68,8 +66,8 @@ def share(row: Row, outcome: str) -> tuple[float, float, float]:
     return 100 * mean, 100 * low, 100 * high
 
 
-def tables(data: Fifths) -> tuple[Table, ...]:
-    """Return the printed table beside ours, and RWS minus each control at equal GOD."""
+def table(data: Fifths) -> Table:
+    """Return the printed table beside ours."""
     paper, names = printed_in(_STEM), names_of(data.fifths)
     labels = [row["quintile"] for row in paper["rows"]]
     printed = {row["quintile"]: {name: row[name] for name in row if name != "quintile"} for row in paper["rows"]}
@@ -86,35 +84,7 @@ def tables(data: Fifths) -> tuple[Table, ...]:
     )
     titles = [title for name in names for title in (name, f"{name}, default wins")]
     columns = [Column(title, form=".0f", ends=(f"{title} low", f"{title} high")) for title in titles]
-    return beside(_STEM, "fifth of GOD", printed, here, caption, columns), _equal(data)
-
-
-def _equal(data: Fifths) -> Table:
-    outcomes = {"net": "net, points", "score": "guide's score, normalised"}
-    columns = [
-        Column("outcome", form=lambda row: outcomes.get(row["outcome"], row["outcome"])),
-        Column("RWS minus", form=lambda row: method_name(row["control"])),
-        Column("guide", "name"),
-        Column("difference", form=lambda row: _minus(row, "difference")),
-        Column("at equal GOD", form=lambda row: _minus(row, "alpha")),
-        Column("status"),
-    ]
-    caption = (
-        "Does order or reward bring the wins? RWS minus each control on the same prompts: the whole difference, and, "
-        "by least squares on the difference in GOD, what is left at equal GOD, with 95 % intervals and p corrected "
-        "over the guides by Holm's method. GOD is itself an outcome of decoding, so no number here is an effect of "
-        "order alone. The CSV has the slope too."
-    )
-    return make_table("table5_equal_god", data.equal, columns, caption)
-
-
-def _minus(row: Row, field: str) -> str | None:
-    if row[field] is None or (field == "alpha" and row["status"] == "constant"):
-        return None
-    # What resampling leaves of zero is of the size of rounding.
-    unit = 100.0 if row["outcome"] == "net" else 1.0
-    value, low, high = (round(unit * row[key], 9) + 0.0 for key in (field, f"{field}_low", f"{field}_high"))
-    return Difference(row["name"], value, low, high, row["p_holm"] if field == "alpha" else None).text()
+    return beside(_STEM, "fifth of GOD", printed, here, caption, columns)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -129,7 +99,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     return Exhibit(
         "Table 5: win rate by fifth of GOD",
-        tables=tables(data),
+        tables=(table(data),),
         conclusions=(said,),
         inputs=data.run.inputs,
     )

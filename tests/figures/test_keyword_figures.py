@@ -25,7 +25,7 @@ def _house_style() -> Iterator[None]:
 
 
 def _claim(guide: str, method: str, quantity: str, ends: tuple[float, float, float] | None, printed: str) -> Row:
-    row: Row = {"guide": guide, "reward_scale": None if guide == "all" else 8.0, "method": method, "n": 4}
+    row: Row = {"guide": guide, "reward_scale": 8.0, "method": method, "n": 4}
     row |= {"quantity": quantity, "p": 0.5, "p_holm": 1.0, "printed": printed if method == "rws" else None}
     return row | dict(zip(("value", "low", "high"), ends or (None, None, None), strict=True))
 
@@ -48,7 +48,6 @@ def _keywords(runs: Path, sign: float = 1.0) -> Path:
             none = method == "default"
             claims.append(_claim(guide, method, BELOW, None if none else below, "12 to 16"))
             claims.append(_claim(guide, method, OVER, None if none else over, "more than 2"))
-    claims.append(_claim("all", "rws", BELOW, (10.0, 9.0, 11.0), "12 to 16"))
     examples = [
         _example("one", "default", None, "a red kite and a green boat"),
         _example("one", "rws", "second", "the red kites"),

@@ -166,11 +166,16 @@ HERE: dict[str, Here] = {
         says=("threshold:0.9",),
         leaves=("out/runs/rivals/rivals.csv",),
     ),
+    "rws experiment rivals --out out/scales .*": Here(
+        more=f"{SMALL} --strategies rws:8", leaves=("out/scales/rivals/rivals.csv",)
+    ),
     "rws experiment rivals --out out/smollm2 .*": Here(
         more="--prompts 2", stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
     ),
     "rws generate --model english --reward smollm2 .*": Here(stands={"smollm2": "mini"}, says=("reward", "forwards: ")),
-    "rws experiment reach --out out/runs( --workers 2)?": Here(more=SMALL, leaves=("out/runs/reach/results.json",)),
+    "rws experiment scale-path --out out/runs( --workers 2)?": Here(
+        more=f"{SMALL} --causal none", leaves=("out/runs/scale-path/reach.csv",)
+    ),
     "rws experiment precision --out out/runs": Here(
         more=f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
     ),
@@ -179,7 +184,6 @@ HERE: dict[str, Here] = {
         leaves=("out/runs/reward-bench/results.json",),
     ),
     r"rws judge pairs\.jsonl .*": Here(more="--yes --repeats 1", says=("win",), leaves=("out/judge",)),
-    "rws grid": Here(more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)),
     "rws frontier --example 240": Here(
         more="--searches 2 --strategies default", says=("regret", "of our minister at mexico.")
     ),
@@ -209,7 +213,6 @@ THERE: dict[str, str] = {
         "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
     "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
-    "rws humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"rws train english --package FILE\.tgz": (
         "test_training.py::test_the_command_writes_the_files_and_says_what_was_measured"

@@ -431,7 +431,7 @@ REWARDED = f"{GENERATE} --strategy rws --reward mini --reward-scale"
 PATH = "rws_decode scale-path --model mini --prompt cat --length 4 --steps 2 --block 4 --scale-max 2 --scale-min"
 STUDY = "paper_figures experiment reward-bench --out out --prompts 1 --validation 1 --length 4 --steps 2 --block 4"
 DIALOGUES = "paper_figures experiment mt-bench --out out --prompts 1"
-REACH = "paper_figures experiment reach --out out --prompts 1 --length 4 --steps 2 --block 4"
+PATHS = "paper_figures experiment scale-path --out out --prompts 1 --length 4 --steps 2 --block 4"
 TOPK = "rws_theory path good.npy --scale-max 2"
 
 # Words of a command, `_` for an argument that is empty, and a part of the line it ends with.
@@ -595,9 +595,6 @@ COMMANDS: dict[str, str] = {
     "rws_decode convert predictor folder": "folder",
     "rws_decode generate --model mini --example 0 --top-p 0.9": "top_p is 0.9: at sampling_temperature 0",
     "rws_decode generate --model mini --example 0 --sampling-temperature 1 --top-k -1": "top_k is -1",
-    "paper_figures humaneval-check": "--allow-code-execution is missing",
-    "paper_figures humaneval-check --allow-code-execution --data list.jsonl": "list.jsonl",
-    "paper_figures humaneval-check --allow-code-execution --seconds nan --data list.jsonl": "seconds|list",
     "rws_decode train maxi --runs runs": "'maxi'",
     # Experiments: everything is said before anything is run.
     f"{STUDY} --prompts -1": "--prompts is -1: at least 0 is needed",
@@ -619,7 +616,7 @@ COMMANDS: dict[str, str] = {
     f"{STUDY} --data reward-bench:deep.jsonl": "nested too deep",
     f"{STUDY} --data reward-bench:half.jsonl": "half.jsonl",
     f"{STUDY} --data mt-bench:surrogate-turn.jsonl": "surrogate",
-    f"{REACH} --prompts -1": "--prompts is -1: at least 0 is needed",
+    f"{PATHS} --prompts -1": "--prompts is -1: at least 0 is needed",
     "paper_figures experiment commit-order --out out --examples -1": "examples",
     "paper_figures experiment commit-order --out out --length 16 --steps 6 --block 16": "steps is 6",
     f"{STUDY} --reward-scale 1 1": "--reward-scale is",
@@ -628,9 +625,6 @@ COMMANDS: dict[str, str] = {
     "paper_figures experiment rivals --out out --worlds mini": "--worlds holds 'mini'",
     "paper_figures steering --methods particle": "--methods is 'particle'",
     "paper_figures steering --worlds 2 --methods particle-gibbs --budgets 6": "budget is 6",
-    "paper_figures grid --model mini": "--model is mini",
-    "paper_figures grid --scales 0": "--scales is [0.0]",
-    "paper_figures grid --examples 900": "--examples is 900",
     **{
         f"paper_figures frontier --example 0 {option}": message
         for option, message in {
@@ -659,7 +653,6 @@ COMMANDS: dict[str, str] = {
     "paper_figures experiment frequency --out out --every 2 2": "--every is",
     "paper_figures experiment frequency --out out --timing-prompts 0": "--timing-prompts is 0",
     "paper_figures experiment overhead --out out --repetitions 0": "--repetitions is 0",
-    "paper_figures experiment examples --out out --show 0": "--show is 0",
     "paper_figures experiment humaneval --out out --samples 0": "--samples is 0",
     "paper_figures experiment humaneval --out out --samples 2 --decode-temperature 0": "--decode-temperature is 0",
     "paper_figures experiment humaneval --out out --allow-code-execution": "--data is puzzles",

@@ -18,7 +18,7 @@ from paper_figures.runner.digests import digest
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.arms import best_of
 
-MEASURING = ("score", "perplexity", "scale-path", "execute")
+MEASURING = ("score", "perplexity", "execute")
 # Units that differ in one of these settings belong to different runs and are never compared.
 SETTINGS = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "reward_cost", "study_seed")
 _TEXT = ["prompt", "history_text", "text"]

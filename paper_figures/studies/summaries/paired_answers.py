@@ -1,18 +1,19 @@
 """Group answers into the lines of a table and pair them by prompt, for numbers that are not means over prompts.
 
-`means.summarise` makes tables of means. The functions here serve tables of ratios, pooled numbers and sets of texts.
+`means.summarise` makes tables of means. The functions here serve tables of ratios and of sets of texts.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from paper_figures.statistics.totals import Statistic, TotalsComparison, compare_totals, mean_of
+from paper_figures.statistics.intervals import Interval, ratio_interval
+from paper_figures.statistics.significance import paired_test
 from paper_figures.studies.summaries.answers import SETTINGS
 from paper_figures.studies.summaries.means import place_of, plain
 
@@ -49,31 +50,30 @@ def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -
     return kept[0].loc[both], kept[1].loc[both]
 
 
-def totals(rows: pd.DataFrame, columns: Sequence[str]) -> list[Any]:
-    """Return columns of numbers; a single one gets a column of ones beside it, as the statistic of a mean needs."""
-    numbers = [rows[name].to_numpy(float) for name in columns]
-    return numbers if len(numbers) > 1 else [*numbers, np.ones(len(rows))]
+class Compared(NamedTuple):
+    """A mean over the default's on the same prompts, None if that may be 0, and p of no difference."""
+
+    ratio: Interval | None
+    p: float
+    pairs: int
 
 
 def comparisons(
-    lines: Sequence[tuple[dict[str, Any], pd.DataFrame]],
-    columns: Sequence[str],
-    seed: int,
-    *name: str,
-    statistic: Statistic = mean_of,
-    reference: str = "default",
-) -> Iterator[TotalsComparison | None]:
-    """Yield, for each line of `lines_of`, how a statistic of its totals compares with that of the reference's line.
+    lines: Sequence[tuple[dict[str, Any], pd.DataFrame]], column: str, seed: int, name: str
+) -> Iterator[Compared | None]:
+    """Yield, for each line of `lines_of`, how the mean of a column compares with that of the default's line.
 
-    The reference's line is that of its method, and otherwise the same. None where there is no such line, where it is
-    the line itself, or where no prompt has a value in both. `name` is that of the statistic, for its generator.
+    The default's line is that of its method, and otherwise the same. None where there is no such line, where it is the
+    line itself, or where no prompt has a value in both. `name` is that of the number, for its generator.
     """
-    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == reference}
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
     for line, rows in lines:
         base = bases.get(str(line | {"method": None}))
-        pair = () if base is None or line["method"] == reference else aligned(rows, base, columns)
+        pair = () if base is None or line["method"] == "default" else aligned(rows, base, [column])
         if pair and len(pair[0]):
-            yield compare_totals(statistic, *(totals(part, columns) for part in pair), rng_for(seed, line, *name))
+            first, second = (part[column].to_numpy(float) for part in pair)
+            rng = rng_for(seed, line, name)
+            yield Compared(ratio_interval(first, second, rng), paired_test(first, second, rng), len(first))
         else:
             yield None
 

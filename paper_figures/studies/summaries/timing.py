@@ -107,7 +107,7 @@ def with_increase(
     """
     column = f"median_{prefix}seconds"
     increases = []
-    for (_, rows), comparison in zip(lines, comparisons(lines, [column], seed, column), strict=True):
+    for (_, rows), comparison in zip(lines, comparisons(lines, column, seed, column), strict=True):
         names = [f"{prefix}{name}" for name in ("seconds", "quartile_1", "quartile_3")]
         names += [f"{prefix}{name}" for name in ("increase", "increase_low", "increase_high", "p")]
         row: dict[str, Any] = dict.fromkeys(names)

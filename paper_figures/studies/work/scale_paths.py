@@ -1,4 +1,4 @@
-"""Follow both complete scale paths of a prompt: compare their answers, and score them all."""
+"""Follow both complete scale paths of a prompt, and score their answers."""
 
 from __future__ import annotations
 
@@ -21,21 +21,6 @@ from rws_theory.orders.deviation import generation_order_deviation
 Answer = tuple[int, ...]
 
 
-def reach_work(units: Sequence[Unit]) -> list[Rows]:
-    """Count what both paths of each unit's prompt reach; return one row for each, as `studies.reach` describes it."""
-    return [[_reach(unit)] for unit in units]
-
-
-def _reach(unit: Unit) -> dict[str, Any]:
-    started = time.perf_counter()
-    paths, reach = both_paths(unit)
-    return _counts(paths, reach) | {
-        "outputs": [asdict(output) for output in reach.outputs],
-        "paths": [{"over": over} | asdict(path) for over, path in paths.items()],
-        "seconds": time.perf_counter() - started,
-    }
-
-
 def both_paths(unit: Unit) -> tuple[dict[Over, ScalePath], Reach]:
     """Return a unit's complete scale paths, from `low` to `high` of its strategy, and their comparison."""
     paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
@@ -56,27 +41,6 @@ def path_of(unit: Unit, over: Over) -> ScalePath:
         budget=numbers.get("budget"),
         options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
     )
-
-
-def _counts(paths: dict[Over, ScalePath], reach: Reach) -> dict[str, Any]:
-    both = paths.values()
-    return {
-        "temperature": len(reach.temperature),
-        "reward_scale": len(reach.reward_scale),
-        "shared": len(reach.shared),
-        "only_temperature": len(reach.only_temperature),
-        "only_reward_scale": len(reach.only_reward_scale),
-        "open": len(reach.open),
-        "only_temperature_width": sum(output.temperature_width for output in reach.only_temperature),
-        "only_reward_scale_width": sum(output.reward_width for output in reach.only_reward_scale),
-        "temperature_unexplored": reach.temperature_unexplored,
-        "reward_scale_unexplored": reach.reward_unexplored,
-        "certified": sum(path.certified for path in both),
-        "forwards": sum(path.forwards for path in both),
-        "grid_forwards": sum(path.grid_forwards for path in both),
-        "reward_calls": paths["reward-scale"].reward_calls,
-        "near_tokens": sum(path.near_tokens for path in both),
-    }
 
 
 def profile_work(units: Sequence[Unit]) -> list[Rows]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +11,11 @@ import numpy as np
 import pytest
 import single_stage_runs
 from grouped import grouped
-from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
+from single_stage_runs import PROMPTS, options_of, save_models
 from table_models import REWARD, table_predictor
 
-from paper_figures.runner.results import read_unit_rows
-from rws_decode import RWS, Reach, ScalePath, Shape, Temperature, compare_reach, load_predictor, load_reward, scale_path
+from paper_figures.studies.scale_path import reach_row
+from rws_decode import RWS, Reach, ScalePath, Shape, Temperature, compare_reach, scale_path
 from rws_decode.decode import decode
 
 SHAPE = {"length": 8, "steps": 8, "block": 8}
@@ -96,85 +93,40 @@ def test_other_axes_and_answers_of_another_length_are_refused() -> None:
         compare_reach(short, by_reward_scale)
 
 
-run_reach = partial(single_stage_runs.run, "reach")
-results_of = partial(single_stage_runs.results_of, experiment="reach")
+RUN = partial(single_stage_runs.run, "scale-path")
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_models(tmp_path_factory.mktemp("models"))
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    models = save_models(tmp_path_factory.mktemp("models"))
+    shape = {"length": 8, "steps": 4, "block": 8, "scale_min": 0.1, "scale_max": 20}
+    return options_of(models, judge=models / "reward", causal="none", **shape)
 
 
-@pytest.fixture(scope="module")
-def options(models: Path) -> list[str]:
-    return options_of(models, length=8, steps=4, block=8, scale_min=0.1, scale_max=20)
-
-
-@pytest.fixture(scope="module")
-def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("finished")
-    assert run_reach(out, options) == 0
-    return out
-
-
-def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path, models: Path) -> None:
-    results = results_of(finished)
-    *rows, total = results["summary"]
+def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(options: list[str], tmp_path: Path) -> None:
+    assert RUN(tmp_path, options) == 0
+    results = single_stage_runs.results_of(tmp_path, "scale-path")
+    *rows, total = results["reach"]
     assert [row["prompt"] for row in rows] == ["0", "1", "2"] and total["prompt"] == "all"
-    units = {row["example"]: row for row in read_unit_rows(finished).to_dict("records")}
-    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
-    for row, prompt in zip(rows, results["prompts"], strict=True):
-        unit = units[row["prompt"]]
-        paths = {path["over"]: path for path in unit["paths"]}
-        reached = {over: {tuple(piece["tokens"]) for piece in path["pieces"]} for over, path in paths.items()}
-        by_temperature, by_reward_scale = reached["temperature"], reached["reward-scale"]
-        assert unit["prompt"] == prompt["prompt"] == PROMPTS[int(row["prompt"])]
-        assert (row["temperature"], row["reward_scale"], row["shared"]) == (
-            len(by_temperature),
-            len(by_reward_scale),
-            len(by_temperature & by_reward_scale),
+    for row, profile in zip(rows, results["profiles"], strict=True):
+        assert (row["prompt"], profile["prompt"]) == (profile["index"], PROMPTS[int(row["prompt"])])
+        by_temperature, by_reward_scale = ({piece["output"] for piece in path["pieces"]} for path in profile["paths"])
+        assert (row["temperature"], row["reward_scale"], row["shared"], row["open"]) == (
+            *(len(by_temperature), len(by_reward_scale), len(by_temperature & by_reward_scale), 0),
         )
         assert (row["only_temperature"], row["only_reward_scale"]) == (
             len(by_temperature - by_reward_scale),
             len(by_reward_scale - by_temperature),
         )
-        assert {tuple(output["tokens"]) for output in prompt["outputs"]} == by_temperature | by_reward_scale
-        assert (row["certified"], row["open"]) == (2, 0)
-        for path in paths.values():
-            assert (path["scale_min"], path["scale_max"]) == (0.1, 20.0)
-            assert all(a["upper"] == b["lower"] for a, b in pairwise(path["pieces"]))
-        for name in ("forwards", "grid_forwards"):
-            assert row[name] == sum(path[name] for path in paths.values())
-        shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 8}
-        for over, rule in (("temperature", Temperature(3.0)), ("reward-scale", RWS(3.0))):
-            (piece,) = [piece for piece in paths[over]["pieces"] if piece["lower"] <= 3.0 < piece["upper"]]
-            guide = reward if rule.needs_reward else None
-            (trace,) = decode(predictor, [unit["prompt"]], rule, reward=guide, **grouped(**shape))
-            assert list(piece["tokens"]) == trace.tokens.tolist()
     assert all(total[name] == sum(row[name] for row in rows) for name in rows[0] if name != "prompt")
-    with open(finished / "reach/summary.csv", newline="") as stream:
-        table = list(csv.DictReader(stream))
-    assert [(line["prompt"], line["shared"]) for line in table] == [
-        (row["prompt"], str(row["shared"])) for row in results["summary"]
-    ]
+    table = (tmp_path / "scale-path/reach.csv").read_text().splitlines()
+    assert table[-1] == ",".join(map(str, total.values()))
 
 
-def test_a_budget_reaches_both_paths(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_reach(tmp_path, options, "--prompts", "1", "--budget", "4", "--json") == 0
-    row = json.loads(capsys.readouterr().out)["tables"]["summary"][0]
-    assert row["forwards"] == 8 and row["certified"] < 2 and row["temperature_unexplored"] > 0
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--scale-min", "0"], "--scale-min and --scale-max are 0.0 and 20.0"),
-        (["--scale-max", "inf"], "are 0.1 and inf"),
-        (["--budget", "3"], "--budget is 3: at least --steps, 4"),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_one_line_and_exit_two(
-    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_refused("reach", tmp_path / "out", [*options, *extra], message, capsys)
+def test_what_a_budget_left_out_is_open() -> None:
+    pairs = [(True, True), (True, None), (None, True), (True, False), (False, True), (False, True)]
+    outputs = [dict(zip(("by_temperature", "by_reward_scale"), pair, strict=True)) for pair in pairs]
+    assert reach_row({"example": "0", "outputs": outputs}) == {
+        **{"prompt": "0", "temperature": 3, "reward_scale": 4, "shared": 1},
+        **{"only_temperature": 1, "only_reward_scale": 2, "open": 2},
+    }

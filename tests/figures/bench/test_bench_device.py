@@ -21,7 +21,7 @@ from paper_figures.bench.check import Difference, agreement
 from paper_figures.bench.device import BenchSettings, measure
 from paper_figures.bench.kernels import kernel_table, reference
 from paper_figures.bench.random_models import bare_network, make_models, random_prompts
-from paper_figures.bench.report import frequency, overhead, ratios
+from paper_figures.bench.report import overhead, ratios
 from paper_figures.bench.roofline import (
     Ceilings,
     decode_parts,
@@ -129,7 +129,7 @@ def test_every_way_decodes_what_the_loop_in_use_does() -> None:
             compared = agreement(outcomes[name].traces, outcomes[way.compared])
             assert compared.equal + compared.explained == 2, name
     calls = {name: outcome.reward_calls for name, outcome in outcomes.items() if "rws" in name and name != "rws"}
-    assert calls == {"naive rws": 8, "rws every 1": 8, "rws every 2": 4, "rws every 4": 2, "rws every 8": 2}
+    assert calls == {"naive rws": 8, "rws every 1": 8}
     assert job.shortened().shape.steps == 2
 
 
@@ -140,9 +140,9 @@ def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None
     assert run["settings"]["length"] == 8 and run["settings"]["batches"] == [1, 2]
     assert run["parameters"]["predictor"] == 23_712 and run["ceilings"]["bandwidth"] > 0
     assert run["kernels"]["vocabulary"] == 96
-    every = ["rws every 1", "rws every 2", "rws every 4", "rws every 8"]
     by_batch = [[row["way"] for row in run["ways"] if row["batch"] == batch] for batch in (1, 2)]
-    assert by_batch == [["plain", "default", "naive rws", "rws", *every], ["plain", "default", "naive rws", "rws"]]
+    smaller = ["plain", "default", "naive rws", "rws"]
+    assert by_batch == [[*smaller, "rws every 1"], smaller]
     for row in run["ways"]:
         assert row["status"] == "measured" and row["runs"] == 1 and row["peak_bytes"] is row["memory_bytes"] is None
         assert row["tokens_per_second"] == pytest.approx(row["batch"] * 8 / row["median_seconds"])
@@ -166,8 +166,6 @@ def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
     assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
     assert increases[1, "ours"]["increase"] == pytest.approx(100 * (seconds["rws"] / seconds["default"] - 1))
     assert increases[1, "ours"]["added_bytes"] is None
-    assert [row["every"] for row in run["frequency"]] == [None, 1, 2, 4, 8]
-    assert run["frequency"][2]["over_every_step"] == pytest.approx(seconds["rws every 2"] / seconds["rws every 1"])
 
 
 def test_memory_is_what_is_held_above_the_weights() -> None:
@@ -179,8 +177,6 @@ def test_memory_is_what_is_held_above_the_weights() -> None:
     assert by_name["rws: GiB above the weights"]["value"] == 3
     ours = overhead(rows, 100)[0]
     assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
-    first = frequency(rows, 1)[0]
-    assert (first["seconds"], first["increase"], first["over_every_step"]) == (1.0, 0.0, pytest.approx(1 / 3))
 
 
 def test_runs_that_differ_and_ways_that_fail_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +201,7 @@ def test_runs_that_differ_and_ways_that_fail_are_told(monkeypatch: pytest.Monkey
     assert not any("naive" in row["name"] for row in result["ratios"])
     result, rows = measured(replace(PLAN, budget=0.0))
     assert {row["status"] for row in rows.values()} == {"not run: the budget of 0 seconds was spent"}
-    assert result["ratios"] == result["overhead"] == result["frequency"] == []
+    assert result["ratios"] == result["overhead"] == []
 
 
 def test_the_kernel_table_agrees_with_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +270,7 @@ def test_the_command_prints_what_it_writes(
     assert main([*OPTIONS, "--json"]) == 0 and json.loads(capsys.readouterr().out) == run
     assert main(OPTIONS) == 0
     text = capsys.readouterr().out
-    parts = ["self-check: 6 of 6", "predictor 23712, reward 21952", "3 x 96 logits", "not run: triton", "rws every 8"]
+    parts = ["self-check: 6 of 6", "predictor 23712, reward 21952", "3 x 96 logits", "not run: triton", "rws every 1"]
     parts += ["published, float64", "over the least time", "naive rws over rws", "every step", "1 of 1 as plain"]
     assert [part for part in parts if part not in text] == []
 

@@ -84,19 +84,17 @@ def test_every_name_that_studies_have_for_the_scale_of_an_arm_is_read(tmp_path: 
     }
 
 
-def test_measures_pieces_of_paths_and_timings_are_no_answers(tmp_path: Path) -> None:
+def test_measures_and_timings_are_no_answers(tmp_path: Path) -> None:
     told = replace(BASE, history=("who?", "me"), labels={"answer": "so"}, predictor=None)
     score = replace(told, strategy={"name": "score"}, judges=("mini",))
     perplexity = replace(told, strategy={"name": "perplexity"}, causal="mini-causal")
     program = replace(told, strategy={"name": "execute"})
-    path = replace(BASE, strategy={"name": "scale-path", "low": 0.1, "high": 2.0}, reward="mini")
     folder = stored(
         tmp_path,
         (replace(BASE, history=("who?", "me")), [{"text": "so"}]),
         (score, [{"score": 1.5, "normalised_score": 0.5}]),
         (perplexity, [{"nll": 2.0, "causal_tokens": 2, "perplexity": 2.7}]),
         (program, [{"passed": True, "status": "passed"}]),
-        (path, [{"lower": 0.1, "upper": 1.0, "text": "so"}, {"lower": 1.0, "upper": 2.0, "text": None}]),
         (replace(BASE, strategy={"name": "timing"}), [{"timed_seconds": 0.1}]),
     )
     results = read_results(folder)
@@ -105,10 +103,10 @@ def test_measures_pieces_of_paths_and_timings_are_no_answers(tmp_path: Path) -> 
         "score": "mini",
         "perplexity": "mini-causal",
     }
-    assert results.others["strategy"].value_counts().to_dict() == {"scale-path": 2, "timing": 1}
+    assert results.others["strategy"].value_counts().to_dict() == {"timing": 1}
     assert len(results.answers.merge(results.scores, on=["experiment", "prompt", "history", "text"])) == 3
-    assert len(read_unit_rows(folder)) == 1 + 3 + 3
-    assert repr(results) == "Results(1 answers of 1 arms, 3 scores by 2 judges, 3 other rows)"
+    assert len(read_unit_rows(folder)) == 1 + 3 + 1
+    assert repr(results) == "Results(1 answers of 1 arms, 3 scores by 2 judges, 1 other rows)"
 
 
 def test_claims_are_kept_as_they_are_checked_and_checked_again_for_other_numbers(

@@ -142,7 +142,6 @@ plain = replace(unit, predictor=None, reward=None, labels={"answer": "one two ."
 work([unit])
 work([replace(plain, strategy={"name": "score"}, judges=("mini",))])
 work([replace(plain, strategy={"name": "perplexity"}, causal="mini-causal")])
-work([replace(unit, strategy={"name": "scale-path", "low": 1.0, "high": 2.0})])
 names = [name for name in sys.modules if name.split(".")[0] in ("rws_decode", "rws_theory")]
 print(json.dumps(names))
 """

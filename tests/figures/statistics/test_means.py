@@ -1,10 +1,9 @@
-"""Means and totals over prompts: their intervals and tests beside what is counted out one by one."""
+"""Means over prompts and their ratios: their intervals beside what is counted out one by one."""
 
 from __future__ import annotations
 
 import math
-from itertools import product
-from math import exp, inf
+from math import inf
 
 import numpy as np
 import pytest
@@ -18,10 +17,9 @@ from paper_figures.statistics.intervals import (
     mean_interval,
     paired_bootstrap_interval,
     paired_mean_interval,
+    ratio_interval,
     share_interval,
 )
-from paper_figures.statistics.significance import paired_test
-from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
 
 VALUES = st.lists(st.integers(-8, 40).map(lambda quarters: quarters / 4), min_size=2, max_size=20)
 
@@ -95,9 +93,7 @@ def test_rounding_is_no_difference() -> None:
         (lambda: bootstrap_interval([1.0, 2.0], rng(), level=1), "level is 1"),
         (lambda: paired_bootstrap_interval([1.0, 2.0], [1.0], rng()), "second has 1 values"),
         (lambda: share_interval(3, 2), "successes is 3"),
-        (lambda: compare_totals(mean_of, ([], []), ([], []), rng()), r"column 0 has shape \(0,\)"),
-        (lambda: compare_totals(mean_of, ([1.0], [1.0]), ([1.0],), rng()), "second has 1 columns: first has 2"),
-        (lambda: compare_totals(mean_of, ([1.0], [1, 2]), ([1], [1]), rng()), "column 1 has 2 values: column 0 has 1"),
+        (lambda: ratio_interval([1, 2], [1], rng()), "second has 1 values: first has 2"),
     ],
 )
 def test_misuse_is_named(call, words: str) -> None:
@@ -105,55 +101,17 @@ def test_misuse_is_named(call, words: str) -> None:
         call()
 
 
-NLL = [[8.0, 3.0, 12.0, 1.0, 7.5], [9.0, 3.5, 10.0, 4.0, 7.5]]
-TOKENS = [[4.0, 3.0, 5.0, 1.0, 3.0], [4.0, 2.0, 6.0, 2.0, 3.0]]
-
-
-def pooled(side: int, swapped: tuple[int, ...]) -> float:
-    """Pooled perplexity of one side after some prompts changed sides, put together by the loop."""
-    chosen = [side ^ swap for swap in swapped]
-    totals = [sum(table[which][prompt] for prompt, which in enumerate(chosen)) for table in (NLL, TOKENS)]
-    return exp(totals[0] / totals[1])
-
-
-def test_swap_test_counts_every_exchange() -> None:
-    comparison = compare_totals(pooled_perplexity_of, (NLL[0], TOKENS[0]), (NLL[1], TOKENS[1]), rng(3))
-    none = (0,) * 5
-    assert comparison.first == pytest.approx(pooled(0, none)) and comparison.second == pytest.approx(pooled(1, none))
-    observed = abs(pooled(0, none) - pooled(1, none))
-    gaps = [abs(pooled(0, swaps) - pooled(1, swaps)) for swaps in product((0, 1), repeat=5)]
-    assert comparison.p == sum(gap >= observed - 1e-12 for gap in gaps) / 32
-    assert comparison.difference.mean == pytest.approx(comparison.first - comparison.second) and comparison.pairs == 5
-    assert comparison.ratio is not None and comparison.ratio.mean == pytest.approx(comparison.first / comparison.second)
-
-
-def test_interval_is_that_of_resampled_prompts() -> None:
+def test_a_ratio_is_of_means_and_its_interval_of_resampled_prompts() -> None:
     draw = np.random.default_rng(8)
-    nll, tokens = draw.gamma(4.0, 2.0, 20), draw.integers(1, 9, 20)
-    interval = interval_of_totals(pooled_perplexity_of, (nll, tokens), rng(3))
+    first, second = draw.gamma(4.0, 2.0, 20), draw.integers(1, 9, 20)
     slow = []
     for _ in range(4000):
         rows = draw.integers(20, size=20)
-        slow.append(np.exp(nll[rows].sum() / tokens[rows].sum()))
-    assert interval.mean == pytest.approx(np.exp(nll.sum() / tokens.sum()))
-    assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), rel=0.05)
-
-
-def test_means_have_the_p_of_the_sign_flip_test() -> None:
-    first, second = [1.0, 4.0, 2.0, 7.0, 3.0], [0.5, 4.0, 3.5, 2.0, 1.0]
-    comparison = compare_totals(mean_of, (first, [1] * 5), (second, [1] * 5), rng(3))
-    assert comparison.p == paired_test(first, second, rng(3))
-    assert compare_totals(mean_of, (first, [1] * 5), (first, [1] * 5), rng(3)).p == 1.0
-    assert compare_totals(mean_of, ([1.0, 2.0], [1, 1]), ([0.0, 1.0], [1, 1]), rng(3)).ratio is None  # to what may be 0
-
-
-def test_order_of_prompts_changes_no_estimate_and_equal_seeds_repeat() -> None:
-    first, second = (NLL[0], TOKENS[0]), (NLL[1], TOKENS[1])
-    whole, again = (compare_totals(pooled_perplexity_of, first, second, rng(3)) for _ in range(2))
-    assert whole == again
-    mixed = [[[column[prompt] for prompt in (4, 2, 0, 1, 3)] for column in columns] for columns in (first, second)]
-    comparison = compare_totals(pooled_perplexity_of, *mixed, rng(3))
-    assert comparison.p == whole.p and comparison.difference.mean == pytest.approx(whole.difference.mean)
+        slow.append(first[rows].sum() / second[rows].sum())
+    ratio = ratio_interval(first, second, rng(3))
+    assert ratio is not None and ratio.mean == pytest.approx(first.sum() / second.sum())
+    assert (ratio.low, ratio.high) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), rel=0.05)
+    assert ratio_interval([1.0, 2.0], [0.0, 1.0], rng(3)) is ratio_interval([1.0], [0.0], rng(3)) is None
 
 
 def test_bootstrap_is_the_quantile_of_resampled_means() -> None:

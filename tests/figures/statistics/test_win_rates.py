@@ -9,16 +9,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from examples import examples
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats
 
-from paper_figures.statistics.god_quintiles import group_of_ties, quintile_rates
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.statistics.significance import paired_test
-from paper_figures.statistics.trend import trend_test
-from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes
+from paper_figures.statistics.win_rates import (
+    group_of_ties,
+    paired_outcomes,
+    quintile_rates,
+    rate_of_counts,
+    rate_of_outcomes,
+)
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
@@ -89,7 +91,7 @@ def test_order_of_prompts_does_not_matter_and_exchange_mirrors() -> None:
         (lambda: rate_of_counts(0, 0, 0), "wins, draws, losses are"),
         (lambda: rate_of_counts(-1, 2, 3), "wins, draws, losses are"),
         (lambda: rate_of_counts(1, 1, 1, level=1), "level is 1"),
-        (lambda: trend_test([math.nan, 1.0], [1, 1], rng()), "god holds values that are not finite"),
+        (lambda: quintile_rates([math.nan, 1.0], [1, 1]), "god holds values that are not finite"),
         (lambda: quintile_rates([1.0, 2.0], [1]), "outcome has 1 values: god has 2"),
         (lambda: quintile_rates([1.0, 2.0], [1, 2]), r"outcome holds 2\.0"),
     ],
@@ -100,7 +102,6 @@ def test_misuse_is_refused(call: Callable[[], object], said: str) -> None:
 
 
 VALUES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)
-PROMPTS = st.lists(st.tuples(st.integers(0, 3).map(float), st.integers(-1, 1)), min_size=1, max_size=6)
 
 
 def slow_groups(values: list[float], groups: int) -> list[int]:
@@ -132,53 +133,3 @@ def test_fifths_hold_their_prompts_and_their_rates(values: list[float]) -> None:
     order = np.random.default_rng(4).permutation(len(values))
     moved = quintile_rates(god[order] ** 3, outcome[order])
     assert [(fifth.n, fifth.rate) for fifth in moved] == [(fifth.n, fifth.rate) for fifth in fifths]
-
-
-def slow_tau(god: tuple[float, ...], outcome: tuple[int, ...]) -> int:
-    pairs = itertools.combinations(range(len(god)), 2)
-    return sum(int(np.sign(god[i] - god[j]) * np.sign(outcome[i] - outcome[j])) for i, j in pairs)
-
-
-@settings(max_examples=examples(60))
-@given(PROMPTS)
-def test_exact_trend_counts_every_permutation(prompts: list[tuple[float, int]]) -> None:
-    god, outcome = zip(*prompts, strict=True)
-    trend = trend_test(god, outcome, rng(), resamples=720)
-    observed = abs(slow_tau(god, outcome))
-    far = [abs(slow_tau(god, way)) >= observed for way in itertools.permutations(outcome)]
-    assert trend.exact and trend.p == pytest.approx(np.mean(far))
-    if trend.status == "ok":
-        assert trend.tau == pytest.approx(stats.kendalltau(god, outcome).statistic)
-    else:
-        assert trend.tau is None and trend.p == 1.0 and trend.slope in (None, (0.0, 0.0, 0.0))
-        assert len({*(god if trend.status == "constant god" else outcome)}) == 1
-
-
-def test_drawn_trend_is_near_the_exact_one_and_keeps_signs() -> None:
-    source = np.random.default_rng(8)
-    god = source.integers(0, 9, 15)
-    outcome = np.where(np.argsort(np.argsort(god + source.normal(0, 3, 15))) < 7, -1, 1)
-    exact = trend_test(god, outcome, rng(), resamples=6435)
-    drawn = trend_test(god, outcome, rng(), resamples=4000)
-    assert exact.exact and not drawn.exact and drawn.tau == exact.tau
-    assert drawn.p == pytest.approx(exact.p, abs=0.035)
-    assert exact.tau == pytest.approx(stats.kendalltau(god, outcome).statistic)
-    for turned in (trend_test(-god, outcome, rng(), resamples=6435), trend_test(god, -outcome, rng(), resamples=6435)):
-        assert (turned.tau, turned.p) == (pytest.approx(-exact.tau), exact.p)
-    order = source.permutation(15)
-    assert trend_test(god[order], outcome[order], rng(), resamples=4000) == drawn
-
-
-def test_slope_is_the_least_squares_line_and_its_bootstrap_cuts_anew() -> None:
-    source = np.random.default_rng(6)
-    god = source.integers(0, 40, 60) / 8
-    outcome = np.where(source.random(60) < god / 6, 1, source.integers(-1, 1, 60))
-
-    def slope(picked: np.ndarray) -> float:
-        return np.polyfit(slow_groups(god[picked].tolist(), 5), outcome[picked] == 1, 1)[0]
-
-    fitted = trend_test(god, outcome, rng(), resamples=2000).slope
-    assert fitted is not None and fitted.mean == pytest.approx(slope(np.arange(60)))
-    slow = np.quantile([slope(source.integers(60, size=60)) for _ in range(600)], [0.025, 0.975])
-    assert (fitted.low, fitted.high) == pytest.approx(tuple(slow), abs=0.012)
-    assert fitted.low > 0

@@ -1,4 +1,4 @@
-"""The studies on dialogues: judged by reward models and by a real HTTP server in place of an LLM, and side by side."""
+"""The study on dialogues: judged by reward models, and by a real HTTP server in place of an LLM."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped import grouped
-from hypothesis import given
-from hypothesis import strategies as st
 from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
 from study_runs import save_dialogues
@@ -25,14 +23,11 @@ from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
 from paper_figures.studies.summaries.llm_verdicts import read_verdicts
-from paper_figures.studies.summaries.side_by_side import pick
-from paper_figures.studies.work.measuring import text_pieces
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.text.dialogue import Dialogue
-from rws_decode.trace.trace import load
 
 TURNS = [
     ("the cat sat on a mat .", "then the dog ran"),
@@ -238,98 +233,3 @@ def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
     assert (row["won"], row["share"]) == (47, 0.5875)
     assert row["p"] == pytest.approx(2 * stats.binom.sf(46, 80, 0.5))
     assert row["low"] < 0.5 < row["high"]
-
-
-NAMES = [str(81 + index) for index in range(len(TURNS))]
-
-
-@pytest.fixture(scope="module")
-def shown(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the study that shows dialogues, once for tests that only read it."""
-    out = tmp_path_factory.mktemp("shown")
-    words = ["experiment", "examples", "--data", f"mt-bench:{models / 'questions.jsonl'}", "--prompts", "0"]
-    words += ["--model", str(models / "model"), "--rewards", str(models / "one"), str(models / "two")]
-    words += ["--reward-scale", "8", *(word for name, value in SHAPE.items() for word in (f"--{name}", str(value)))]
-    assert main([*words, "--out", str(out), "--show", "2"]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def told(shown: Path) -> pd.DataFrame:
-    return answers_of(read_unit_rows(shown))
-
-
-def test_first_dialogues_are_shown_as_they_were_decoded(shown: Path, told: pd.DataFrame, models: Path) -> None:
-    page = json.loads((shown / "examples" / "examples.json").read_text())
-    assert [dialogue["name"] for dialogue in page["dialogues"]] == ["81", "82"] and page["test"] == len(TURNS)
-    for dialogue, asked in zip(page["dialogues"], TURNS, strict=False):
-        assert [turn["prompt"] for turn in dialogue["turns"]] == list(asked)
-        for number, turn in enumerate(dialogue["turns"]):
-            who = [(answer["method"], answer["guide"]) for answer in turn["answers"]]
-            guides = [str(models / "one"), str(models / "two")]
-            pairs = [(method, guide) for method in ("rws", "constant") for guide in guides]
-            assert who == [("default", None), *pairs] and turn["answers"][0]["same"]
-            for answer in turn["answers"]:
-                rows = told[(told["example"] == dialogue["name"]) & (told["turn"] == number)]
-                rows = rows[rows["method"] == answer["method"]]
-                row = (rows if answer["guide"] is None else rows[rows["guide"] == answer["guide"]]).iloc[0]
-                assert answer["text"] == row["text"] and answer["same"] == (row["text"] == turn["answers"][0]["text"])
-                assert answer["scores"] == {guide: row[f"score of {guide}"] for guide in guides}
-
-
-def test_tokens_carry_the_step_of_the_trace(shown: Path, told: pd.DataFrame, models: Path) -> None:
-    predictor = load_predictor(str(models / "model"))
-    (folder,) = (shown / "examples").glob("units-*")
-    for row in told.to_dict("records"):
-        trace = load(folder / row["trace"])
-        assert "".join(row["pieces"]) == trace.text == row["text"]
-        assert list(row["piece_steps"]) == trace.commit_step[: len(row["pieces"])].tolist()
-        assert predictor.decode_answer(trace.tokens[: len(row["pieces"])].tolist()) == row["text"]
-
-
-def test_page_states_the_rule_and_how_often_nothing_differs(shown: Path, told: pd.DataFrame) -> None:
-    text = (shown / "examples" / "examples.md").read_text()
-    assert f"Shown are 2 of {len(TURNS)} test prompts: the first of the test prompts, whatever was answered." in text
-    said = dialogues_of(told)
-    for guide, rows in said[said["method"] == "rws"].groupby("guide"):
-        share = (rows["replied"] == rows["default_replied"]).mean()
-        assert f"{guide} (s_R 8) in {share:.0%} of the test prompts" in text
-    assert "<sub>3</sub>" in text and "> then the dog ran" in text
-
-
-def test_identical_is_of_all_prompts(shown: Path, told: pd.DataFrame) -> None:
-    said = dialogues_of(told)
-    for row in json.loads((shown / "examples" / "results.json").read_text())["tables"]["identical"]["rows"]:
-        rows = said[(said["guide"] == row["guide"]) & (said["method"] == row["method"])]
-        if row["measure"] == "identical":
-            assert row["mean"] == (rows["replied"] == rows["default_replied"]).mean() and row["n"] == len(TURNS)
-        if row["measure"] == "identical_first":
-            assert row["mean"] == (rows["replied"].str[0] == rows["default_replied"].str[0]).mean()
-
-
-def test_rules_choose_what_they_say(told: pd.DataFrame) -> None:
-    said = dialogues_of(told)
-    rws = said[said["method"] == "rws"]
-    changed = set(rws[rws["replied"] != rws["default_replied"]]["example"])
-    different = [name for name in NAMES if name in changed]
-    assert pick(told, NAMES, "different", 2)["names"] == different[:2]
-    assert pick(told, NAMES, "different", 9)["different"] == len(different)
-    drawn = [tuple(pick(told, NAMES, "random", 2, seed)["names"]) for seed in range(6)]
-    assert drawn[0] == tuple(pick(told, NAMES, "random", 2, 0)["names"])
-    assert len(set(drawn)) > 2 and all(sorted(names, key=NAMES.index) == list(names) for names in drawn)
-
-
-def test_dialogue_that_broke_off_is_not_shown(told: pd.DataFrame) -> None:
-    broken = told[~((told["example"] == "81") & (told["method"] == "rws") & (told["turn"] == 1))]
-    chosen = pick(broken, NAMES, "first", 2)
-    assert chosen["names"] == ["82", "83"] and chosen["test"] == len(TURNS) - 1
-
-
-@given(st.text(max_size=12))
-def test_pieces_join_to_the_text(text: str) -> None:
-    ids = list(text.encode())
-    pieces = text_pieces(lambda given: bytes(given).decode(errors="replace"), ids)
-    assert len(pieces) == len(ids) and "".join(pieces) == text
-    words = ["it", "was", ".", "so"]  # of a decoder that takes a space back
-    pieces = text_pieces(lambda given: " ".join(words[token] for token in given).replace(" .", "."), [0, 1, 2, 3])
-    assert pieces == ["it", " was", ".", " so"]

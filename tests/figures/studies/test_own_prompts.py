@@ -93,7 +93,6 @@ def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
 # What a study needs besides a model, a prompt and reward models.
 MORE = {
     "commit-order": [],
-    "reach": [],
     "rivals": ["--strategies", "threshold:0.9", "rws:8"],
     "precision": ["--scales", "2"],
     "scale-path": ["--causal", "none"],
@@ -111,7 +110,7 @@ REFUSED = {
 def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
     """Return the words that run a study on two prompts."""
     words = ["experiment", study, "--out", str(out), "--model", str(models / model), *SHAPE, *MORE.get(study, [])]
-    if study in ("commit-order", "reach", "rivals", "precision", "scale-path"):
+    if study in ("commit-order", "rivals", "precision", "scale-path"):
         words += ["--reward", str(models / "guide")]
         return words + (["--judge", str(models / "other")] if study == "scale-path" else [])
     words += ["--rewards", str(models / "guide"), "--judges", str(models / "other")]
@@ -136,7 +135,7 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
         return
     assert status == 0 and read_failures(tmp_path / "out") == []
     assert err.startswith(f"{study}: loading {models / model}, ")
-    judged = study not in ("reach", "rivals", "precision")
+    judged = study not in ("rivals", "precision")
     assert ("note: coherence is left out" in err) is judged
     tables, _, last = out.rpartition("\nresults: ")
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
@@ -171,7 +170,8 @@ def test_prompts_that_cannot_be_asked_are_one_line_and_exit_two(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = ["experiment", "reach", "--out", str(tmp_path / "out"), *(word.format(models=models) for word in words)]
+    command = ["experiment", "scale-path", "--out", str(tmp_path / "out")]
+    command += [word.format(models=models) for word in words]
     capsys.readouterr()
     try:
         status: Any = main(command)
