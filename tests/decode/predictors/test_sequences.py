@@ -346,10 +346,10 @@ def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.Monk
     commands = [words_of(each) for each in documented() if re.search("--model (antibody|reactions[a-z-]*) ", each)]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for words in commands:
-        by_hand(words[5])
+        by_hand(words[3])
         if "balanced" in words:
             pytest.importorskip("rdkit", reason="rdkit (make real)")
-        assert main(words[3:]) == 0
+        assert main(words[1:]) == 0
         assert "forwards" in capsys.readouterr().out
     human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
     assert mouse < -1 and human > 1
