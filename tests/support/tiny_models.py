@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
@@ -44,4 +46,11 @@ def llada_predictor(seed: int = 0) -> CallablePredictor:
         encode=lambda text: codec(text)["input_ids"],
         decode=lambda ids: codec.decode(ids, skip_special_tokens=True),
         name="tiny-llada",
+    )
+
+
+def fixed_predictor(table: Tensor, **options: Any) -> CallablePredictor:
+    """A predictor whose logits at a canvas column are a row of the table, whatever the canvas; its mask is 0."""
+    return CallablePredictor(
+        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), **({"mask_id": 0} | options)
     )

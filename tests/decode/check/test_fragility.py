@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,12 @@ import pytest
 import torch
 from documented_commands import ran, shown
 from grouped import grouped
+from scipy import stats
 
-from rws_decode import (
-    CallablePredictor,
-    CallableReward,
-    Shape,
-    Trace,
-    decode,
-    fragility,
-    load_predictor,
-    load_reward,
-    steer,
-)
+from rws_decode import CallablePredictor, CallableReward, Shape, Trace, decode, load_predictor, load_reward, steer
 from rws_decode.__main__ import main
 from rws_decode.adapters.lm_eval import RWSLM
-from rws_decode.check.fragility import Fragility, moved_answers
+from rws_decode.check.fragility import Fragility, fragility, moved_answers
 
 V, MASK = 8, 0
 
@@ -100,22 +90,11 @@ def test_the_span_holds_the_score_of_every_outcome_and_no_more() -> None:
     assert found.span(~fragile | fragile) == (0.0, 1.0) and found.score == pytest.approx(scores.mean())
 
 
-@pytest.mark.parametrize(
-    ("draw", "true"),
-    [
-        (lambda rng, n: rng.random(n) < 0.9, 0.9),
-        (lambda rng, n: rng.random(n) < 0.4, 0.4),
-        (lambda rng, n: rng.beta(2, 1, n), 2 / 3),
-    ],
-)
-def test_the_interval_of_sampling_covers(draw: Callable[..., Any], true: float) -> None:
-    rng, empty = np.random.default_rng(0), np.zeros(40, dtype=np.int64)
-    covered = []
-    for _ in range(2000):
-        interval = Fragility(empty > 0, empty, draw(rng, 40).astype(float)).sampling
-        assert interval is not None
-        covered.append(interval[0] <= true <= interval[1])
-    assert np.mean(covered) > 0.93
+def test_the_interval_of_sampling_is_wilsons() -> None:
+    for right in (0, 3, 17, 40):
+        scores, none = np.repeat([1.0, 0.0], [right, 40 - right]), np.zeros(40, dtype=np.int64)
+        exact = stats.binomtest(right, 40).proportion_ci(0.95, "wilson")
+        assert Fragility(none > 0, none, scores).sampling == pytest.approx((exact.low, exact.high), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
+"""The world of English: its conditionals and probabilities of texts and gaps, and its rewards of words."""
+
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,39 +11,27 @@ import torch
 from command_lines import refusal
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 
+from rws_decode import load_reward
 from rws_decode.__main__ import main
-from rws_decode.predictors.base import LogitsAt, MaskPredictor, NamesUnknownWords
+from rws_decode.checkpoints.files import models_directory
 from rws_decode.predictors.world import WorldPredictor
+from rws_decode.rewards.base import Bounded, RewardModel, bounds_of
+from rws_decode.rewards.world import WorldReward
 from rws_decode.text.words import END, Words
 from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.tilts import Automaton, keywords
 
 
 def log_probabilities(predictor: WorldPredictor, canvas: torch.Tensor) -> np.ndarray:
     return predictor.logits(canvas, None)[0].numpy()
 
 
-def test_it_is_a_mask_predictor_with_all_that_the_decoder_asks(english: WorldPredictor) -> None:
-    assert all(isinstance(english, kind) for kind in (MaskPredictor, LogitsAt, NamesUnknownWords))
-    assert (english.vocab_size, english.mask_id, english.words.end) == (3001, 3000, 2999)
-
-
 @given(st.lists(st.integers(0, 2998), max_size=40))
-def test_text_comes_back_as_the_same_ids(ids: list[int]) -> None:
-    words = Words(load_words())
-    assert words.ids(words.text(ids)) == ids
-
-
-def load_words() -> list[str]:
-    from rws_decode.checkpoints.files import models_directory
-
-    return json.loads((models_directory() / "english" / "words.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("wrong", [["a", "a"], ["A"], ["a b"], ["-"]])
-def test_words_that_would_not_come_back_are_refused(wrong: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"^words hold '"):
-        Words(wrong)
+def test_text_comes_back_as_the_same_ids(english: WorldPredictor, ids: list[int]) -> None:
+    assert english.words.ids(english.words.text(ids)) == ids
+    assert (english.vocab_size, english.mask_id, english.words.end) == (3001, 3000, 2999)
 
 
 def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: WorldPredictor) -> None:
@@ -49,16 +40,6 @@ def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: W
     ids = canvas[0].tolist()
     joint = np.array([english.world.log_prob([*ids[:4], word, *ids[5:]]) for word in range(3000)])
     assert np.abs(found - (joint - np.logaddexp.reduce(joint))).max() < 1e-9
-
-
-def test_a_gap_between_two_anchors_is_read_on_both_sides(english: WorldPredictor) -> None:
-    gap = next(example for example in english.examples if example["kind"] == "gap")
-    canvas = english.canvas(gap["prompt"])
-    masked = (canvas[0] == english.mask_id).nonzero()[:, 0]
-    assert len(masked) == len(english.words.ids(gap["answer"])) and masked[0] > 0 and masked[-1] < canvas.shape[1] - 1
-    last = int(masked[-1])
-    with_both, with_first = log_probabilities(english, canvas), log_probabilities(english, canvas[:, : last + 1])
-    assert np.abs(np.exp(with_both[last]) - np.exp(with_first[last])).sum() > 0.1
 
 
 def test_some_positions_of_padded_rows_are_those_of_each_row_alone(english: WorldPredictor) -> None:
@@ -88,20 +69,6 @@ def test_a_prompt_is_read_after_its_last_unknown_word(
     assert said == ("note: english does not know these words and reads only what follows the last of them: zyzzyva\n")
 
 
-def test_the_documented_command_goes_on_after_its_opening(
-    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = "generate --model english --reward era --strategy rws --reward-scale 8 --example 3 --json".split()
-    assert main(command) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert len(result["tokens"]) == 64 and result["text"] == english.decode_answer(result["tokens"])
-    # It follows: the opening makes it far more probable than another opening does.
-    prompts = [english.encode_prompt(english.examples[number]["prompt"]) for number in (3, 4)]
-    own, other = (english.world.log_prob(result["tokens"], prompt) for prompt in prompts)
-    assert own > other + 1.0
-    assert english.words.unknown(result["text"]) == [] and result["god_steps"] < 8
-
-
 def test_examples_are_openings_then_gaps_of_known_words(english: WorldPredictor) -> None:
     kinds = [example["kind"] for example in english.examples]
     openings = kinds.count("opening")
@@ -124,15 +91,6 @@ def test_misuse_is_told_in_one_line(options: list[str], said: str, capsys: pytes
     assert said in refusal(capsys, "generate", "--model", "english", *options)
 
 
-def test_another_world_and_other_words_are_refused() -> None:
-    world = NGram.fit([[0, 1, 2]], order=2, vocabulary=3)
-    with pytest.raises(ValueError, match=r"^words are 2: the world has 3, name each of them"):
-        WorldPredictor(world, Words(["a", END]))
-    predictor = WorldPredictor(world, Words(["a", "b", END]), name="abc")
-    with pytest.raises(ValueError, match=r"^text holds zzz: abc does not know these words"):
-        predictor.canvas("a zzz [MASK:1]")
-
-
 def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: WorldPredictor) -> None:
     prompt = english.encode_prompt("we ask the congress [MASK:2] the treaty with spain.")
     first, second = english.words.ids("to ratify")[0], english.words.ids("of")[0]
@@ -144,3 +102,98 @@ def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: Wor
     ]
     then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
     assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
+
+
+# --- rewards that are sums over words ---------------------------------------------------------------------------------
+
+
+STORED = json.loads((models_directory() / "english" / "rewards.json").read_text(encoding="utf-8"))
+
+
+def world_reward(name: str) -> WorldReward:
+    reward = load_reward(name)
+    assert isinstance(reward, WorldReward) and isinstance(reward, RewardModel) and isinstance(reward, Bounded)
+    return reward
+
+
+def texts(words: Words, seed: int, count: int = 20) -> list[list[int]]:
+    """Return rows of word ids, some with an end of text before the last word."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(words) - 1, size=(count, 24))
+    rows[: count // 2, rng.integers(1, 20)] = len(words) - 1
+    return rows.tolist()
+
+
+def before_end(words: Words, ids: list[int]) -> list[int]:
+    return ids[: ids.index(words.end)] if words.end in ids else ids
+
+
+def test_era_adds_up_what_each_word_before_the_end_adds() -> None:
+    reward, scores = world_reward("era"), STORED["era"]["scores"]
+    words = reward.words
+    for ids in texts(words, 0):
+        shown = before_end(words, ids)
+        told = reward.score(["why?"], [words.text(shown)])[0]
+        assert told == pytest.approx(sum(scores[word] for word in shown), abs=1e-12)
+        assert reward.world_reward.score(ids) == told
+    assert max(map(abs, scores)) < 1
+    assert [scores[words.ids(mark)[0]] for mark in ".,;:?!"] == [0] * 6 and scores[-1] == 0
+    assert reward.std > 0 and bounds_of(reward) == (-np.inf, np.inf)
+    late, early = reward.score([""] * 2, ["our economy and our jobs", "whilst the specie and the treaty"])
+    assert late > 1 > -1 > early
+
+
+def test_keywords_counts_each_phrase_once() -> None:
+    reward = world_reward("keywords:peace,united states,war")
+    rng = np.random.default_rng(1)
+    few = reward.words.ids("peace war united states the")
+    for _ in range(50):
+        ids = [few[i] for i in rng.integers(0, 5, size=8)]
+        text = reward.words.text(ids)
+        count = sum(f" {phrase} " in f" {text} " for phrase in ("peace", "war", "united states"))
+        assert reward.score([""], [text]) == [count] and reward.world_reward.score(ids) == count
+    assert bounds_of(reward) == (0, 3)
+    end = reward.words.end
+    assert reward.world_reward.score([few[0], end, few[1]]) == 1
+    assert world_reward("keywords").name == "keywords:" + ",".join(STORED["keywords"]["words"])
+
+
+WORLD = NGram.fit([[0, 1, 2]], order=2, vocabulary=3)
+ABC = WorldPredictor(WORLD, Words(["a", "b", END]), name="abc")
+SINGLE = Automaton(np.zeros((1, 3), int), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *((lambda words=words: Words(words), "words hold '") for words in (["a", "a"], ["A"], ["a b"], ["-"])),
+        *(
+            (
+                lambda said=said: load_reward(f"keywords:{said}"),
+                "words of english are needed, such as keywords:peace,war",
+            )
+            for said in ("zyzzyva", "", "peace,,war")
+        ),
+        (lambda: WorldPredictor(WORLD, Words(["a", END])), "words are 2: the world has 3, name each of them"),
+        (lambda: ABC.canvas("a zzz [MASK:1]"), "text holds zzz: abc does not know these words"),
+        (lambda: WorldReward("x", SINGLE, Words(["a", END]), 0.0, 1.0), "words are 2: the automaton reads 3, one is"),
+    ],
+)
+def test_words_that_a_world_cannot_write_are_refused(call: Callable[[], object], message: str) -> None:
+    refused(call, message)
+
+
+def test_a_text_of_other_words_has_the_score_of_those_that_are_known() -> None:
+    reward = world_reward("era")
+    assert reward.score(["", ""], ["economy zyzzyva jobs", ""]) == reward.score(["", ""], ["economy jobs", ""])
+
+
+def test_a_tilt_by_a_reward_is_the_law_that_its_texts_would_have() -> None:
+    words = Words(["peace", "war", "and", END])
+    world = NGram.fit([words.ids("peace and war and peace and peace and war")], order=3, vocabulary=4)
+    reward = WorldReward("both", keywords([[0], [1]], 4), words, 0.0, 1.0)
+    tilt = world.tilt(reward.world_reward, 1.5)
+    rows = np.stack(np.meshgrid(*[range(4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).tolist()
+    scores = reward.score([""] * 64, [words.text(before_end(words, row)) for row in rows])
+    weight = np.array([world.log_prob(row) for row in rows]) + 1.5 * np.array(scores)
+    assert tilt.log_partition(3) == pytest.approx(float(np.logaddexp.reduce(weight)), abs=1e-9)

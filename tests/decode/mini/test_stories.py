@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
+from functools import partial
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 
 from paper_figures.data.story_sets import story_puzzle_set
 from rws_decode.mini.stories import check
@@ -17,7 +18,6 @@ from rws_decode.mini.stories.answers import ExactReward, judge, keyword_inclusio
 from rws_decode.mini.stories.check import VIOLATIONS, read_story
 from rws_decode.mini.stories.grammar import (
     BANDS,
-    CANVAS,
     START,
     TEMPLATES,
     WEIGHTS,
@@ -124,7 +124,7 @@ def test_keywords_must_be_used_as_given() -> None:
 
 def test_no_sentence_matches_two_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(0)
-    matches = {sentence: 0 for _ in range(300) for sentence in sample_story(rng, band="long").sentences}
+    matches = {sentence: 0 for _ in range(100) for sentence in sample_story(rng, band="long").sentences}
     monkeypatch.setattr(check, "SHARES", (1.0,))
     for beat, templates in TEMPLATES.items():
         for template in templates:
@@ -181,17 +181,8 @@ def test_log_probability_equals_the_product_written_out() -> None:
 
 def test_sampled_frequencies_follow_the_probabilities() -> None:
     rng = Random(7)
-    pinned = {
-        "H": "mara",
-        "T": "kind",
-        "J": "chemist",
-        "P": "crater",
-        "N": "one",
-        "A": "fragile",
-        "O": "lens",
-        "C": "leak",
-    }
-    count = 4000
+    pinned = dict(zip("HTJPNAOC", "mara kind chemist crater one fragile lens leak".split(), strict=True))
+    count = 2000
     seen = Counter(sample_story(rng, topic="science", pinned=pinned).beats for _ in range(count))
     for beats, times in seen.most_common(5):
         state, probability = START, 0.5
@@ -209,20 +200,6 @@ def test_continuation_probability_is_that_of_the_rest_given_the_opening() -> Non
     assert judged.log_probability == pytest.approx(whole.log_length + sum(whole.log_sentences[2:]))
 
 
-def test_splits_are_disjoint_and_cover_all_buckets() -> None:
-    buckets = list(itertools.chain.from_iterable(SPLITS.values()))
-    assert sorted(buckets) == list(range(16))
-    task = sample_split(Random(3), "reward-a")
-    assert split_of(task.prompt, task.answer) == "reward-a"
-
-
-def test_same_seed_same_task_and_a_bad_split_is_refused() -> None:
-    assert sample_task(Random(5), "dialogue") == sample_task(Random(5), "dialogue")
-    with pytest.raises(ValueError, match="split is 'dev'"):
-        sample_split(Random(0), "dev")
-    assert set(CANVAS) == set(BANDS)
-
-
 def test_puzzles_and_questions_have_one_right_answer() -> None:
     assert judge("reverse : lens flask", "flask lens .").coherent
     assert not judge("reverse : lens flask", "flask lens").coherent
@@ -236,11 +213,9 @@ def test_puzzles_and_questions_have_one_right_answer() -> None:
 
 
 def test_a_free_prompt_leaves_the_rules_of_the_language() -> None:
-    assert judge("tell me a story", STORY).kind == "free"
-    assert judge("tell me a story", STORY).coherent
-    assert not judge("tell me a story", STORY.replace("honoured", "alone")).coherent
-    assert not judge("tell me a story", "").coherent
-    assert not judge("tell me a story", "hello world").coherent
+    assert judge("tell me a story", STORY).kind == "free" and judge("tell me a story", STORY).coherent
+    for text in (STORY.replace("honoured", "alone"), "", "hello world"):
+        assert not judge("tell me a story", text).coherent
 
 
 def test_exact_reward_counts_violations() -> None:
@@ -255,8 +230,8 @@ def test_exact_reward_counts_violations() -> None:
 
 @pytest.mark.parametrize("split", ["test", "validation"])
 def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
-    rows = story_puzzle_set(400, seed=3, split=split)  # type: ignore[arg-type]
-    assert len(rows) == len({row.prompt for row in rows}) == len({row.id for row in rows}) == 400
+    rows = story_puzzle_set(150, seed=3, split=split)  # type: ignore[arg-type]
+    assert len(rows) == len({row.prompt for row in rows}) == len({row.id for row in rows}) == 150
     assert {row.kind for row in rows} == {"add", "subtract", "reverse", "sort", "largest"}
     for row in rows:
         assert split_of(row.prompt, row.answer) == split
@@ -267,18 +242,14 @@ def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
             assert not judge(row.prompt, " ".join(other)).coherent
 
 
-@given(st.integers(0, 1000), st.integers(1, 12))
-def test_set_is_repeated_by_its_seed(seed: int, count: int) -> None:
-    rows = story_puzzle_set(count, seed)
-    assert rows == story_puzzle_set(count, seed)
-    # A smaller set is the beginning of a larger one.
-    assert rows == story_puzzle_set(count + 3, seed)[:count]
-    assert rows != story_puzzle_set(count, seed + 1)
-
-
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_a_set_is_repeated_by_its_seed_and_what_cannot_be_drawn_is_refused() -> None:
+    rows = story_puzzle_set(9, 3)
+    assert rows == story_puzzle_set(12, 3)[:9] != story_puzzle_set(9, 4)  # a smaller set begins a larger one
+    assert sample_task(Random(5), "dialogue") == sample_task(Random(5), "dialogue")
+    task = sample_split(Random(3), "reward-a")
+    assert split_of(task.prompt, task.answer) == "reward-a"
+    assert sorted(bucket for buckets in SPLITS.values() for bucket in buckets) == list(range(16))
     for count in (0, -1, 5001):
-        with pytest.raises(ValueError, match=f"count is {count}: .*1 to 5000"):
-            story_puzzle_set(count)
-    with pytest.raises(ValueError, match="split is 'mini': one of test, validation"):
-        story_puzzle_set(1, split="mini")  # type: ignore[arg-type]
+        refused(partial(story_puzzle_set, count), f"count is {count}:  ... 1 to 5000")
+    refused(lambda: story_puzzle_set(1, split="mini"), "split is 'mini': one of test, validation")  # type: ignore[arg-type]
+    refused(lambda: sample_split(Random(0), "dev"), "split is 'dev'")

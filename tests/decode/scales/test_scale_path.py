@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +15,9 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from misuse import refused
 from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
-from tiny_models import bert_predictor
+from tiny_models import bert_predictor, fixed_predictor
 
 from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold
 from rws_decode.decode import decode
@@ -136,46 +136,11 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
     check_against_decode(predictor, "", path, [0.1, 1.0, 4.0], **({"reward": reward} if rewarded else {}), **shape)
 
 
-def reference(decoded: Callable[[float], Commits], low: float, high: float, points: int) -> list[tuple[float, Commits]]:
-    """Decode on a grid, and go on halving between two points that differ: starts of the pieces, and what they give."""
-    grid = np.geomspace(low, high, points).tolist()
-    decodes = [(low, decoded(low))]
-    for a, b in pairwise(grid):
-        stack = [(a, decoded(a), b, decoded(b))]
-        while stack:
-            left, at_left, right, at_right = stack.pop()
-            if at_left == at_right:
-                continue
-            if right <= left * (1 + 1e-6):
-                decodes.append((right, at_right))
-                continue
-            middle = math.sqrt(left * right)
-            between = decoded(middle)
-            stack += [(middle, between, right, at_right), (left, at_left, middle, between)]
-    return decodes
-
-
-@pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (1, "reward-scale")])
-def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) -> None:
-    predictor, shape = table_predictor(seed, 0.8), SHAPE
-    reward = REWARD if over == "reward-scale" else None
-    path = scale_path(predictor, "", 0.1, 10.0, over=over, reward=reward, **grouped(**shape))
-
-    @cache
-    def decoded(c: float) -> Commits:
-        return outcomes(predictor, "", path, [c], reward=reward, **shape)[0]
-
-    plain = reference(decoded, 0.1, 10.0, 20)
-    assert len(plain) > 2
-    # A grid may miss a piece that lies between two of its points; what it finds is there, where the path has it.
-    wide = [piece for piece in path.pieces if piece.upper / piece.lower > (10 / 0.1) ** (1 / 19)]
-    starts = [piece.lower for piece in path.pieces]
-    for start, (tokens, steps) in plain:
-        nearest = min(starts, key=lambda lower: abs(lower / start - 1))
-        piece = path.pieces[starts.index(nearest)]
-        assert nearest == pytest.approx(start, rel=2e-6) and (piece.tokens, piece.commit_step) == (tokens, steps)
-    for piece in wide:
-        assert any(start == pytest.approx(piece.lower, rel=2e-6) for start, _ in plain)
+def test_decodes_on_a_dense_grid_are_on_the_path() -> None:
+    predictor = table_predictor(0, 0.8)
+    path = scale_path(predictor, "", 0.1, 10.0, **grouped(**SHAPE))
+    assert len(path.pieces) > 2
+    check_against_decode(predictor, "", path, np.geomspace(0.1, 10.0, 300).tolist(), **SHAPE)
 
 
 def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
@@ -233,8 +198,7 @@ def test_a_budget_that_suffices_changes_nothing_and_the_least_one_follows_one_ou
 
 def equal_rows(rows: Sequence[Sequence[float]]) -> CallablePredictor:
     """Logits by position alone; the mask is the last token."""
-    table = torch.tensor([[*row, 0.0] for row in rows], dtype=torch.float64)
-    return CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=len(rows[0]))
+    return fixed_predictor(torch.tensor([[*row, 0.0] for row in rows], dtype=torch.float64), mask_id=len(rows[0]))
 
 
 def test_positions_with_equal_logits_go_leftmost_first() -> None:
@@ -253,31 +217,16 @@ def test_positions_with_equal_logits_go_leftmost_first() -> None:
     assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
 
 
-@pytest.mark.parametrize("over", ["temperature", "reward-scale"])
-def test_a_single_scale_is_one_piece(over: Any) -> None:
-    predictor = table_predictor(5)
-    reward = REWARD if over == "reward-scale" else None
-    path = scale_path(predictor, "", 2.0, 2.0, over=over, reward=reward, **grouped(**SHAPE))
-    (piece,) = path.pieces
-    assert (piece.lower, piece.upper, path.forwards, path.certified) == (2.0, 2.0, 8, True)
-    assert outcomes(predictor, "", path, [2.0], reward=reward, **SHAPE) == [(piece.tokens, piece.commit_step)]
-
-
 def test_each_completed_text_is_scored_once() -> None:
     asked: list[str] = []
-
-    def counted(prompt: str, answer: str) -> float:
-        asked.append(answer)
-        return word_reward(prompt, answer)
-
+    counted = CallableReward(lambda prompt, answer: asked.append(answer) or word_reward(prompt, answer))
+    told: dict[str, Any] = {"over": "reward-scale", "reward": counted}
     predictor = table_predictor(4, 0.8)
-    path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **grouped(**SHAPE))
+    path = scale_path(predictor, "", LOW, HIGH, **told, **grouped(**SHAPE))
     final = {piece.text for piece in path.pieces}  # answers that no step had completed are scored at the end
     assert len(asked) == len(set(asked)) and set(asked[path.reward_calls :]) <= final
     assert path.reward_calls < path.forwards
-    whole = scale_path(
-        predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **grouped(**SHAPE | {"steps": 1})
-    )
+    whole = scale_path(predictor, "", LOW, HIGH, **told, **grouped(**SHAPE | {"steps": 1}))
     assert whole.reward_calls == 0  # all is committed at once, whatever the factor
     assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
 
@@ -298,22 +247,17 @@ def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.Mo
         first = brackets[0].lower if brackets else high
         return [Bracket(low, low + (first - low) / 8, False), *brackets]
 
-    monkeypatch.setattr(_scale_states, "selection_path", doubtful(at_the_end))
-    path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
-    check_shape(path)
-    assert not path.certified and path.breakpoints[0].lower == LOW and not path.breakpoints[0].proved
-    assert {(p.tokens, p.commit_step) for p in path.pieces} <= {(p.tokens, p.commit_step) for p in whole.pieces}
-
     def inside(brackets: list[Bracket], low: float, high: float) -> list[Bracket]:
         last = brackets[-1].upper if brackets else low
         return [*brackets, Bracket(last + 0.25 * (high - last), last + 0.5 * (high - last), False)]
 
-    monkeypatch.setattr(_scale_states, "selection_path", doubtful(inside))
-    path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
-    check_shape(path)
-    assert not path.certified and any(not gap.proved for gap in path.breakpoints)
-    assert {(p.tokens, p.commit_step) for p in path.pieces} == {(p.tokens, p.commit_step) for p in whole.pieces}
-
+    for change in (at_the_end, inside):
+        monkeypatch.setattr(_scale_states, "selection_path", doubtful(change))
+        path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
+        check_shape(path)
+        assert not path.certified and any(not gap.proved for gap in path.breakpoints)
+        found, all_ = ({(p.tokens, p.commit_step) for p in each.pieces} for each in (path, whole))
+        assert found <= all_ and (change is at_the_end or found == all_)
     monkeypatch.setattr(_scale_states, "selection_path", doubtful(lambda _, low, high: [Bracket(low, high, False)]))
     path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
     assert path.pieces == path.unexplored == () and not path.certified
@@ -321,10 +265,8 @@ def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.Mo
 
 
 def test_candidates_within_rounding_are_counted() -> None:
-    close = [[4.0, 4.0 - 2.0**-20, 0.0], [3.0, 1.0, 0.0]]
-    table = torch.tensor([[*row, 0.0] for row in close])  # float32
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1).clone(), mask_id=3)
-    assert scale_path(predictor, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 1
+    close = fixed_predictor(torch.tensor([[4.0, 4.0 - 2.0**-20, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]]), mask_id=3)  # float32
+    assert scale_path(close, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 1
     clear = equal_rows([[4.0, 2.0, 0.0], [3.0, 1.0, 0.0]])
     assert scale_path(clear, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 0
 
@@ -352,22 +294,19 @@ def test_a_network_in_float32() -> None:
         ({"end_of_text": "defer-published"}, "end_of_text is 'defer-published': the scale path knows none"),
         ({"threshold": 1.5}, "threshold is 1.5:"),
         ({"threshold": 0.9, "end_of_text": "defer"}, "end_of_text is 'defer'"),
-        ({"prompt": [MASK]}, "length is 8: the gaps of prompts.0. have length 1"),
+        ({"prompt": [MASK]}, "length is 8: the gaps of prompts[0] have length 1"),
     ],
 )
 def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"prompt": "", "scale_min": LOW, "scale_max": HIGH} | SHAPE | options
-    with pytest.raises(ValueError, match="^.*" + message.replace("(", r"\(")):
-        scale_path(table_predictor(0), **grouped(**arguments))
+    refused(lambda: scale_path(table_predictor(0), **grouped(**arguments)), message)
 
 
 def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> None:
     path = scale_path(table_predictor(0), [], 1.0, 2.0, **grouped(**SHAPE))
-    with pytest.raises(ValueError, match=r"scale is 2\.5: the path covers 1\.0 to 2\.0"):
-        path.at(2.5)
-    broken = CallablePredictor(lambda canvas: torch.full((*canvas.shape, 3), math.nan), mask_id=0, name="broken")
-    with pytest.raises(ValueError, match="predictor broken gives no finite largest logit"):
-        scale_path(broken, [], 1.0, 2.0, Shape(length=2, steps=2, block=2))
+    refused(lambda: path.at(2.5), "scale is 2.5: the path covers 1.0 to 2.0")
+    broken = fixed_predictor(torch.full((2, 3), math.nan), name="broken")
+    refused(lambda: scale_path(broken, [], 1.0, 2.0, Shape(2, 2, 2)), "predictor broken gives no finite largest logit")
 
 
 # --- at a threshold ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, Trace, steer
+from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, steer
 from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.testing.exact import tabulated_predictor, token_reward
 from rws_theory.worlds.joint_table import JointTable
@@ -55,14 +55,8 @@ def tilt(beta: float = BETA) -> NDArray[np.float64]:
     return weights / weights.sum()
 
 
-def test_the_best_of_n_has_the_law_of_a_largest_order_statistic() -> None:
-    n = 3
-    law = np.zeros(len(TEXTS))
-    for text, p in enumerate(P):  # of the texts with this reward, the first drawn is kept, each by its share
-        same = P[R[text] == R].sum()
-        law[text] = p / same * (P[R[text] >= R].sum() ** n - P[R[text] > R].sum() ** n)
-    assert distance(counts_of(run_of(BestOf(n), 1200)), law) < 4
-    assert distance(counts_of(run_of(BestOf(1), 1200)), P) < 4
+def test_the_best_of_one_has_the_law_of_the_model() -> None:
+    assert distance(counts_of(run_of(BestOf(1), 600)), P) < 4
 
 
 def test_the_soft_best_of_n_has_its_law() -> None:
@@ -71,19 +65,19 @@ def test_the_soft_best_of_n_has_its_law() -> None:
         weights = np.exp(BETA * R[list(pair)])
         for text, weight in zip(pair, weights, strict=True):
             law[text] += P[pair[0]] * P[pair[1]] * weight / weights.sum()
-    assert distance(counts_of(run_of(SoftBestOf(2, BETA), 1200)), law) < 4
+    assert distance(counts_of(run_of(SoftBestOf(2, BETA), 600)), law) < 4
 
 
-@pytest.mark.parametrize("ess_threshold", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("ess_threshold", [0.0, 1.0])
 def test_many_particles_write_the_tilt(ess_threshold: float) -> None:
     few, many = (counts_of(run_of(Particles(n, BETA, ess_threshold), chains)) for n, chains in ((1, 300), (30, 300)))
     assert distance(many, tilt()) < 4 < distance(few, tilt())
     assert distance(few, P) < 4
 
 
-@pytest.mark.parametrize("method", [Particles(2, BETA, 1.0), Particles(3, BETA, 0.5), SoftBestOf(2, BETA)], ids=str)
+@pytest.mark.parametrize("method", [Particles(3, BETA, 0.5), SoftBestOf(2, BETA)], ids=str)
 def test_the_estimate_of_the_partition_function_has_no_bias(method: SteeringMethod) -> None:
-    estimates = np.exp(run_of(method, 1500).log_partition)
+    estimates = np.exp(run_of(method, 800).log_partition)
     error = estimates.std() / math.sqrt(len(estimates))
     assert abs(estimates.mean() - (P * np.exp(BETA * R)).sum()) < 4 * error
 
@@ -95,14 +89,11 @@ def test_sweeps_of_particle_gibbs_lead_to_the_tilt() -> None:
 
 
 def test_svdd_takes_the_largest_value_where_its_weight_is_infinite() -> None:
-    run = run_of(SVDD(20, math.inf), 40)
-    assert np.mean([final_of(trace) for trace in run]) > (tilt() * R).sum()
-    assert np.mean([final_of(trace) for trace in run_of(SVDD(1, math.inf), 40)]) < (tilt() * R).sum()
-
-
-def final_of(trace: Trace) -> float:
-    assert trace.final_reward is not None
-    return float(trace.final_reward["raw"])
+    one, many = (
+        np.mean([trace.final_reward["raw"] for trace in run_of(SVDD(n, math.inf), 40) if trace.final_reward])
+        for n in (1, 20)
+    )
+    assert one < (tilt() * R).sum() < many
 
 
 @pytest.mark.parametrize("method", [BestOf(4), SoftBestOf(4), Particles(4), ParticleGibbs(4, 2), SVDD(4)], ids=str)

@@ -26,11 +26,9 @@ from rws_decode.settings import Precision, Savings
 from rws_decode.step.certainty import certain, certain_from
 from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.step.select import rank_values, select_top
-from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes
 from rws_theory import testing
 from rws_theory.crossings import crossings
-from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, rws_rule
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -78,8 +76,7 @@ def test_log_odds_are_within_the_documented_error(precision: Precision, x: Float
 
 
 @pytest.mark.parametrize("precision", EPS)
-@pytest.mark.parametrize("size", [5_000, 126_464])
-@pytest.mark.parametrize("c", [0.02, 1.0, 30.0])
+@pytest.mark.parametrize(("size", "c"), [(5_000, 30.0), (126_464, 0.02), (126_464, 1.0)])
 def test_log_odds_of_a_whole_vocabulary_are_within_it_too(precision: Precision, size: int, c: float) -> None:
     logits = torch.from_numpy(np.random.default_rng(size).normal(scale=3.0, size=(1, size)))
     logits = logits.to(getattr(torch, precision))
@@ -101,15 +98,6 @@ def test_what_is_chosen_is_the_exact_top_with_exact_ties_leftmost(case: tuple[Fl
     settled = exact_at_the_cut(values, logits, scale, coordinates, everywhere, ~everywhere, k)
     chosen, ties = select_top(settled, everywhere, k)
     assert (set(chosen[0].nonzero()[:, 0].tolist()), int(ties)) == exact_top(z.tolist(), k, Fraction(c))
-
-
-@given(testing.near_ties())
-def test_float64_alone_parts_the_set_by_no_more_than_its_error(case: tuple[Floats, int, float]) -> None:
-    z, k, c = case
-    logits = torch.tensor(z)
-    values = rank_values(logits, logits.argmax(-1), c)[None]
-    chosen = select_top(values, torch.ones_like(values, dtype=torch.bool), k).chosen[0]
-    assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
 
 
 def misplaced(z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float], float]) -> list[tuple[int, int]]:
@@ -151,21 +139,6 @@ def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int,
     assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
     if settled != best or int(choice.ties[0]) != level:
         assert int(choice.near_ties[0]) > 0  # what float64 cannot tell apart is said to be near
-
-
-@settings(max_examples=max(20, settings().max_examples // 4))
-@given(st.integers(0, 2**32), st.integers(9, 24), st.floats(0.05, 20.0))
-def test_compact_choice_among_many_positions_is_the_exact_one(seed: int, count: int, c: float) -> None:
-    rng = np.random.default_rng(seed)
-    logits = torch.from_numpy(rng.normal(scale=2.0, size=(count, 12))).float()
-    logits[:, 0] += torch.from_numpy(rng.uniform(0, 9, size=count)).float()
-    statistics = row_statistics(logits, torch.tensor([c], dtype=torch.float64), backend="torch")
-    k = int(rng.integers(1, count + 1))
-    factor, error = torch.tensor([c], dtype=torch.float64), torch.zeros(1, count, dtype=torch.float64)
-    choice = choose(logits[None], statistics.token[None], statistics.log_f.T, factor, error, k)
-    best, level = exact_top(logits.double().tolist(), k, Fraction(c))
-    assert not choice.inexact[0] and level == int(choice.ties[0]) == 0
-    assert set(choice.chosen[0].nonzero()[:, 0].tolist()) == best
 
 
 # --- what is certain for a range of factors ---------------------------------------------------------------------------
@@ -288,21 +261,3 @@ def test_whole_decodes_are_those_of_exact_arithmetic(
     assert trace.tokens.tolist() == tokens
     assert trace.commit_step.tolist() == commit_step
     assert trace.ties.tolist() == ties
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**32), st.integers(2, 5), st.integers(2, 3), st.integers(1, 2), st.booleans())
-def test_the_reference_decoder_of_the_theory_is_exact_too(
-    seed: int, length: int, words: int, per_step: int, guided: bool
-) -> None:
-    """:func:`decode_masked` ranks in float64 alone: the model has no two conditionals that rounding could exchange."""
-    table = testing.random_table(seed, length, words)
-    c = float(np.random.default_rng(seed).uniform(0.2, 8.0))
-    score = reward_of(seed)
-    rule = rws_rule(c) if guided else constant_rule(c)
-    decoded = decode_masked(table, rule, per_step=per_step, reward=lambda x: (score(x) - 7.25) / 5.5)
-    scale = rws_scale(seed, c, 7.25, 5.5) if guided else (lambda tokens: Fraction(c))
-    steps = -(-length // per_step)
-    assume(length % per_step == 0)
-    tokens, commit_step, _ = exact_decode(exact_predictor(table), scale, length, steps, length)
-    assert decoded.tokens.tolist() == tokens and decoded.commit_step.tolist() == commit_step

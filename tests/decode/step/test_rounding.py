@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,12 @@ import torch
 from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tiny_models import fixed_predictor
 
 from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Shape, Temperature
 from rws_decode.decode import decode
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
-from rws_decode.step.select import rank_values, select_deferring, select_top, select_topk
+from rws_decode.step.select import rank_values, select_deferring, select_top
 
 
 def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:
@@ -93,22 +95,6 @@ def test_deferred_positions_wait_for_all_others(
     assert int(counted) == ties
 
 
-@given(steps())
-def test_topk_chooses_the_same_where_nothing_ties(
-    step: tuple[list[float], list[float], list[bool], list[bool], int],
-) -> None:
-    values, _, eligible, _, k = step
-    value, candidates = torch.tensor([values]), torch.tensor([eligible])
-    columns = torch.arange(len(values))[None] + 3
-    ours = select_top(value, candidates, k)
-    theirs = select_topk(value, candidates, k, columns=columns, width=len(values) + 5, dtype=torch.float32)
-    assert int(theirs.chosen.sum()) == k and not bool((theirs.chosen & ~candidates).any())
-    assert theirs.ties.tolist() == ours.ties.tolist()
-    assert sorted(value[theirs.chosen].tolist()) == sorted(value[ours.chosen].tolist())
-    if not ours.ties.any():
-        assert torch.equal(ours.chosen, theirs.chosen)
-
-
 @pytest.mark.parametrize("dtype", ROUNDING_UNITS)
 def test_the_tolerance_follows_dtype_and_size(dtype: torch.dtype) -> None:
     z = torch.tensor([[1.0, -16.0, -math.inf], [2.0, 4.0, 0.0]], dtype=dtype)
@@ -120,8 +106,7 @@ def test_the_tolerance_follows_dtype_and_size(dtype: torch.dtype) -> None:
 def test_a_token_is_near_another_where_both_logits_may_be_off_by_their_error(errors: float, near: int) -> None:
     table = torch.tensor([[0.0, 0.0, 16.0]])
     table[0, 1] = 16.0 - errors * logit_error(table).item()
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), 1, 3), mask_id=0)
-    (trace,) = decode(predictor, [[]], "default", Shape(1, 1, 1))
+    (trace,) = decode(fixed_predictor(table), [[]], "default", Shape(1, 1, 1))
     assert trace.near_tokens.tolist() == [near]
 
 
@@ -143,7 +128,7 @@ def staircase(dtype: torch.dtype = torch.float32) -> CallablePredictor:
     """Margins 21, 22, ..., 28: in bfloat16 and float32 all probabilities are 1."""
     table = torch.zeros(8, 12, dtype=dtype)
     table[:, 9] = torch.arange(21.0, 29.0).to(dtype)
-    return CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=4)
+    return fixed_predictor(table, mask_id=4)
 
 
 class Leftmost:
@@ -155,45 +140,40 @@ class Leftmost:
         return -view.position.double()
 
 
-def test_a_trace_says_what_rounding_did() -> None:
-    options = {"length": 8, "steps": 4, "block": 8}
-    runs = {
-        (ranking, precision): decode(
-            staircase(), [[]], Temperature(1.0), **grouped(ranking=ranking, precision=precision, **options)
-        )[0]
-        for ranking, precision in (
-            ("log-odds", "float64"),
-            ("log-odds", "bfloat16"),
-            ("probability", "float64"),
-            ("probability", "float32"),
-            ("topk", "model"),
-        )
-    }
+DOWN, UP, NONE, ALL = [3, 3, 2, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3], [0] * 4, [8, 6, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "ranking", "precision", "expected"),
+    [
+        ("float32", 1.0, "log-odds", "float64", (DOWN, NONE, NONE, NONE)),
+        ("float32", 1.0, "log-odds", "bfloat16", (None, ALL, None, NONE)),
+        ("float32", 1.0, "probability", "float64", (None, None, None, NONE)),
+        ("float32", 1.0, "probability", "float32", (UP, ALL, [8, 6, 4, 0], [1, 1, 1, 0])),
+        ("float32", 1.0, "topk", "model", (None, ALL, None, None)),
+        # From a lead of 37 nats on a probability is 1.0 in float64; the log-odds still tell 42 from 44.
+        ("float32", 2.0, "log-odds", "float64", (None, ALL, NONE, None)),
+        ("float32", 2.0, "probability", "float64", (None, ALL, [8, 6, 4, 0], None)),
+        ("bfloat16", 1.0, "log-odds", "float64", (None, None, [8, 6, 4, 0], None)),
+    ],
+)
+def test_a_trace_says_what_rounding_did(dtype: str, scale: float, ranking: Any, precision: Any, expected: Any) -> None:
+    told, shape = Options(ranking=ranking, precision=precision), Shape(8, 4, 8)
+    (trace,) = decode(staircase(getattr(torch, dtype)), [[]], Temperature(scale), shape, options=told)
     logits = torch.cat([torch.zeros(8, 11), torch.arange(21.0, 29.0)[:, None]], dim=1)
     logits[:, 0] = -math.inf  # the mask
-    for (ranking, precision), trace in runs.items():
-        expected = rank_values(logits, torch.full((8,), 11), 1.0, ranking, precision)  # type: ignore[arg-type]
-        np.testing.assert_allclose(trace.value[0], expected, rtol=1e-14)
-    exact = runs["log-odds", "float64"]
-    assert exact.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
-    assert not exact.inexact.any() and not exact.saturated.any() and not exact.near_ties.any()
-    assert runs["log-odds", "bfloat16"].saturated.tolist() == [8, 6, 4, 2]
-    assert not runs["log-odds", "bfloat16"].inexact.any()
-    assert not runs["probability", "float64"].inexact.any()
-    rounded = runs["probability", "float32"]
-    assert rounded.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert rounded.saturated.tolist() == [8, 6, 4, 2]
-    assert rounded.inexact.tolist() == [True, True, True, False]
-    assert rounded.near_ties.tolist() == [8, 6, 4, 0]
-    assert runs["topk", "model"].saturated[0] == 8 and runs["topk", "model"].ties[0] == 6
-    frame = rounded.to_frame().query("committed")
-    assert frame["inexact"].tolist() == [True] * 6 + [False] * 2
+    values = rank_values(logits, torch.full((8,), 11), scale, ranking, precision)
+    np.testing.assert_allclose(trace.value[0], values, rtol=1e-14)
+    for name, numbers in zip(("commit_step", "saturated", "near_ties", "inexact"), expected, strict=True):
+        assert numbers is None or getattr(trace, name).tolist() == numbers, name
+    assert trace.logits_dtype == dtype and (ranking != "topk" or trace.ties[0] == 6)
+    assert trace.to_frame().groupby("step")["inexact"].first().tolist() == trace.inexact.tolist()
 
 
 def test_a_probability_is_saturated_as_it_was_computed() -> None:
     """In bfloat16 the softmax is rounded once, the log-odds before their sigmoid is: these lie between the two."""
     table = torch.tensor([[-math.inf, 1.5625, 0.0625, 8.0]])
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), 1, -1), mask_id=0)
+    predictor = fixed_predictor(table)
     for ranking, expected in (("probability", [0]), ("log-odds", [1])):
         options = {"ranking": ranking, "precision": "bfloat16", "length": 1, "steps": 1, "block": 1}
         assert decode(predictor, [[]], Temperature(1.0), **grouped(**options))[0].saturated.tolist() == expected
@@ -209,19 +189,3 @@ def test_an_order_of_its_own_is_not_inexact() -> None:
     # Nor where it is not the order of confidence at all.
     (trace,) = decode(staircase(), [[]], Leftmost(), Shape(length=8, steps=4, block=8))
     assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3] and not trace.inexact.any()
-
-
-def test_positions_that_are_all_but_certain_are_near_in_probability_alone() -> None:
-    """From a lead of 37 nats on a probability is 1.0 in float64; the log-odds still tell 42 from 44."""
-    options = {"length": 8, "steps": 4, "block": 8}
-    odds, probability = (
-        decode(staircase(), [[]], Temperature(2.0), **grouped(ranking=ranking, **options))[0]
-        for ranking in ("log-odds", "probability")
-    )
-    assert odds.saturated.tolist() == probability.saturated.tolist() == [8, 6, 4, 2]
-    assert odds.near_ties.tolist() == [0, 0, 0, 0] and probability.near_ties.tolist() == [8, 6, 4, 0]
-
-
-def test_bfloat16_models_have_wide_near_ties() -> None:
-    (trace,) = decode(staircase(torch.bfloat16), [[]], Temperature(1.0), Shape(length=8, steps=4, block=8))
-    assert trace.logits_dtype == "bfloat16" and trace.near_ties.tolist() == [8, 6, 4, 0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,11 +12,16 @@ import torch
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import (
+    bert_predictor,
+    fixed_predictor,
+    full_modernbert_predictor,
+    llada_predictor,
+    modernbert_predictor,
+)
 
 from paper_figures.bench.loops import bench
 from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy
-from rws_decode.__main__ import main
 from rws_decode.canvas.batches import batches
 from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
@@ -156,10 +159,7 @@ def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
 def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> None:
     asked = []
     reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
-    predictor = CallablePredictor(
-        lambda canvas: ending_after(12).expand(len(canvas), -1, -1)[:, : canvas.shape[1]],
-        mask_id=MASK, vocab_size=VOCABULARY, encode=lambda text: [], decode=str,
-    )  # fmt: skip
+    predictor = fixed_predictor(ending_after(12), mask_id=MASK, encode=lambda text: [], decode=str)
     options = {"length": 12, "steps": 6, "block": 12, "reward": reward}
     (full,) = decode(predictor, [""], RWS(8.0), savings=Savings.nothing(), **grouped(**options))
     assert len(asked) == full.reward_calls == 6 and full.reward_calls_saved == 0
@@ -193,9 +193,7 @@ def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
     assert spread is None or all(widest <= narrowest * (1 + spread) for narrowest, widest in spans)
 
 
-@pytest.mark.parametrize(
-    "rule", [Confidence(), Temperature((0.3, 2.0, 7.0, 1.0)), RWS(8.0)], ids=lambda rule: rule.name
-)
+@pytest.mark.parametrize("rule", [Temperature((0.3, 2.0, 7.0, 1.0)), RWS(8.0)], ids=lambda rule: rule.name)
 def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: Strategy) -> None:
     predictor, order = PREDICTORS["bert"], []
     options = {"length": 12, "steps": 6, "block": 6, "reward": REWARDS["words"]}
@@ -232,10 +230,7 @@ def test_the_plain_loops_of_the_bench_decode_what_decode_does(model: str) -> Non
 
 @pytest.mark.parametrize("padding", ["left", "right"])
 def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
-    predictor = PREDICTORS["modernbert"]
-    assert predictor._lean is None  # local attention: not of the supported kind
-    from tiny_models import full_modernbert_predictor
-
+    assert PREDICTORS["modernbert"]._lean is None  # local attention: not of the supported kind
     predictor = full_modernbert_predictor()
     assert predictor._lean is not None
     canvas = torch.randint(6, VOCABULARY, (3, 14), generator=torch.Generator().manual_seed(0))
@@ -272,24 +267,10 @@ def test_the_bench_finds_the_same_tokens_in_every_way() -> None:
     assert results["ratios"]["batch-invariant cost, rws"] == seconds["rws one"] / seconds["rws all"]
 
 
-def test_bench_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--prompts", "2", "--length", "8", "--steps", "2", "--block", "8", "--repeats", "1", "--threads", "1"]
-    assert main(["bench", *options, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["prompts"] == 2 and result["length"] == 8 and len(result["ways"]) == 10
-    assert main(["bench", *options]) == 0
-    assert "all at once" in capsys.readouterr().out
-    for wrong in (["--prompts", "0"], ["--threads", "0"], ["--repeats", "0"], ["--block", "7"]):
-        assert main(["bench", *options, *wrong]) == 2
-        assert wrong[0].strip("-") in capsys.readouterr().err
-
-
 def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
     table = ending_after(3)
     table[3, 9], table[3, EOS] = 17.0, 0.0  # the text ends with another token than the first of them
-    predictor = CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str
-    )
+    predictor = fixed_predictor(table, mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str)
     predictor.end_ids = (EOS, 9)
     options = {"length": 12, "steps": 12, "block": 12}
     (full,) = decode(predictor, [[]], Confidence(), **grouped(**options))
@@ -305,15 +286,8 @@ def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
 CROSSING = torch.tensor([[-9.0, 1.1, 0.6, 0.3], [-9.0, 1.0, 0.4, 0.4]] * 2)
 
 
-def crossing(flags: list[bool] | None = None) -> CallablePredictor:
-    """A predictor of two such pairs; flags: whether each forward ran in the main thread."""
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        if flags is not None:
-            flags.append(threading.current_thread() is threading.main_thread())
-        return CROSSING.expand(len(canvas), -1, -1)
-
-    return CallablePredictor(logits, mask_id=0, vocab_size=4, encode=lambda text: [], decode=str)
+def crossing() -> CallablePredictor:
+    return fixed_predictor(CROSSING, vocab_size=4, encode=lambda text: [], decode=str)
 
 
 @pytest.mark.parametrize(
@@ -372,9 +346,7 @@ def test_a_choice_is_not_taken_for_certain_where_factors_are_not_what_decides(ru
 def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> None:
     """The end of the text is surest at every factor; the two words, of which one goes first, are not."""
     table = torch.cat([torch.tensor([[-9.0, 0.0, 0.0, 30.0]]), CROSSING[:2]])
-    predictor = CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, end_id=3, encode=lambda text: [], decode=str
-    )
+    predictor = fixed_predictor(table, end_id=3, encode=lambda text: [], decode=str)
     score = CallableReward(lambda prompt, answer: -10.0, bounds=(-12.0, 14.0))
     options = {"length": 3, "steps": 3, "block": 3, "reward": score, "savings": Savings(reuse=False, certain=True)}
     for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
@@ -386,9 +358,7 @@ def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> Non
     """Two tokens are level everywhere: of what a step commits, of its block, or of all that is masked."""
     table = torch.zeros(6, VOCABULARY, dtype=torch.bfloat16)
     table[:, [8, 9]] = 500.0
-    predictor = CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, encode=lambda text: [], decode=str
-    )
+    predictor = fixed_predictor(table, mask_id=MASK, encode=lambda text: [], decode=str)
     for strategy, options, expected in (
         (Confidence(), {}, [1, 1, 1, 1, 1, 1]),
         (Confidence(), {"end_of_text": "suppress", "end_ids": [7]}, [1, 1, 1, 1, 1, 1]),

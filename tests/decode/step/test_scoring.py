@@ -63,13 +63,6 @@ def test_a_text_is_scored_once_per_row_in_one_batch() -> None:
     assert costs(scorer, 0) == (2, 0, 0, 0) and costs(scorer, 1) == (1, 2, 0, 0)  # tokens are not told
 
 
-def test_copies_of_a_row_with_one_text_cost_one_score() -> None:
-    reward = Counted()
-    scorer = Scorer(PREDICTOR, reward, PROMPTS)
-    raw, _ = scorer.score([0, 0, 0], [SAT, RAN, SAT])
-    assert raw[0] == raw[2] and reward.batches == [["sat", "ran"]] and costs(scorer, 0)[0] == 2
-
-
 def test_without_reuse_every_text_is_scored() -> None:
     reward = Counted()
     scorer = Scorer(PREDICTOR, reward, PROMPTS, reuse=False)
@@ -94,8 +87,3 @@ def test_a_session_that_scores_no_number_is_named() -> None:
     reward.score = lambda prompts, answers: [float("nan")]  # type: ignore[method-assign]
     with pytest.raises(ValueError, match=r"reward model letters scored nan for prompt 'the cat'"):
         Scorer(PREDICTOR, reward, PROMPTS).score([0], [SAT])
-
-
-def test_a_scorer_needs_a_text() -> None:
-    with pytest.raises(ValueError, match=r"reward letters reads text"):
-        Scorer(PREDICTOR, Counted(), [Prompt([2], None)])

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from examples import examples
 from hypothesis import example, given, settings
@@ -130,25 +129,6 @@ def test_each_step_says_what_factor_1_would_have_committed(
     (trace,) = decode(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
     assert trace.unscaled.sum(axis=1).tolist() == trace.chosen.sum(axis=1).tolist()
     check(trace, predictor, options)
-
-
-@pytest.mark.parametrize("strategy", [Temperature(0.1), RWS(8.0)], ids=str)
-def test_topk_of_pytorch_says_it_too(strategy: Any) -> None:
-    """Without ties, which `torch.topk` breaks as it likes."""
-    options = Options(ranking="topk", precision="float64")
-    changed = 0
-    for seed in range(20):
-        weight = np.random.default_rng(seed).standard_normal((LENGTH, MASK + 1))
-        table = torch.from_numpy(weight * np.linspace(1.0, 2.0, LENGTH)[:, None])
-        predictor = CallablePredictor(
-            lambda canvas, table=table: (table + canvas.sum() / 50).expand(len(canvas), -1, -1).clone(),
-            mask_id=MASK,
-            decode=lambda ids: " ".join(map(str, ids)),
-        )
-        (trace,) = decode(predictor, [[]], strategy, SHAPES[1], reward=REWARD, options=options)
-        check(trace, predictor, options)
-        changed += int(trace.changed.sum())
-    assert changed > 3
 
 
 @settings(max_examples=examples(300))

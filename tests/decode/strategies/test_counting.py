@@ -1,4 +1,4 @@
-"""Strategies that count what a step commits, against a slow loop that decodes one row by probabilities."""
+"""Strategies that count, revise or weigh, each against a slow loop over one row that does what its definition says."""
 
 from __future__ import annotations
 
@@ -6,89 +6,173 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from slow_rows import Row, slow_decode
-from tiny_models import llada_predictor
+from slow_rows import Row, Rule, by_value, slow_decode
+from tiny_models import bert_predictor, llada_predictor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, diff
+from rws_decode import CallablePredictor, CallableReward, Klass, Options, Savings, Shape, Temperature, Trace, diff
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions
+from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, RevisingStrategy
+from rws_decode.strategies.revising import P2, ReMDM, Wino
+from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
+from rws_decode.testing.exact import exact_predictor
+from rws_theory.testing import random_table
 
-PREDICTOR = llada_predictor()
+PREDICTOR, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
 SHAPE = Shape(length=12, steps=8, block=6)
+FREQUENCY, TRUTH = np.linspace(0.01, 0.2, 28), np.array([9, 11, 7, 13, 6, 8, 20, 21, 10, 9, 7, 6])
 
-Rule = Callable[[list[float], list[float]], int]  # (probabilities, entropies), the most confident first -> a number
-
-
-def by_threshold(tau: float) -> Rule:
-    return lambda probability, _: sum(p >= tau for p in probability)
+# From probabilities of the candidates, the most confident first, to a number.
+Count = Callable[[list[float]], int]
 
 
-def by_factor(f: float) -> Rule:
-    def rule(probability: list[float], _: list[float]) -> int:
-        for n, p in enumerate(probability, 1):
-            if (n + 1) * (1 - p) >= f:
-                return n - 1
-        return len(probability)
+def by_threshold(tau: float) -> Count:
+    return lambda probability: sum(p >= tau for p in probability)
+
+
+def by_factor(f: float) -> Count:
+    def count(probability: list[float]) -> int:
+        return next((n - 1 for n, p in enumerate(probability, 1) if (n + 1) * (1 - p) >= f), len(probability))
+
+    return count
+
+
+def counted(count: Count) -> Rule:
+    return lambda row: (max(1, count(list(row.masked.values()))), set())
+
+
+def entropy_bound(gamma: float) -> Rule:
+    def rule(row: Row) -> tuple[int, set[int]]:
+        sums = [list(row.entropy.values())[:n] for n in range(1, len(row.entropy) + 1)]
+        return max(n for n, part in enumerate(sums, 1) if n == 1 or sum(part) - max(part) <= gamma), set()
 
     return rule
 
 
-def by_entropy(gamma: float) -> Rule:
-    def rule(_: list[float], entropy: list[float]) -> int:
-        return max(n for n in range(len(entropy) + 1) if sum(entropy[:n]) - max(entropy[:n], default=0) <= gamma)
+def klass(threshold: float, divergence: float, rest: int) -> Rule:
+    def rule(row: Row) -> tuple[list[int], set[int]]:
+        def moved(i: int, back: int) -> float:
+            now, before = (row.history[-1 - k][i].tolist() for k in (back, back + 1))
+            return sum(a * math.log(a / b) for a, b in zip(now, before, strict=True) if a > 0)
+
+        sure = [i for i, p in row.masked.items() if p >= threshold and len(row.history) > rest]
+        settled = [i for i in sure if all(moved(i, k) < divergence for k in range(rest))]
+        return settled or [next(iter(row.masked))], set()
 
     return rule
 
 
-RULES: list[tuple[CountingStrategy, Rule]] = [
-    (Threshold(0.42), by_threshold(0.42)),
-    (Threshold(0.99), by_threshold(0.99)),
-    (ParallelFactor(1.9), by_factor(1.9)),
-    (ParallelFactor(100.0), by_factor(100.0)),
-    (EntropyBound(1.9), by_entropy(1.9)),
-    (EntropyBound(0.0), by_entropy(0.0)),
+def density(i: int, answer: list[int], sigma: float) -> float:
+    n, mask = len(answer), PREDICTOR.mask_id
+    known = {j: 1.0 if j < 0 else float((answer[j] if j < n else answer[-1]) != mask) for j in range(-n, 2 * n)}
+    kernel = {j: math.exp(-((i - j) ** 2) / (2 * sigma**2)) for j in known}
+    return sum(kernel[j] * known[j] for j in known) / sum(kernel.values())
+
+
+def remdm(eta: float, form: str, seed: int) -> Rule:
+    def rule(row: Row) -> tuple[int, set[int]]:
+        size = len(row.masked) + len(row.visible)
+        a, b = len(row.visible) / size, (len(row.visible) + row.k) / size
+        most = min(1.0, (1 - b) / a) if a else 1.0
+        draws = np.random.default_rng((seed, row.step)).random(len(row.answer))
+        total = sum(math.exp(-row.then[i]) for i in row.visible)
+        sigma = {
+            i: {"cap": min(eta, most), "rescale": eta * most}.get(form, eta * most * math.exp(-row.then[i]) / total)
+            for i in row.visible
+        }
+        again = sorted((i for i in row.visible if draws[i] < sigma[i]), key=lambda i: draws[i])
+        again = again[: len(row.masked) - row.k]
+        return row.k + len(again), set(again)
+
+    return rule
+
+
+def p2(eta: float, evidence: str) -> Rule:
+    def rule(row: Row) -> tuple[int, set[int]]:
+        seen = {i: p if evidence == "visible" else row.left_out(i) for i, p in row.visible.items()}
+        scores = {i: eta * math.log(p) for i, p in seen.items()} | {i: math.log(p) for i, p in row.masked.items()}
+        kept = sorted(scores, key=lambda i: -scores[i])[: len(seen) + row.k]
+        return sum(i in row.masked for i in kept), set(seen) - set(kept)
+
+    return rule
+
+
+def wino(low: float, high: float) -> Rule:
+    def rule(row: Row) -> tuple[int, set[int]]:
+        most = min(max(int(len(row.masked) * 0.7), 5), 20)
+        accepted = min(max(sum(p >= low for p in row.masked.values()), 1), most, len(row.masked))
+        last = sum(row.when[i] == row.step - 1 for i in row.visible)
+        if accepted == 1 or last < 2:
+            return accepted, set()
+        seen = {i: row.left_out(i) for i in row.visible}
+        fails = sorted((i for i, p in seen.items() if p < high), key=lambda i: seen[i])
+        return accepted, set(fails[: last - 1] if len(fails) >= last else fails)
+
+    return rule
+
+
+PRIOR = by_value(lambda row, i: row.masked[i] * density(i, row.answer, 1.5))
+WEIGHT = by_value(lambda row, i: math.exp(-0.25 * i) * min(-row.masked[i] * math.log(FREQUENCY[row.candidate[i]]), 2.0))
+ORACLE = by_value(lambda row, i: row.masked[i] + 2 * (row.candidate[i] == TRUTH[i]))
+COUNTING: list[tuple[Any, Rule, Shape]] = [
+    *((Threshold(tau), counted(by_threshold(tau)), SHAPE) for tau in (0.42, 0.99)),
+    *((ParallelFactor(f), counted(by_factor(f)), SHAPE) for f in (1.9, 100.0)),
+    *((EntropyBound(gamma), entropy_bound(gamma), SHAPE) for gamma in (1.9, 0.0)),
 ]
+WEIGHED: list[tuple[Any, Rule, Shape]] = [
+    (Klass(0.3, 0.05, 1), klass(0.3, 0.05, 1), Shape(12, 10, 6)),
+    (Klass(0.5, 0.2, 2), klass(0.5, 0.2, 2), Shape(12, 10, 6)),
+    (CertaintyPrior(1.5), PRIOR, Shape(12, 10, 6)),
+    (Calibrated(FREQUENCY, 0.25, 2.0), WEIGHT, Shape(12, 10, 6)),
+    (OracleOrder(TRUTH), ORACLE, Shape(12, 10, 6)),
+]
+REVISING: list[tuple[Any, Rule, Shape]] = [
+    *((ReMDM(eta, "cap", 5), remdm(eta, "cap", 5), Shape(12, 6, 12)) for eta in (0.2, 1.0)),
+    (ReMDM(0.7, "rescale", 1), remdm(0.7, "rescale", 1), Shape(12, 12, 6)),
+    (ReMDM(1.0, "confidence", 2), remdm(1.0, "confidence", 2), Shape(12, 6, 12)),
+    *((P2(eta), p2(eta, "visible"), Shape(12, 6, 12)) for eta in (0.3, 1.0, 3.0)),
+    (P2(1.0, "left-out"), p2(1.0, "left-out"), Shape(12, 6, 12)),
+    (P2(0.5, "left-out"), p2(0.5, "left-out"), Shape(12, 4, 6)),
+    (Wino(0.3, 0.5), wino(0.3, 0.5), Shape(12, 12, 12)),
+    (Wino(0.2, 0.9), wino(0.2, 0.9), Shape(16, 16, 8)),
+    (Wino(0.05, 0.3), wino(0.05, 0.3), Shape(12, 6, 6)),
+]
+CASES = [*COUNTING, *WEIGHED, *REVISING]
 
 
-@pytest.mark.parametrize("scale", [1.0, 6.0])
-@pytest.mark.parametrize(("strategy", "rule"), RULES, ids=lambda value: str(value) if is_strategy(value) else "")
-def test_a_count_is_that_of_the_slow_loop(strategy: CountingStrategy, rule: Rule, scale: float) -> None:
-    scaled = replace(strategy, scaled=Temperature(scale))  # type: ignore[type-var]
-
-    def counted(row: Row) -> tuple[int, set[int]]:
-        return max(1, rule(list(row.masked.values()), list(row.entropy.values()))), set()
-
-    for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, scaled, SHAPE), strict=True):
-        slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), SHAPE, counted, scale)
-        assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)
-        assert trace.forwards == trace.steps_run == slow.forwards
-        (alone,) = decode(PREDICTOR, prompt, scaled, SHAPE)
-        assert np.array_equal(alone.commit_step, trace.commit_step)
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+@pytest.mark.parametrize(("strategy", "rule", "shape"), CASES, ids=[str(strategy)[:40] for strategy, *_ in CASES])
+def test_a_strategy_is_its_slow_loop(strategy: Any, rule: Rule, shape: Shape, scale: float) -> None:
+    scaled = replace(strategy, scaled=Temperature(scale))
+    for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, scaled, shape), strict=True):
+        slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), shape, rule, scale)
+        assert trace.canvas.tolist() == slow.canvases and trace.tokens.tolist() == slow.tokens
+        assert trace.commit_step.tolist() == slow.commit_step and (trace.factor == scale).all()
+        assert trace.forwards == slow.forwards and trace.steps_run <= shape.steps
+        (alone,) = decode(PREDICTOR, prompt, scaled, shape, savings=Savings(block_only=True))
+        assert np.array_equal(alone.canvas, trace.canvas)
 
 
-def is_strategy(value: object) -> bool:
-    return isinstance(value, CountingStrategy)
+def test_the_loops_above_commit_different_numbers_and_mask_tokens_again() -> None:
+    counts = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].chosen.sum(axis=1).tolist() for one, _, shape in COUNTING]
+    assert len(set(map(tuple, counts))) >= 4 and any(len(set(numbers)) > 2 for numbers in counts)
+    revisions = [sum(t.revisions for t in decode(PREDICTOR, PROMPTS, one, shape)) for one, _, shape in REVISING]
+    assert sum(number > 0 for number in revisions) >= 9, revisions
+    assert all(isinstance(strategy, CountingStrategy) for strategy, *_ in COUNTING)
+    assert all(isinstance(strategy, RevisingStrategy) for strategy, *_ in REVISING)
 
 
-def test_the_loops_above_commit_different_numbers() -> None:
-    counts = {str(strategy): counts_of(strategy) for strategy, _ in RULES}
-    assert len({tuple(numbers) for numbers in counts.values()}) >= 4
-    assert any(len(set(numbers)) > 2 for numbers in counts.values())
-
-
-def counts_of(strategy: CountingStrategy) -> list[int]:
-    (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)  # type: ignore[arg-type]
-    return trace.chosen.sum(axis=1).tolist()
+# --- counts -----------------------------------------------------------------------------------------------------------
 
 
 def test_rows_that_are_done_take_no_more_forwards() -> None:
@@ -128,8 +212,8 @@ def test_counts_of_any_probabilities(probability: list[float], tau: float, f: fl
     ordered = sorted(probability, reverse=True)
     view = positions(torch.logit(torch.tensor(probability, dtype=torch.float64)))
     nudges = (1 - 1e-9, 1.0, 1 + 1e-9)  # the logarithm of odds rounds
-    assert Threshold(tau).count(view).item() in {by_threshold(tau * by)(ordered, []) for by in nudges}
-    assert ParallelFactor(f).count(view).item() in {by_factor(f * by)(ordered, []) for by in nudges}
+    assert Threshold(tau).count(view).item() in {by_threshold(tau * by)(ordered) for by in nudges}
+    assert ParallelFactor(f).count(view).item() in {by_factor(f * by)(ordered) for by in nudges}
 
 
 def test_a_probability_that_is_the_threshold_passes() -> None:
@@ -155,11 +239,9 @@ def test_a_position_that_rounding_could_carry_past_the_threshold_is_counted() ->
     assert near.near_ties[0] == 1 and far.near_ties[0] == 0
 
 
-def test_counts_work_with_savings_rankings_and_sampling() -> None:
+def test_counts_work_with_rankings_and_sampling() -> None:
     strategy = Threshold(0.6, scaled=Temperature(2.0))
     (exact,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)
-    (saved,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, savings=Savings.everything())
-    assert np.array_equal(saved.commit_step[saved.commit_step >= 0], exact.commit_step[saved.commit_step >= 0])
     (rounded,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="probability"))
     assert np.array_equal(rounded.commit_step, exact.commit_step)
     (public,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="topk"))
@@ -209,3 +291,60 @@ def test_without_a_number_of_steps_nothing_is_forced() -> None:
     assert (forced.steps, forced.forwards) == (4, 4) and forced.chosen[-1].sum() == 5
     (usual,) = decode(PREDICTOR, PROMPTS[0], "default", Shape(8))
     assert usual.steps == 4
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_masked_in_another_block_is_compared_too() -> None:
+    (trace,) = decode(PREDICTOR, PROMPTS[0], Klass(0.01, 1e9, 1), Shape(12, 10, 6))
+    assert trace.chosen.sum(axis=1).tolist() == [1, 5, 6]  # the second block has a step before it
+
+
+@pytest.mark.parametrize("scale", [1.0, 64.0])
+def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
+    gap, error = 0.01, 64 * 2.0**-23  # of float32 logits up to 1
+    table = torch.tensor([[0.0, 1.0, 1.0 - gap], [0.0, 1.0, 1.0 - gap - error]])
+    predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
+    for strategy in (CertaintyPrior(1e6), Calibrated(np.array([0.5, 0.25, 0.25]))):
+        scaled = replace(strategy, scaled=Temperature(scale))
+        (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
+        assert trace.near_ties[0] == 2  # two logits that are off by their error change places
+
+
+def test_frequent_tokens_wait() -> None:
+    frequency = token_frequencies([[6] * 90, [7, 8]], 28)
+    assert frequency.sum() == pytest.approx(1) and frequency[6] > 0.7 and (frequency > 0).all()
+    (trace,) = decode(PREDICTOR, PROMPTS[0], Calibrated(FREQUENCY, decay=5.0), Shape(12, 10, 6))
+    assert trace.god_steps == 0  # a large decay writes from left to right
+
+
+# --- revisions --------------------------------------------------------------------------------------------------------
+
+
+def runs(strategy: Any) -> list[Trace]:
+    """Decode small exact worlds."""
+    return [decode(exact_predictor(random_table(seed, 5, 3)), [[]], strategy, Shape(5, 5, 5))[0] for seed in range(6)]
+
+
+@pytest.mark.parametrize("strategy", [ReMDM(0.0), ReMDM(0.0, "rescale"), P2(0.0), P2(1.0), P2(5.0)], ids=str)
+def test_without_a_revision_it_is_the_default(strategy: Any) -> None:
+    """P2's visible evidence is 0 nats in an exact world: the token is given."""
+    for revising, default in zip(runs(strategy), runs("default"), strict=True):
+        assert revising.revisions == 0
+        mine, theirs = revising.arrays(), default.arrays()
+        assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine if name != "near_ties")
+
+
+def test_wino_is_threshold_where_nothing_fails() -> None:
+    for revising, plain in zip(runs(Wino(0.4, 1e-12)), runs("threshold:0.4"), strict=True):
+        assert revising.revisions == 0 and revising.tokens.tolist() == plain.tokens.tolist()
+        assert revising.commit_step.tolist() == plain.commit_step.tolist()
+
+
+def test_a_seed_of_its_own_gives_each_row_its_draws() -> None:
+    rule = ReMDM(0.5, seed=(3, 8))
+    first, second = decode(BERT, ["the cat"] * 2, rule, Shape(12, 6, 12))
+    assert not np.array_equal(first.canvas, second.canvas)
+    (alone,) = decode(BERT, "the cat", ReMDM(0.5, seed=8), Shape(12, 6, 12))
+    assert np.array_equal(alone.canvas, second.canvas)

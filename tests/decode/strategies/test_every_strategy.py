@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from misuse import refused
 from tiny_models import llada_predictor
 
 from rws_decode import P2, RWS, CallableReward, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
@@ -90,7 +91,6 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
     ("make", "message"),
     [
         (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
-        (lambda: RWS(1.0, eps=0.0), "eps is 0.0:"),
         (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
         (lambda: RandomReward(8.0, 2**63), f"seed is {2**63}"),
         (lambda: Schedule(()), f"factors {TABLE}"),
@@ -99,9 +99,7 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: RewardReplay(8.0, ()), f"rewards {TABLE}"),
         (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
         (lambda: Margin("odds"), "of is 'odds'"),  # type: ignore[arg-type]
-        (lambda: RandomOrder(-1), "seed is -1"),
         (lambda: Threshold(0.9, scaled=Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
-        (lambda: Klass(0.9, rest=0), "rest is 0:"),
         (lambda: Calibrated(np.array([0.0, 1.0])), "token_frequencies gives them"),
         (lambda: Calibrated(FREQUENCY, decay=-1.0), "decay is -1.0"),
         (lambda: decode(PREDICTOR, "a", Calibrated(FREQUENCY[:5]), SHAPE), "frequency has 5 tokens: the model has 28"),
@@ -116,7 +114,6 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
         (lambda: as_strategy("rws:8+evry:2"), "evry is no number of rws, whose numbers are reward_scale"),
         (lambda: as_strategy("rws-every:8+every:2+every:3"), "every is given twice"),
-        (lambda: as_strategy("threshold:0.9+rws:8", reward_scale=2.0), "has its number, leave it out"),
         (lambda: check_text("margin+apart:x", "--compare"), "a whole number is needed after apart:, as in apart:3"),
         (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),
         (lambda: as_strategy("rws:8+apart:0"), "apart is 0: a whole number, at least 1, is needed"),
@@ -130,9 +127,7 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
     ],
 )
 def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        make()
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    refused(make, message)
 
 
 # What a told range accepts, and what it refuses.

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from chromium import Chromium
@@ -27,11 +24,9 @@ from rws_decode import Options, Shape, diff, path_diagnostics
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, RevisingStrategy, describe
-from rws_decode.testing.exact import exact_predictor
-from rws_decode.trace.file import SCHEMA, trace_bytes
+from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, describe
+from rws_decode.trace.file import trace_bytes
 from rws_decode.trace.trace import Trace, load
-from rws_theory.testing import random_table
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -79,38 +74,6 @@ class Chance:
             of_row = (view.row == row) & again
             again &= ~of_row | (of_row.cumsum(0) <= left[row])
         return again
-
-
-@pytest.mark.parametrize("nats", [-0.5, -2.0, -5.0])
-@pytest.mark.parametrize("evidence", ["visible", "left-out"])
-def test_the_decoder_masks_again_what_the_slow_loop_does(evidence: Evidence, nats: float) -> None:
-    rule = Doubting(evidence, nats)
-    assert isinstance(rule, RevisingStrategy)
-
-    def doubted(row: Row) -> tuple[int, set[int]]:
-        said = row.visible if evidence == "visible" else {i: row.left_out(i) for i in row.visible}
-        return rule.commits, {i for i, p in said.items() if math.log(p) < nats}
-
-    traces = decode(LLADA, PROMPTS, rule, SHAPE)
-    for prompt, trace in zip(PROMPTS, traces, strict=True):
-        ids = LLADA.encode_prompt(prompt)
-        slow = slow_decode(LLADA, ids, SHAPE, doubted)
-        assert (trace.tokens.tolist(), trace.canvas.tolist()) == (slow.tokens, slow.canvases)
-        assert trace.forwards == slow.forwards
-        (alone,) = decode(LLADA, prompt, rule, SHAPE)
-        assert np.array_equal(alone.canvas, trace.canvas) and alone.forwards == trace.forwards
-        assert trace.prompt.tolist() == ids
-    assert traces.forwards < sum(trace.forwards for trace in traces)  # the rows share theirs
-
-
-def test_the_loops_above_mask_tokens_again() -> None:
-    revisions = {
-        (evidence, nats): [trace.revisions for trace in decode(LLADA, PROMPTS, Doubting(evidence, nats), SHAPE)]
-        for evidence in ("visible", "left-out")
-        for nats in (-0.5, -2.0, -5.0)
-    }
-    assert sum(sum(numbers) > 3 for numbers in revisions.values()) >= 4
-    assert len({tuple(numbers) for numbers in revisions.values()}) >= 3
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -200,23 +163,6 @@ def test_runs_part_where_other_tokens_are_masked_again() -> None:
     assert change.masked_again == (tuple(np.flatnonzero(first.masked_again[parting.step]).tolist()), ())
 
 
-def test_nothing_revised_is_the_run_without_revisions() -> None:
-    (never,) = decode(LLADA, PROMPTS[0], Doubting("visible", -math.inf), SHAPE)
-    assert never.revisions == 0 and len(set(never.commit_step.tolist())) == never.steps_run == 4
-    (default,) = decode(BERT, PROMPTS[0], "default", SHAPE)
-    (plain,) = decode(BERT, PROMPTS[0], Chance(0, share=0.0), SHAPE)
-    assert plain.arrays().keys() == default.arrays().keys()
-    assert all(np.array_equal(plain.arrays()[name], default.arrays()[name], equal_nan=True) for name in plain.arrays())
-
-
-def test_an_exact_world_never_doubts_what_it_sees() -> None:
-    revisions = {"visible": 0, "left-out": 0}
-    for seed, evidence in product(range(5), revisions):
-        rule, predictor = Doubting(evidence, -0.5, 1), exact_predictor(random_table(seed, 6, 2))
-        revisions[evidence] += decode(predictor, [[]], rule, Shape(6, 6, 6))[0].revisions
-    assert revisions["visible"] == 0 < revisions["left-out"]
-
-
 @dataclass(frozen=True)
 class Wrong(Chance):
     kind: str = "all"
@@ -238,42 +184,6 @@ def test_what_no_step_can_do_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone, use decode"):
         decode_compact(BERT, "the cat", Chance(0), SHAPE)
     assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4, "evidence": "none"}
-
-
-def rewritten(path: Path, change: Callable[[Any], None]) -> Path:
-    """Write the first trace as another program might."""
-    TRACES[0].save(path)
-    table = pq.read_table(path)
-    frame = table.to_pandas()
-    change(frame)
-    header = {SCHEMA: pq.read_metadata(path).metadata[SCHEMA.encode()]}
-    schema = table.schema.with_metadata(header)
-    pq.write_table(table.from_pandas(frame, schema=schema, preserve_index=False).replace_schema_metadata(header), path)
-    return path
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(st.data())
-def test_whatever_a_file_says_a_trace_is_read_whole_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    path = tmp_path_factory.mktemp("t") / "t.parquet"
-    rows = len(TRACES[0].to_frame())
-    flips = data.draw(
-        st.lists(st.tuples(st.integers(0, rows - 1), st.sampled_from(["committed", "masked_again"])), max_size=3)
-    )
-
-    def change(frame: Any) -> None:
-        for row, column in flips:
-            frame.loc[frame.index[row], column] = not frame.loc[frame.index[row], column]
-
-    try:
-        trace = load(rewritten(path, change))
-    except ValueError as error:
-        assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
-    else:
-        check_history(trace)
-        assert load(trace.save(path)) == trace
 
 
 def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
-from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, final_reward
+from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, diff, final_reward
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, WorldPredictor
+from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.gaps import row_of
+from rws_decode.trace.file import SCHEMA
+from rws_decode.trace.trace import load
 
 BERT = bert_predictor()
 STRATEGIES = [
@@ -50,8 +57,7 @@ def raw_and_normalised(trace: Trace) -> tuple[float, float]:
     return trace.final_reward["raw"], trace.final_reward["normalised"]
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
+@pytest.mark.parametrize(("strategy", "prompt"), list(zip(STRATEGIES, [*PROMPTS, *PROMPTS], strict=False)), ids=str)
 def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
     strategy: Any, prompt: str
 ) -> None:
@@ -126,12 +132,14 @@ def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[in
     return total
 
 
-@pytest.mark.parametrize("strategy", ["default", "temperature:4", "rws:8", "left-to-right"])
 @pytest.mark.parametrize(
-    ("prompt", "length"),
-    [("my fellow citizens, we must", 6), ("we ask for [MASK:2] peace and the [MASK:3] of the people", 5)],
+    ("prompt", "length", "strategy"),
+    [
+        ("my fellow citizens, we must", 6, "rws:8"),
+        ("we ask for [MASK:2] peace and the [MASK:3] of the people", 5, "left-to-right"),
+    ],
 )
-def test_the_log_probability_is_the_world_s(english: WorldPredictor, strategy: str, prompt: str, length: int) -> None:
+def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str, length: int, strategy: str) -> None:
     (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=load_reward("era"))
     row = row_of(trace.prompt.tolist(), english.mask_id, length)
     assert trace.log_prob is not None and trace.log_prob < 0
@@ -161,3 +169,103 @@ def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> Non
     predictor = Impossible(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
     assert trace.log_prob is None and trace.save(tmp_path / "t.parquet").exists()
+
+
+# --- files of versions 3 and 4, and of outcomes that are none ---------------------------------------------------------
+
+
+DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
+(TRACE,) = decode(BERT, "the cat sat", RWS(0.2), Shape(12, 5, 12), reward=DIFFERENT)
+NEW = ("pieces", "final_reward", "log_prob", "rules_broken")
+
+
+def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fields: Any) -> Path:
+    """Write TRACE with other fields; None as a field's value is null, `...` leaves it out."""
+    TRACE.save(path)
+    header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
+    header["version"] = version
+    for name, value in fields.items():
+        header["trace"][name] = value
+        if value is ...:
+            del header["trace"][name]
+    table = pq.read_table(path)
+    table = table.drop_columns(list(without))
+    pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(header)}), path)
+    return path
+
+
+def version_3(path: Path) -> Path:
+    """Write TRACE as version 3 had it: without two columns, the pieces and the outcome."""
+    return written(path, version=3, without=("unscaled", "masked_again"), **dict.fromkeys(NEW, ...))
+
+
+def test_a_file_of_version_4_is_read_and_nothing_was_masked_again(tmp_path: Path) -> None:
+    old = load(written(tmp_path / "old.parquet", version=4, without=("masked_again",)))
+    assert old == TRACE and old.revisions == 0 and not old.masked_again.any()
+    assert old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t.parquet").read_bytes()
+
+
+def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_path: Path) -> None:
+    assert TRACE.changed.any() and TRACE.pieces and TRACE.final_reward is not None
+    old = load(version_3(tmp_path / "old.parquet"))
+    assert not old.unscaled.any() and not old.changed.any() and old.unscaled.shape == (5, 12)
+    assert [getattr(old, name) for name in NEW] == [{}, None, None, None]
+    for name, array in TRACE.arrays().items():
+        if name != "unscaled":
+            np.testing.assert_array_equal(getattr(old, name), array, name)
+    assert {**TRACE.metadata(), **{name: getattr(old, name) for name in NEW}} == old.metadata()
+    assert old.words([6, -1]) == ["6", ""]
+    assert replay(old).diverged_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
+    assert replay_with(old, BERT).tokens.tolist() == TRACE.tokens.tolist()
+    assert diff(old, TRACE).same and diff(TRACE, old).settings == ()
+    assert load(old.save(tmp_path / "new.parquet")) == old
+    # It shows itself, without saying that factor 1 would have changed nothing.
+    assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")
+
+
+@pytest.mark.parametrize(
+    ("version", "without", "fields", "message"),
+    [
+        (3, (), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
+        (4, (), {}, "the columns are not those of a trace"),
+        (5, ("masked_again",), {}, "the columns are not those of a trace"),
+        (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
+        (4, ("masked_again",), {"pieces": ...}, "lacks parts of a trace, or holds others"),
+        (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
+        (7, (), {}, "trace version 7: this reads versions 3 to 6"),
+    ],
+)
+def test_each_version_has_its_own_parts(
+    tmp_path: Path, version: Any, without: tuple[str, ...], fields: dict[str, Any], message: str
+) -> None:
+    path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
+        load(path)
+
+
+REWARDED = {"model": "m", "raw": 1.0, "normalised": 0.5}
+NEEDED = "model, raw and normalised are needed, or None"
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"pieces": []}, "pieces is []: a trace needs dict"),
+        ({"pieces": {"6": 1}}, "pieces holds '6': 1: texts by token id in decimal are needed"),
+        ({"pieces": {"the": "6"}}, "pieces holds 'the': '6': texts by token id in decimal are needed"),
+        ({"pieces": {"٦": "the"}}, "pieces holds '٦': 'the': texts by token id in decimal are needed"),
+        ({"final_reward": {"raw": 1.0}}, f"final_reward is {{'raw': 1.0}}: {NEEDED}"),
+        *(
+            ({"final_reward": REWARDED | change}, f"final_reward is {REWARDED | change}: {NEEDED}")
+            for change in ({"more": 1}, {"model": None}, {"raw": True}, {"raw": HUGE})
+        ),
+        ({"log_prob": HUGE}, f"log_prob is {HUGE}: a finite number of nats is needed, or None"),
+        ({"rules_broken": [1]}, "rules_broken must be a list of texts, or None"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_an_outcome_that_is_none_is_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    path = written(tmp_path / "t.parquet", **fields)
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
+        load(path)

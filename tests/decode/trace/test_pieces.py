@@ -99,25 +99,6 @@ def test_pieces_keep_what_a_text_would_change() -> None:
     assert pieces == ["the", " cat", " ", "\ufffd", "\ufffd"]  # the two bytes of ü are no text by themselves
 
 
-@pytest.mark.parametrize("name", ["word piece", "byte level"])
-def test_special_tokens_go_by_their_names(name: str) -> None:
-    predictor = named(name)
-    assert list(pieces_of(predictor, range(6)).values()) == SPECIALS
-    gaps = [6, *[MASK] * 3, 7]
-    (trace,) = decode(predictor, [gaps], "default", Shape(3, 3, 3))
-    assert trace.words(trace.prompt)[1:4] == ["[MASK]"] * 3
-
-
-def test_the_shipped_models_name_their_masks_and_ends() -> None:
-    mini, english = load_predictor("mini"), load_predictor("english")
-    assert pieces_of(mini, [mini.mask_id]) == {str(mini.mask_id): "[MASK]"}
-    assert pieces_of(english, [english.mask_id]) == {str(english.mask_id): "[MASK]"}
-    for predictor in (mini, english):
-        if predictor.end_id is not None:
-            (piece,) = pieces_of(predictor, [predictor.end_id]).values()
-            assert piece.strip("[]<>") and predictor.decode_answer([predictor.end_id]) == ""
-
-
 def test_a_function_that_decodes_is_not_asked_for_masks_and_ends_of_text() -> None:
     """It reads ids before the first end of text, so that they may be nothing to it."""
     words = {2: "no", 3: "yes"}
@@ -160,8 +141,8 @@ def with_pieces(trace: Trace) -> Trace:
     return replace(trace, pieces={str(token): f" w{token}"[:7] for token in [*held(trace), 126_001]})
 
 
-@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32), (256, 256, 256), (512, 512, 512), (512, 32, 32)])
-@pytest.mark.parametrize("changing", [0.02, 0.45, 1.0])
+@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32), (512, 512, 512)])
+@pytest.mark.parametrize("changing", [0.02, 1.0])
 def test_pieces_leave_a_trace_within_its_size(shape: tuple[int, int, int], changing: float) -> None:
     trace = made(*shape, changing=changing)
     unscaled = np.zeros_like(trace.unscaled)
@@ -186,11 +167,6 @@ def test_pieces_of_further_candidates_are_kept_up_to_the_limit(changing: float, 
     assert footer["trace"]["pieces"] == trace.pieces
     without = next(iter(everything - always))
     assert trace.words([without]) == ([str(without)] if changing == 1.0 else [trace.pieces[str(without)]])
-
-
-def test_a_run_that_was_stopped_early_keeps_the_words_of_its_draft() -> None:
-    trace = with_pieces(made(64, 64, 64, fewer=63, vocabulary=2000))
-    assert trace.whole_candidates and {int(token) for token in trace.pieces} == held(trace)
 
 
 class Spelling(CallablePredictor):

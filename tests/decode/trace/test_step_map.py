@@ -18,6 +18,7 @@ import pytest
 from documented_commands import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 from tiny_models import bert_predictor
 
 from rws_decode import Shape, decode, diff, load_predictor, load_trace, path_diagnostics, plots, replay, replay_with
@@ -70,20 +71,6 @@ def test_a_decodes_step_map_has_its_order_and_plays_alike(example: int, shape: t
     assert difference.same and difference.settings == () and not difference.steps and "rewards" in difference.missing
 
 
-def test_its_maps_and_pages_are_those_of_the_decode(tmp_path: Path) -> None:
-    runs = decode(mini(), mini().prompts[:3], "default", Shape(8, 4, 8))
-    traces = [mapped(trace) for trace in runs]
-    for drawn in (plots.order_map, lambda run: plots.order(run[0])):
-        ours, theirs = drawn(traces).axes[0], drawn(runs).axes[0]
-        for mine, other in zip(ours.lines, theirs.lines, strict=True):
-            np.testing.assert_array_equal(mine.get_xydata(), other.get_xydata())
-        for mine, other in zip(ours.images, theirs.images, strict=True):
-            np.testing.assert_array_equal(mine.get_array(), other.get_array())
-    data = [re.search(r'"commit":\s*(\[[^]]*\])', run.view().html) for run in (traces[0], runs[0])]
-    assert data[0] and data[1] and data[0][1] == data[1][1]
-    assert load_trace(traces[0].save(tmp_path / "t.parquet")) == traces[0] != runs[0]
-
-
 @pytest.mark.parametrize("trace", [MAP, OTHER, mapped(decode(mini(), mini().prompts[:1], shape=Shape(4, 2, 4))[0])])
 def test_what_a_step_map_cannot_tell_is_null_in_memory_file_and_table(trace: Trace, tmp_path: Path) -> None:
     path = trace.save(tmp_path / "t.parquet")
@@ -121,20 +108,13 @@ REFUSING: dict[str, Callable[[Trace], object]] = {
 
 @pytest.mark.parametrize("reader", REFUSING)
 def test_a_reader_that_would_have_to_guess_refuses_in_one_line_that_names_it(reader: str) -> None:
-    with pytest.raises(
-        ValueError, match=r"a step map, which does not tell strategy, .*forwards, reward calls"
-    ) as caught:
-        REFUSING[reader](MAP)
-    assert "\n" not in str(caught.value)
+    refused(lambda: REFUSING[reader](MAP), "a step map, which does not tell strategy, ... forwards, reward calls")
 
 
 NAMING: dict[str, Callable[[], str]] = {
     "diff": lambda: str(diff(MAP, OTHER)),
-    "a diff without a difference": lambda: str(diff(MAP, MAP)),
     "diff in a notebook": lambda: diff(MAP, OTHER)._repr_html_(),
-    "diff as JSON": lambda: ", ".join(diff(MAP, OTHER).as_json()["missing"]),
     "trace in a notebook": MAP._repr_html_,
-    "page": lambda: MAP.view().html,
     "page of two": lambda: MAP.view(OTHER).html,
     "order": lambda: plots.caption(plots.order(MAP)),
     "order map": lambda: plots.caption(plots.order_map([MAP, MAP])),
@@ -157,10 +137,9 @@ def test_two_runs_are_compared_by_what_both_know() -> None:
     assert diff(MAP, ids).same and diff(ids, MAP).same
     assert not diff(MAP, replace(ids, pieces={**ids.pieces, "8": " rat"})).same
     bare = Trace.from_step_map([9, 8, 7, 6], [0, 2, 0, 1])
-    with pytest.raises(ValueError, match=r"^the runs cannot be compared: one has the texts of its tokens alone"):
-        diff(MAP, bare)
-    with pytest.raises(ValueError, match=r"^other has the prompt 'name a dog': a run of the same prompt"):
-        MAP.view(replace(OTHER, prompt_text="name a dog"))
+    refused(lambda: diff(MAP, bare), "the runs cannot be compared: one has the texts of its tokens alone")
+    other = replace(OTHER, prompt_text="name a dog")
+    refused(lambda: MAP.view(other), "other has the prompt 'name a dog': a run of the same prompt")
     longer = Trace.from_step_map([9, 8, 7, 6], [0, 3, 1, 2])
     assert diff(bare, longer).parting.why == "count"  # type: ignore[union-attr]
 
@@ -171,37 +150,30 @@ def test_two_runs_are_compared_by_what_both_know() -> None:
         ({"steps": []}, "steps is empty"),
         ({"steps": "0123"}, "steps is '0123': a list is needed"),
         ({"steps": [0, 1, 1, 3]}, "steps has no 2: every step from 0 to the last, 3, commits a token"),
-        ({"steps": [1, 2, 3, 4]}, "steps has no 0: "),
         ({"steps": [0, 1, 2, -1]}, "steps holds -1: whole numbers from 0"),
         ({"steps": [0, 1, 2, None]}, "steps holds None"),
-        ({"steps": [0, 1, 2, True]}, "steps holds True"),
         ({"steps": [0, 1, 2, 2**40]}, f"steps holds {2**40}"),
         ({"steps": [0, 1, 2]}, "tokens has 4 entries: 3 are needed, as steps has"),
         ({"texts": ["a"]}, "texts has 1 entries: 4 are needed"),
         ({"texts": ["a", "b", "c", 4]}, "texts holds 4: the text of each token"),
         ({"tokens": [5, 6, 7, -8]}, "tokens holds -8"),
-        ({"tokens": [5, 6, 7, 1.5]}, "tokens holds 1.5"),
         ({"tokens": None}, "tokens and texts are missing"),
         ({"tokens": [5, 6, 7, 10**6], "tokenizer": True}, "tokens holds the id 1000000: the tokenizer has ids 0 to 1"),
         ({"prompt_ids": [10**6], "tokenizer": True}, "prompt_ids holds the id 1000000: the tokenizer has ids 0 to 1"),
         ({"prompt": 7}, "prompt is 7: text is needed"),
         ({"model": []}, "model is []: text is needed"),
         ({"mask_id": 6}, "tokens holds mask_id, 6, at position 1"),
-        ({"mask_id": "x"}, "mask_id holds 'x'"),
         ({"mask_id": 9, "prompt_ids": [9]}, "prompt holds 1 masks"),
         ({"block": 0}, "block is 0: at least 1"),
         ({"block": 2}, "block is 2: step 0 commits a token after position 1, and step 1 one before"),
         ({"masks": [4, 2]}, "masks is [4, 2]: the steps leave [4, 2, 1]"),
-        ({"masks": [4, 3, 2, 1]}, "masks is [4, 3, 2, 1]: the steps leave [4, 2, 1]"),
     ],
 )
 def test_a_step_map_that_is_none_is_refused_in_one_line(change: dict[str, Any], message: str) -> None:
     given_: dict[str, Any] = {"tokens": [5, 6, 7, 8], "steps": [0, 1, 0, 2]} | change
     if given_.get("tokenizer"):
         given_["tokenizer"] = mini().tokenizer
-    with pytest.raises(ValueError, match=rf"^{re.escape(message)}") as caught:
-        Trace.from_step_map(**given_)
-    assert "\n" not in str(caught.value)
+    refused(lambda: Trace.from_step_map(**given_), message)
 
 
 @pytest.mark.parametrize(
@@ -221,9 +193,7 @@ def test_a_file_whose_nulls_contradict_each_other_is_refused(
     header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
     header |= {"trace": header["trace"] | fields, "prompt": []}
     pq.write_table(pq.read_table(path).replace_schema_metadata({SCHEMA: json.dumps(header)}), path)
-    with pytest.raises(ValueError, match=message) as caught:
-        load_trace(path)
-    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+    refused(lambda: load_trace(path), f"{path}:  ... {message}")
 
 
 def test_the_page_and_the_command_say_the_same(
