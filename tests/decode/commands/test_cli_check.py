@@ -65,8 +65,8 @@ def test_the_digest_is_what_the_file_holds(folder: Path, capsys: pytest.CaptureF
 def test_the_printed_command_is_the_one_to_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out = said(capsys, folder / "model", "-o", folder / "e.json", "--prompt", "a cat", "--prompt", "a dog", *SMALL)
     *_, command = out.strip().splitlines()
-    assert command == f"  python -m rws_decode check {folder / 'model'} --against {folder / 'e.json'}"
-    assert said(capsys, *command.split()[4:])[0] == 0
+    assert command == f"  rws check {folder / 'model'} --against {folder / 'e.json'}"
+    assert said(capsys, *command.split()[2:])[0] == 0
     assert load_digest(folder / "e.json").prompts == ("a cat", "a dog")
 
 

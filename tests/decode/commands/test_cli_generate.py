@@ -1,4 +1,4 @@
-"""`python -m rws_decode generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
+"""`rws generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
 
 import json
 import subprocess

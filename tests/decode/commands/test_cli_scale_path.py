@@ -1,4 +1,4 @@
-"""`python -m rws_decode scale-path` on tiny checkpoints: its JSON, its table, and its one-line refusals."""
+"""`rws scale-path` on tiny checkpoints: its JSON, its table, and its one-line refusals."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`python -m rws_decode view`, and `scale-path --view`: the file that they write, and their one-line refusals."""
+"""`rws view`, and `scale-path --view`: the file that they write, and their one-line refusals."""
 
 from pathlib import Path
 
