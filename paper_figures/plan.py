@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
-# Validation prompts choose the reward scale of every guide, from half of the paper's grid; two guides and a third judge
-# show what each judges. `precision` has the prompts that five corrected sign-flip tests need to say anything, and both
-# scales between which the printed GOD falls.
+# One stated reward scale, that of the evidence's rarer controls: six validation prompts would choose one by chance. Two
+# guides and a third judge show what each judges. `precision` has the prompts that five corrected sign-flip tests need
+# to say anything, and both scales between which the printed GOD falls.
 _JUDGED = "--rewards mini exact --judges mini-judge"
-_SMALL = f"--grid 0.1 1 8 32 {_JUDGED}"
+_SMALL = f"--validation 0 --reward-scale 8 {_JUDGED}"
 # Seconds do not depend on the reward scale.
 _TIMED_SMALL = f"--reward-scale 8 --methods rws constant shuffled default {_JUDGED}"
 PLAN: dict[str, str] = {
     "commit-order": "",
     "temperature": "--prompts 10",
-    "reward-bench": "--prompts 16 --validation 6",
-    "keywords": f"--prompts 12 --validation 6 {_SMALL}",
-    "mt-bench": f"--prompts 6 --validation 4 {_SMALL}",
-    "humaneval": f"--prompts 16 --validation 6 {_SMALL}",
-    "diversity": f"--prompts 10 --validation 4 {_SMALL}",
+    "reward-bench": "--prompts 16 --validation 0 --reward-scale 8",
+    "keywords": f"--prompts 12 {_SMALL}",
+    "mt-bench": f"--prompts 6 {_SMALL}",
+    "humaneval": f"--prompts 16 {_SMALL}",
+    "diversity": f"--prompts 10 {_SMALL}",
     "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws constant",
     "scale-path": "--prompts 2",
     "frequency": f"--prompts 6 --timing-prompts 2 --repetitions 2 {_TIMED_SMALL}",
