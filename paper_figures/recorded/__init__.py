@@ -31,6 +31,7 @@ FOLDERS = {
     "antibody": FOLDER / "antibody",
     "antibody-laws": FOLDER / "antibody" / "laws",
     "reactions": FOLDER / "reactions",
+    "smollm2": FOLDER / "smollm2",
 }
 _STUDIES = {"evidence": evidence, "laws": laws}
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
