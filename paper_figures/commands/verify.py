@@ -22,7 +22,7 @@ class VerifyOptions:
     sample: int = option(40, "how many answers, drawn without replacement", least=1)
     seed: int = option(0, "of the draw", least=0)
     study: str = option(
-        "evidence", "whose record", choices=("evidence", "laws", "antibody", "antibody-laws", "reactions")
+        "evidence", "whose record", choices=("evidence", "laws", "antibody", "antibody-laws", "reactions", "smollm2")
     )
     record: Path | None = option(None, "the record (default: the one that ships)", metavar="DIR")
     json: bool = json_option()

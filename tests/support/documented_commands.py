@@ -139,6 +139,7 @@ GUIDES = (
         "docs/evidence.md",
         "docs/evidence-statistics.md",
         "docs/evidence-antibodies.md",
+        "docs/evidence-smollm2.md",
         "docs/cite.md",
     ),
 )

@@ -216,12 +216,18 @@ def test_every_judge_of_a_world_has_a_measure(world: str) -> None:
 
 @pytest.mark.parametrize(
     ("study", "world"),
-    [("antibody", "antibody:human"), ("antibody-laws", "antibody:human"), ("reactions", "reactions:balanced")],
+    [
+        ("antibody", "antibody:human"),
+        ("antibody-laws", "antibody:human"),
+        ("reactions", "reactions:balanced"),
+        ("smollm2", "english:smollm2"),
+    ],
 )
 def test_a_recorded_text_of_a_published_network_is_filled_again(study: str, world: str) -> None:
     record = read_recorded(FOLDERS[study])
     assert record.about["prompts"] >= 400 and set(record.answers["world"]) == {world}
-    if not packages.is_installed(packages.PACKAGED[world.partition(":")[0]]) or not find_spec("rdkit"):
+    network = "smollm2" if study == "smollm2" else world.partition(":")[0]
+    if not packages.is_installed(packages.PACKAGED[network]) or not find_spec("rdkit"):
         pytest.skip("published networks (make real)")
     rows = record.answers[record.answers["method"].isin(["default", "rws", "rws:8"])]  # the copies of others take long
     outcome = list(verify(record, rows.iloc[[len(rows) // 2]]))[-1]
@@ -233,6 +239,7 @@ def test_a_recorded_text_of_a_published_network_is_filled_again(study: str, worl
     [
         ("antibody", "net humanness", "docs/evidence-antibodies.md"),
         ("reactions", "net qed", "docs/guides/reactions.md"),
+        ("smollm2", "log_prob", "docs/evidence-smollm2.md"),
     ],
 )
 def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page: str) -> None:
@@ -240,7 +247,7 @@ def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page:
     told = {title: rows for title, rows in told.items() if title in lines and "reward" in rows}
     assert len(told) >= 11
     for title, rows in told.items():
-        reward, net = (rows[name].text().rpartition(" ")[0] for name in ("reward", judge))
+        reward, net = (rows[name].text().removesuffix(f" {MEASURES[name].unit}") for name in ("reward", judge))
         assert lines[title].startswith(f"| {title} | {reward} | {net} | {rows['reward'].same} |")
 
 
@@ -265,6 +272,30 @@ def test_the_products_that_are_published_are_told_as_recorded() -> None:
     for first, second in (*pairs, (default, rws)):
         found = paired_mean_interval(first, second, np.random.default_rng(0))
         assert "{:.1f} [{:.1f}, {:.1f}] {}".format(*found, "fewer" if first is default else "more") in text
+
+
+def test_what_a_language_model_as_reward_shows_is_told_as_recorded() -> None:
+    record, text = (
+        read_recorded(FOLDERS["smollm2"]),
+        " ".join((ROOT / "docs/evidence-smollm2.md").read_text(encoding="utf-8").split()),
+    )
+    world = "english:smollm2"
+    answers = completed(record.answers, record.frontiers)
+    arms = arms_of(answers, world)
+    one = arms[Arm("left-to-right", one_by_one=True)], arms[Arm("rws", 8.0)]
+    turned = arms[Arm("temperature", 2.0)], arms[Arm("flipped", 8.0)]
+    drawn = arms[Arm("rws", 8.0, 1.0)], arms[Arm("default", None, 1.0)]
+    best = arms[Arm("best-of", 4.0, 1.0)], drawn[0]
+    for pair, words in ((one, "more reward"), (turned, "more reward"), (drawn, "more reward"), (best, "more than RWS")):
+        found = difference_interval(pair, world, "reward")
+        assert found and "{:.2f} [{:.2f}, {:.2f}] {}".format(*found, words) in text
+    less = difference_interval(one[::-1], world, "log_prob")
+    assert less and "{:.3f} [{:.3f}, {:.3f}] nats a word less log p".format(*less) in text
+    factors = [arms[Arm(method, 8.0)]["mean_factor"].mean() for method in ("flipped", "rws")]
+    assert "the mean factor is {:.1f} and not {:.1f}".format(*factors) in text
+    rows = compare(answers, {world: record.about["chosen"][world]["temperature"]})
+    changed = sum(row.verdict != row.verdict_by_address for row in rows)
+    assert f"{changed} of the {len(rows)} verdicts change" in text
 
 
 def told_of(study: str) -> dict[str, dict[str, Any]]:
