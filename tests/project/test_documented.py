@@ -173,6 +173,11 @@ HERE: dict[str, Here] = {
         more="--prompts 2", stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
     ),
     "rws generate --model english --reward smollm2 .*": Here(stands={"smollm2": "mini"}, says=("reward", "forwards: ")),
+    "rws experiment temperature --causal smollm2 .*": Here(
+        more="--prompts 2 --length 8 --steps 4 --scales 1 8 --methods rws constant",
+        stands={"smollm2": "mini-causal"},
+        leaves=("out/table8/temperature/summary.csv",),
+    ),
     "rws experiment scale-path --out out/runs( --workers 2)?": Here(
         more=f"{SMALL} --causal none", leaves=("out/runs/scale-path/reach.csv",)
     ),
@@ -209,7 +214,7 @@ THERE: dict[str, str] = {
     "rws experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
     r"rws experiment evidence --out out-study/runs .*": ("test_evidence_study.py::test_every_arm_answers_every_prompt"),
     "rws record --runs out-study/runs": ("test_evidence_study.py::test_a_record_of_a_run_is_computed_again"),
-    "rws verify --study (antibody|reactions) .*": (
+    "rws verify --study (antibody|reactions|smollm2) .*": (
         "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
     "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
