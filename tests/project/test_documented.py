@@ -174,7 +174,7 @@ HERE: dict[str, Here] = {
     ),
     "rws generate --model english --reward smollm2 .*": Here(stands={"smollm2": "mini"}, says=("reward", "forwards: ")),
     "rws experiment temperature --causal smollm2 .*": Here(
-        more="--prompts 2 --length 8 --steps 4 --scales 1 8 --methods rws constant",
+        more="--prompts 2 --length 8 --steps 4 --block 8 --scales 1 8 --methods rws constant",
         stands={"smollm2": "mini-causal"},
         leaves=("out/table8/temperature/summary.csv",),
     ),
