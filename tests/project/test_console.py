@@ -86,7 +86,7 @@ def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("rws gen", "generate "), ("rws generate --rank", "--ranking "), ("rws experiment rea", "reach ")],
+    [("rws gen", "generate "), ("rws generate --rank", "--ranking "), ("rws experiment mt", "mt-bench ")],
 )
 def test_a_shell_completes_it(line: str, offered: str, tmp_path: Path) -> None:
     asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}

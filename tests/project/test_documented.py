@@ -234,7 +234,7 @@ THERE: dict[str, str] = {
     r"python3 tests/support/check_proofs\.py.*": "test_proofs.py::test_the_proofs_hold",
     "python -m mkdocs build -q": "test_site.py::site",
     r"python notebooks/refresh\.py": "test_notebooks.py::test_the_command_writes_what_was_stale_and_fails_once",
-    r"python tests/support/readme_pictures\.py": "test_animation.py::test_the_animation_is_made_anew",
+    r"python tests/support/readme_pictures\.py": "test_animation.py::test_the_pictures_are_small_and_made_anew",
     r"python tests/support/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",
     r"python tests/support/mutants\.py *": "test_first_change.py::test_each_fault_of_make_mutants_can_be_planted_once",
     r"python tests/support/fuzz_files\.py --seconds 3600 *": "test_fuzz_files.py",

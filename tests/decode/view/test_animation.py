@@ -154,7 +154,7 @@ def frames(path: Path) -> list[tuple[int, bytes]]:
         return [(frame.info["duration"], frame.convert("RGB").tobytes()) for frame in ImageSequence.Iterator(file)]
 
 
-def test_the_pictures_of_the_readme_are_small_and_made_anew(tmp_path: Path) -> None:
+def test_the_pictures_are_small_and_made_anew(tmp_path: Path) -> None:
     kept = readme_pictures.IMAGES / "decodes.gif"
     readme_pictures.animation(tmp_path, tmp_path / "decodes.gif")
     ours, theirs = frames(tmp_path / "decodes.gif"), frames(kept)

@@ -300,7 +300,7 @@ def test_models_of_a_shape_are_the_same_every_time_and_say_something() -> None:
         assert torch.equal(logits, again.logits(canvas, None))
         assert not torch.equal(logits, other.logits(canvas, None))
     assert 1.5 < float(logits.std(dim=-1).mean()) < 2.5
-    assert len(set(logits[0, 16:].argmax(dim=-1).tolist())) > 20
+    assert len(set(logits[0, 16:].argmax(dim=-1).tolist())) > 10  # of 64
     texts = random_prompts(shapes, 6, 12, seed=3)
     scores = reward.score([prompt] * 6, texts)
     assert 0.2 < float(torch.tensor(scores).std()) < 3
