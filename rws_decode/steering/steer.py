@@ -88,13 +88,14 @@ def steer(
     canvas: texts or ids with gaps, in place of prompts, as in `decode`.
 
     strategy: which positions each copy commits, "random-order" if not given; methods that draw nothing choose
-    themselves, and "best-order" takes one that draws its order. options: as for `decode`; if not given, methods that
-    draw sample tokens at temperature 1. In an exact world, one token a step in an order that does not look at the
-    tokens is a draw of the world itself; an order by confidence is not. memory: bytes that the logits of a batch may
-    take; prompts, not copies, are parted by it.
+    themselves, and "best-order" takes one that draws its order. What a strategy given by name draws follows from the
+    prompt and its seed: prompts have different orders, the copies of one share theirs. options: as for `decode`; if not
+    given, methods that draw sample tokens at temperature 1. In an exact world, one token a step in an order that does
+    not look at the tokens is a draw of the world itself; an order by confidence is not. memory: bytes that the logits
+    of a batch may take; prompts, not copies, are parted by it.
 
-    Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 draws what a plain
-    decode with that seed draws. Canvases that copies share cost one forward.
+    Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 draws the words that a
+    plain decode with that seed and order draws. Canvases that copies share cost one forward.
 
     ValueError at temperature 0, where all copies would be the same, for strategies that count themselves, mask again or
     look ahead, and as in `decode`.
@@ -170,7 +171,12 @@ def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Opt
 
 def _seed_of(seed: int, copy: int) -> int:
     """Return the seed of a copy: copy 0 has the prompt's own."""
-    return seed if copy == 0 else int(np.random.SeedSequence([seed, copy]).generate_state(1)[0])
+    return seed if copy == 0 else _mixed(seed, copy)
+
+
+def _mixed(seed: int, *numbers: int) -> int:
+    """Return a seed made of a seed and further numbers."""
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
 def _ensemble(
@@ -180,7 +186,8 @@ def _ensemble(
     seeds, copies = _seeds(job, options), method.copies
     own = tuple(_seed_of(seeds[row], copy) for row in rows for copy in range(copies))
     # Else copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
-    shared = tuple(seeds[row] for row in rows for _ in range(copies))
+    # Prompts do not, so that a mean over prompts is not one order's.
+    shared = tuple(_mixed(seeds[row], *job.prompts[row].ids) for row in rows for _ in range(copies))
     strategy = as_strategy(base, seed=own if method.orders else shared)
     decoder = Decoder(
         predictor=job.predictor,

@@ -13,7 +13,7 @@ from misuse import refused
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode import Options, RewardModel, Shape, final_reward, steer
+from rws_decode import Options, RandomOrder, RewardModel, Shape, final_reward, steer
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
@@ -98,11 +98,19 @@ def test_the_logits_climb_as_a_loop_over_numbers_does(
 def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> None:
     predictor, reward = pair()
     prompts = ["the cat and the dog", "and then it was"]
-    options = Options(sampling_temperature=1.0, seed=(5, 6))
+    options, order = Options(sampling_temperature=1.0, seed=(5, 6)), RandomOrder(3)
     guided = steer(
-        predictor, prompts, "gradient-guidance:2", SHAPE, reward=reward, options=options, step_size=0.0, mix=mix
+        predictor,
+        prompts,
+        "gradient-guidance:2",
+        SHAPE,
+        reward=reward,
+        strategy=order,
+        options=options,
+        step_size=0.0,
+        mix=mix,
     )
-    plain = decode(predictor, prompts, "random-order", SHAPE, reward=reward, options=options)
+    plain = decode(predictor, prompts, order, SHAPE, reward=reward, options=options)
     for one, other in zip(guided, plain, strict=True):
         assert one.tokens.tolist() == other.tokens.tolist()
         assert one.commit_step.tolist() == other.commit_step.tolist()
@@ -112,10 +120,12 @@ def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> N
 def paired(predictor: Any, reward: RewardModel, length: int, **numbers: Any) -> NDArray[np.float64]:
     """The raw rewards of twelve prompts with a step less those without, the same seeds for both."""
     prompts = predictor.prompts[:12]
-    options = Options(sampling_temperature=1.0, seed=tuple(range(12)))
+    options, order = Options(sampling_temperature=1.0, seed=tuple(range(12))), RandomOrder(tuple(range(12)))
     shape = Shape(length, length, length)
-    guided = steer(predictor, prompts, "gradient-guidance:3", shape, reward=reward, options=options, **numbers)
-    plain = decode(predictor, prompts, "random-order", shape, reward=reward, options=options)
+    guided = steer(
+        predictor, prompts, "gradient-guidance:3", shape, reward=reward, strategy=order, options=options, **numbers
+    )
+    plain = decode(predictor, prompts, order, shape, reward=reward, options=options)
     ends = [[trace.final_reward["raw"] for trace in run if trace.final_reward is not None] for run in (guided, plain)]
     return np.subtract(*ends)
 

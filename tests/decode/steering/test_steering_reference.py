@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 
-from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
+from rws_decode import SVDD, BestOf, Options, RandomOrder, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.steering.particles import EVEN, ParticleGibbs, Particles
@@ -179,14 +179,31 @@ def test_reward_lookahead_is_the_slow_one(width: int, beta: float) -> None:
 
 
 def test_one_copy_is_a_plain_decode() -> None:
-    sampled = decode(PREDICTOR, [PROMPT], "random-order", SHAPE, options=SAMPLED)
+    order = RandomOrder(3)
+    sampled = decode(PREDICTOR, [PROMPT], order, SHAPE, options=SAMPLED)
     greedy = decode(PREDICTOR, [PROMPT], "default", SHAPE)
     for name in ("best-of", "soft-best-of", "particles", "svdd"):
-        alone = steer(PREDICTOR, [PROMPT], f"{name}:1", SHAPE, reward=REWARD, options=SAMPLED)
+        alone = steer(PREDICTOR, [PROMPT], f"{name}:1", SHAPE, reward=REWARD, strategy=order, options=SAMPLED)
         assert alone.tokens.tolist() == sampled.tokens.tolist() and alone.cost.forwards == N
     alone = steer(PREDICTOR, [PROMPT], "reward-lookahead:1", SHAPE, reward=REWARD)
     assert alone.tokens.tolist() == greedy.tokens.tolist()
     assert alone[0].commit_step.tolist() == greedy[0].commit_step.tolist()
+
+
+@pytest.mark.parametrize("base", ["", "+random-order"])
+@pytest.mark.parametrize("method", ["best-of", "soft-best-of", "particles", "particle-gibbs", "svdd"])
+def test_prompts_have_orders_of_their_own_and_copies_of_one_share_theirs(method: str, base: str) -> None:
+    prompts, shape = ["we ask for", "peace", "the war"], Shape(8, 8, 8)
+
+    def orders(prompts: list[str], n: int, seed: int = 4) -> list[list[int]]:
+        options = Options(sampling_temperature=1.0, seed=seed)
+        run = steer(PREDICTOR, prompts, f"{method}:{n}{base}", shape, reward=REWARD, options=options)
+        return [trace.commit_step.tolist() for trace in run]
+
+    of_three = orders(prompts, 4)
+    assert len({tuple(order) for order in of_three}) == 3 and of_three != orders(prompts, 4, seed=5)
+    assert of_three == orders(prompts, 4) == orders(prompts, 2) == orders(prompts[::-1], 3)[::-1]
+    assert of_three[1:2] == orders(prompts[1:2], 4)
 
 
 @given(st.integers(1, 6), st.integers(0, 2**31), st.sampled_from(["", "+random-order+apart:2"]))
