@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from rws_decode.common.page import pictures
 from rws_decode.decode import decode
@@ -12,14 +14,14 @@ from rws_decode.job import Prompts, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.steering.steer import drawing, steer
-from rws_decode.steering.table import check_method, fitted, is_method
+from rws_decode.steering.steer import Steering, drawing, steer
+from rws_decode.steering.table import check_method, fitted, forwards_of, is_method, reward_calls_of
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace
-from rws_theory.checks import whole
+from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import clipped, shortened
 
 if TYPE_CHECKING:
@@ -27,14 +29,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
+BudgetOf = Literal["forwards", "reward_calls", "seconds"]
 _OPTIONS, _SAVINGS = Options(), Savings()
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Mapping[str, Decoding]):
-    """The decodes of the same prompts by several strategies, by the strategies' labels, in the order given."""
+    """The decodes of the same prompts by several strategies, by the strategies' labels, in the order given.
+
+    seconds: that each decode took by the clock, over all prompts; the first one's has what is loaded at first use.
+    """
 
     decodings: dict[str, Decoding]
+    seconds: dict[str, float]
 
     def __getitem__(self, strategy: str) -> Decoding:
         if strategy not in self.decodings:
@@ -57,10 +64,16 @@ class Comparison(Mapping[str, Decoding]):
         return pictures().html(self)
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a table of one row for each prompt and strategy, with the columns of `Decoding.to_frame`."""
+        """Return a table of one row for each prompt and strategy, with the columns of `Decoding.to_frame`, and seconds.
+
+        The seconds are those of the strategy's decode, divided by the number of prompts.
+        """
         import pandas
 
-        frames = [decoding.to_frame().assign(strategy=label) for label, decoding in self.decodings.items()]
+        frames = [
+            decoding.to_frame().assign(strategy=label, seconds=self.seconds[label] / len(decoding))
+            for label, decoding in self.decodings.items()
+        ]
         return pandas.concat(frames, ignore_index=True).sort_values("prompt", kind="stable", ignore_index=True)
 
 
@@ -75,7 +88,8 @@ def compare(
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
     progress: Callable[[str, int, Trace], None] | None = None,
-    budget: int | None = None,
+    budget: float | None = None,
+    budget_of: BudgetOf = "forwards",
     **misplaced: Any,
 ) -> Comparison:
     """Decode the same prompts by several strategies, and return all decodes as one object.
@@ -84,8 +98,13 @@ def compare(
     a label of its own. A text such as "best-of:4" names a way of `steer`, which draws tokens at temperature 1 where the
     options say 0. canvas: texts with gaps, in place of prompts. reward: of the strategies that need one, and of every
     final text. The rest as in `decode.decode`. progress: called with the label, the prompt's number and its trace as
-    each is done. budget: forwards for each prompt; a way of steering without its number, "best-of", gets the most
-    copies that they allow (`steering.table.within`).
+    each is done.
+
+    budget: what each prompt may cost; a way of steering without its number, "best-of", gets the most copies that fit,
+    and all else is decoded as it is. budget_of: "forwards", the canvases that the predictor runs, or "reward_calls",
+    the texts scored (a gradient is one): the most that a method can take, as if no two canvases and no two texts were
+    equal, which cost once. "seconds": by the clock here, over all prompts divided by their number; the copies are found
+    by decoding with 1, 2, 4, ... of them, and may be others in another run.
 
     Guarantee: each strategy's decode is the one that `decode.decode`, or `steer`, gives alone. ValueError for no
     strategy, for two of one label, and as there.
@@ -100,29 +119,42 @@ def compare(
     check_places(misplaced)
     for name, value in misplaced.items():
         raise ValueError(f"{name} is {value!r}: compare has no such argument, a strategy's numbers are in its text")
+
+    def steered(text: str) -> Steering:
+        return steer(
+            predictor,
+            prompts,
+            text,
+            shape,
+            canvas=canvas,
+            reward=cast("RewardModel", reward),
+            options=drawing(text, options),
+            memory=savings.memory,
+        )
+
+    def seconds_of(text: str) -> float:
+        run = steered(text)
+        return run.cost.seconds / len(run)
+
+    one_of("budget_of", budget_of, get_args(BudgetOf))
     if budget is not None:
-        whole("budget", budget)
+        finite("budget", budget, above=0) if budget_of == "seconds" else whole("budget", budget)
         steps = prepare(predictor, prompts, "default", shape, None, options, canvas=canvas).shape.steps
-        strategies = _within(strategies, budget, steps)
+        known = {"forwards": forwards_of, "reward_calls": reward_calls_of}
+        cost = partial(known[budget_of], steps=steps) if budget_of in known else seconds_of
+        strategies = _within(strategies, lambda text: fitted(text, budget, cost, budget_of, "strategies"))
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     made = {label: _made(strategy, seed, reward) for label, strategy in named.items()}
     decodings: dict[str, Decoding] = {}
+    seconds: dict[str, float] = {}
     for label, strategy in made.items():
+        began = time.perf_counter()
         if isinstance(strategy, str):
-            asked = drawing(strategy, options)
-            decodings[label] = steer(
-                predictor,
-                prompts,
-                strategy,
-                shape,
-                canvas=canvas,
-                reward=cast("RewardModel", reward),
-                options=asked,
-                memory=savings.memory,
-            )
+            decodings[label] = steered(strategy)
+            seconds[label] = time.perf_counter() - began
             for row, trace in enumerate(decodings[label]):
                 if progress is not None:
                     progress(label, row, trace)
@@ -143,16 +175,17 @@ def compare(
             savings=savings,
             finished=finished,
         )
-    return Comparison(decodings)
+        seconds[label] = time.perf_counter() - began
+    return Comparison(decodings, seconds)
 
 
-def _within(strategies: Any, budget: int, steps: int) -> Any:
+def _within(strategies: Any, fit: Callable[[str], str]) -> Any:
     """Return the strategies with the copies that a budget allows, in the list or mapping that they are given in."""
     if isinstance(strategies, Mapping):
-        return dict(zip(strategies, _within([*strategies.values()], budget, steps), strict=True))
+        return dict(zip(strategies, _within([*strategies.values()], fit), strict=True))
     if isinstance(strategies, str):
         return strategies  # refused
-    return [fitted(each, budget, steps, "strategies") if isinstance(each, str) else each for each in strategies]
+    return [fit(each) if isinstance(each, str) else each for each in strategies]
 
 
 def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object) -> Strategy | str:

@@ -29,14 +29,14 @@ def _fill(name: str, parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiment named and print its summary; return 1 if no unit has a result, as all failed, else 0.
 
-    ValueError for input that cannot be used.
+    Why the first failed is told on standard error. ValueError for input that cannot be used.
     """
     options = read_options(options_class(args.experiment), args)
     result = study_module(args.experiment).run(options)
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)
     units = result["units"]
-    if units["failed"] < units["asked"]:
+    if not units["failed"]:
         return 0
 
     from paper_figures.runner.results import read_failures
@@ -44,5 +44,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(result["folder"])
     failures = read_failures(folder.parent, folder.name.removeprefix("units-"))
     why = [failure["error"]["message"] for failure in failures]
-    tell(f"experiment {args.experiment}: all {units['failed']} units failed, the first by: {why[0] if why else '?'}")
-    return 1
+    failed, all_failed = units["failed"], units["failed"] == units["asked"]
+    many = f"all {failed}" if all_failed else f"{failed} of {units['asked']}"
+    tell(f"experiment {args.experiment}: {many} units failed, the first by: {why[0] if why else '?'}")
+    return int(all_failed)

@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from rws_decode.decode import decode
 from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
-from rws_decode.steering.table import METHODS, within
+from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of
 from rws_decode.testing.exact import tabulated_predictor, token_reward
 from rws_theory.worlds.joint_table import JointTable
 
@@ -129,9 +130,8 @@ def _of_method(
 
 def _within(name: str, budget: int, steps: int, beta: float) -> Any:
     """Return the method of a name with the most copies within a budget, at a weight beta where it has one."""
-    numbers: dict[str, float] = {"beta": beta} if "beta" in METHODS[name].numbers else {}
-    numbers |= {"sweeps": 2} if "sweeps" in METHODS[name].numbers else {}
-    return within(name, budget, steps, **numbers)
+    numbers = [f"+{key}:{value}" for key, value in (("beta", beta), ("sweeps", 2)) if key in METHODS[name].numbers]
+    return as_method(fitted(name + "".join(numbers), budget, partial(forwards_of, steps=steps)))
 
 
 def _measured(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, readable, summary_table
 from paper_figures.studies.work.rivals import HELD_OUT, work
 from paper_figures.table import Table
-from rws_decode.steering.table import check_method, fitted, is_method
+from rws_decode.steering.table import check_method, fitted, forwards_of, is_method
 from rws_decode.strategies.protocol import OwnCount, describe
 from rws_decode.strategies.table import as_strategy, check_text
 from rws_decode.text.words import split_words
@@ -55,7 +56,8 @@ _CAPTION = (
 def run(options: RivalsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     if options.budget is not None:
-        strategies = (fitted(text, options.budget, options.steps, "--strategies") for text in options.strategies)
+        cost = partial(forwards_of, steps=options.steps)
+        strategies = (fitted(text, options.budget, cost, argument="--strategies") for text in options.strategies)
         options = replace(options, strategies=tuple(strategies))
     for text in options.strategies:
         (check_method if is_method(text) else check_text)(text, "--strategies")

@@ -144,7 +144,7 @@ def module_reward_named(name: str, mean: float | None = None, std: float | None 
     if mean is None or std is None:
         raise ValueError(
             f"reward is {name}, a function whose mean and deviation are not known: name an object of the module such "
-            f"as reward = CallableReward({attribute}, mean, std)"
+            f"as reward = CallableReward({attribute}, mean, std), or measured_reward({attribute}, predictor, prompts)"
         )
     return CallableReward(found, mean, std, name=name)
 

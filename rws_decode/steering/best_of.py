@@ -26,6 +26,10 @@ class BestOf(Copies):
 
     name = "best-of"
 
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: the answers."""
+        return self.n
+
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; take the largest reward."""
         while ensemble.unfinished:
@@ -62,6 +66,10 @@ class SoftBestOf(Copies):
         super().__post_init__()
         finite("beta", self.beta)
 
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: the answers."""
+        return self.n
+
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""
         while ensemble.unfinished:
@@ -89,6 +97,10 @@ class SVDD(Copies):
         super().__post_init__()
         if self.beta != math.inf:
             finite("beta", self.beta, example="1.0, or inf")
+
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: one for each draw."""
+        return self.n * steps
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, all copies from one state in each step."""

@@ -74,6 +74,10 @@ class GradientGuidance:
         """Return the forwards of a prompt: one a step, however many gradients there are."""
         return steps
 
+    def reward_calls(self, steps: int) -> int:
+        """Return the gradients of a prompt."""
+        return self.gradients * steps
+
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, moving the logits of each step."""
         answers = SoftAnswers(ensemble.decoder.predictor, ensemble.scorer.model)

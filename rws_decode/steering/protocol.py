@@ -54,6 +54,10 @@ class SteeringMethod(Protocol):
         """Return the most forwards that a prompt takes over so many steps."""
         ...
 
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts that are scored for a prompt over so many steps, a gradient counting as one."""
+        ...
+
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode all copies to their end and choose one for each prompt."""
         ...
@@ -78,3 +82,7 @@ class Copies:
     def forwards(self, steps: int) -> int:
         """Return the most forwards of a prompt: the first canvas is one, and a value's logits are the next step's."""
         return 1 + self.n * (steps - 1)
+
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: the first canvas has one, and each copy one after each step."""
+        return self.forwards(steps + 1)

@@ -52,6 +52,10 @@ class RewardLookahead:
         """Return the most forwards of a prompt: the chosen commit's logits are those of the next step."""
         return 1 + self.width * (steps - 1)
 
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: one for each commit that is tried."""
+        return self.width * steps
+
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, all copies from one state in each step."""
         while ensemble.unfinished:

@@ -103,7 +103,7 @@ def steer(
     >>> from rws_decode import load_predictor, load_reward
     >>> run = steer(load_predictor("english"), "peace", "best-of:4", Shape(4, 4, 4), reward=load_reward("era"))
     >>> run[0].forwards, run.cost.reward_calls
-    (12, 4)
+    (11, 4)
     """
     check_places(numbers)
     Savings(memory=memory)  # refuses less than a byte

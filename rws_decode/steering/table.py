@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
@@ -164,40 +165,56 @@ def check_base(strategy: Strategy) -> None:
         )
 
 
-def within(method: str, budget: int, steps: int, **numbers: Any) -> SteeringMethod:
-    """Return the method with the most copies whose forwards stay within a budget for each prompt.
+def forwards_of(text: str, steps: int) -> int:
+    """Return the most forwards that a method takes for a prompt, by its text. steps: of the decode."""
+    return as_method(text).forwards(steps)
 
-    method: its name; budget: forwards; steps: of the decode. The default strategy and rws take `steps` forwards.
-    ValueError for a budget that the smallest such method exceeds, and for a method whose forwards are always the same.
 
-    >>> within("best-of", 128, 32), within("particle-gibbs", 128, 32, sweeps=2)
-    (BestOf(n=4), ParticleGibbs(n=2, sweeps=2, beta=1.0, ess_threshold=0.5))
+def reward_calls_of(text: str, steps: int) -> int:
+    """Return the most texts that a method scores for a prompt, gradients too, those of its copies' strategy included.
+
+    >>> [reward_calls_of(text, 32) for text in ("best-of:4", "best-of:4+rws:8", "particles:4")]
+    [4, 132, 129]
     """
-    least = 2 if method == "particle-gibbs" else 1
-    fits = as_method(f"{method}:{least}", **numbers)
-    if fits.forwards(2) == as_method(f"{method}:{least + 1}", **numbers).forwards(2):
-        raise ValueError(f"method is {method!r}: no number changes its forwards, give one yourself, as in {method}:3")
-    if fits.forwards(steps) > budget:
-        raise ValueError(f"budget is {budget}: {method}:{least} takes {fits.forwards(steps)} forwards in {steps} steps")
-    while steps > 1 and (more := as_method(f"{method}:{fits.copies + 1}", **numbers)).forwards(steps) <= budget:
-        fits = more
-    return fits
+    method, base = as_method(text), base_of(text)
+    # A strategy asks once for each step of each copy: the canvases of one step more, without the first.
+    asks = base is not None and as_strategy(base).needs_reward
+    return method.reward_calls(steps) + (method.forwards(steps + 1) - 1 if asks else 0)
 
 
-def fitted(text: str, budget: int, steps: int, argument: str = "method") -> str:
-    """Return a text with the number that a budget of forwards allows, where it has none: "best-of+rws:8".
+def fitted(
+    text: str, budget: float, cost: Callable[[str], float], unit: str = "forwards", argument: str = "method"
+) -> str:
+    """Return a text with the most copies whose cost stays within a budget, where it has no number: "best-of+rws:8".
 
-    ValueError as in `within`.
+    budget: for each prompt; cost: of the text with its number, rising with it, in `unit`. ValueError for a budget that
+    the smallest such method exceeds, and for a method whose cost is always the same.
 
-    >>> fitted("best-of+rws:8", 128, 32), fitted("best-of:2", 128, 32), fitted("rws:8", 128, 32)
-    ('best-of:4+rws:8', 'best-of:2', 'rws:8')
+    >>> def cost(text): return forwards_of(text, 32)
+    >>> [fitted(text, 128, cost) for text in ("best-of+rws:8", "particle-gibbs+sweeps:2", "best-of:2", "rws:8")]
+    ['best-of:4+rws:8', 'particle-gibbs:2+sweeps:2', 'best-of:2', 'rws:8']
     """
     head, plus, rest = text.partition("+")
     if head not in METHODS:
         return text
-    named = method_text(f"{head}:2{plus}{rest}", argument)
-    _, *others = named.numbers.items()
-    return f"{head}:{within(head, budget, steps, **dict(others)).copies}{plus}{rest}"
+
+    def fits(number: int) -> bool:
+        return cost(f"{head}:{number}{plus}{rest}") <= budget
+
+    few = 2 if head == "particle-gibbs" else 1
+    least = f"{head}:{few}{plus}{rest}"
+    method_text(least, argument)  # refuses in terms of the argument
+    spent, many = cost(least), few + 1
+    if spent == cost(f"{head}:{many}{plus}{rest}"):
+        raise ValueError(f"{argument} is {text!r}: no number changes its {unit}, give one yourself, as in {head}:3")
+    if spent > budget:
+        raise ValueError(f"budget is {budget}: {least} takes {spent:.4g} {unit}")
+    while fits(many):
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if fits(middle) else (few, middle)
+    return f"{head}:{few}{plus}{rest}"
 
 
 def base_of(method: SteeringMethod | str, **numbers: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -231,6 +232,27 @@ def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:
     assert runs.to_frame().groupby("strategy")["forwards"].max().le(24).all()
     labelled = compare(BERT, ["the cat", "a dog"], {"best": "best-of"}, **asked)
     assert list(labelled["best"]) == list(runs["best-of:4"])
+    names, asked["reward"] = ["best-of+rws:8", "particles", "best-order"], CallableReward(vowels)
+    calls = compare(BERT, ["the cat", "a dog"], names, **asked, budget_of="reward_calls")
+    assert [*calls] == ["best-of:3+rws:8", "particles:3", "best-order:24"]
+    assert calls.to_frame()["reward_calls"].max() <= 24
+
+
+def test_a_budget_of_seconds_is_kept_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[str] = []  # each text takes a second
+
+    def reward(answer: str) -> float:
+        scored.append(answer)
+        return vowels(answer)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: float(len(scored)))
+    asked: dict[str, Any] = {"shape": Shape(6, 6, 6), "reward": reward, "budget_of": "seconds"}
+    runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of"], **asked, budget=5.5)
+    assert [*runs] == ["default", "best-of:5"]
+    assert runs.to_frame()[["strategy", "seconds"]].values.tolist() == [["default", 1.0], ["best-of:5", 5.0]] * 2
+    refused(
+        lambda: compare(BERT, "the cat", ["best-of"], **asked, budget=0.5), "budget is 0.5: best-of:1 takes 1 seconds"
+    )
 
 
 def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFixture[str]) -> None:

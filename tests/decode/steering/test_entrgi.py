@@ -18,7 +18,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
-from rws_decode.steering.table import as_method, within
+from rws_decode.steering.table import as_method, fitted, forwards_of, reward_calls_of
 from rws_decode.testing.networks import EOS, MASK, bert, bert_classifier, word_tokenizer
 from rws_decode.text.gaps import before_gap, from_gap
 from rws_decode.trace.trace import load
@@ -215,7 +215,9 @@ def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused() ->
 
 def test_its_name_says_how_many_gradients_and_no_budget_says_it() -> None:
     assert as_method("gradient-guidance:3", mix="soft") == GradientGuidance(3, mix="soft")
-    refused(lambda: within("gradient-guidance", 64, 32), "method is 'gradient-guidance': no number changes its")
+    same = "method is 'gradient-guidance': no number changes its"
+    refused(lambda: fitted("gradient-guidance", 64, lambda text: forwards_of(text, 32)), same)
+    assert fitted("gradient-guidance", 64, lambda text: reward_calls_of(text, 32)) == "gradient-guidance:2"
     predictor, reward = english_pair()
     greedy = {"reward": reward, "options": Options()}
     refused(

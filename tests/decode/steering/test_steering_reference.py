@@ -20,7 +20,7 @@ from rws_decode import SVDD, BestOf, Options, RandomOrder, RewardLookahead, Shap
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.steering.particles import EVEN, ParticleGibbs, Particles
-from rws_decode.steering.table import METHODS, as_method, within
+from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of, reward_calls_of
 from rws_decode.trace.trace import load
 
 PREDICTOR = load_predictor("english")
@@ -226,7 +226,8 @@ def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any
     for trace in run:
         assert load(trace.save(tmp_path / "a.parquet")) == trace
         assert trace.strategy["name"] == name and trace.reward_model == REWARD.name
-        assert 4 <= trace.forwards <= as_method(f"{name}:4").forwards(4) and trace.reward_calls > 0
+        assert 4 <= trace.forwards <= forwards_of(f"{name}:4", 4)
+        assert 0 < trace.reward_calls <= reward_calls_of(f"{name}:4", 4)
         assert trace.final_reward is not None and trace.log_prob is not None
         assert name in repr(trace)
     assert run.cost.forwards == sum(trace.forwards for trace in run) and run.cost.seconds > 0
@@ -236,13 +237,25 @@ def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any
 @settings(max_examples=30, deadline=None)
 @given(
     name=st.sampled_from([name for name in METHODS if name != "gradient-guidance"]),
-    budget=st.integers(130, 400),  # from what the dearest takes at least
+    budget=st.integers(300, 900),  # from what the dearest takes at least
     steps=st.integers(2, 32),
+    cost=st.sampled_from([forwards_of, reward_calls_of]),
+    base=st.sampled_from(["", "+rws:8"]),
 )
-def test_a_budget_holds_and_one_more_copy_breaks_it(name: str, budget: int, steps: int) -> None:
-    method = within(name, budget, steps, **({"sweeps": 2} if name == "particle-gibbs" else {}))
-    more = as_method(f"{name}:{method.copies + 1}", **({"sweeps": 2} if name == "particle-gibbs" else {}))
-    assert method.forwards(steps) <= budget < more.forwards(steps)
+def test_a_budget_holds_and_one_more_copy_breaks_it(
+    name: str, budget: int, steps: int, cost: Callable[[str, int], int], base: str
+) -> None:
+    more = ("+sweeps:2" if name == "particle-gibbs" else "") + (base if as_method(f"{name}:2").draws else "")
+    fits = fitted(name + more, budget, lambda text: cost(text, steps))
+    one_more = f"{name}:{as_method(fits).copies + 1}{more}"
+    assert cost(fits, steps) <= budget < cost(one_more, steps)
+
+
+@pytest.mark.parametrize("name", ["best-of", "particles", "particle-gibbs", "svdd"])
+def test_what_the_strategy_of_the_copies_asks_counts_too(name: str) -> None:
+    run = steer(PREDICTOR, ["we ask for", "peace"], f"{name}:3+rws:8", Shape(8, 4, 8), reward=REWARD)
+    for trace in run:
+        assert reward_calls_of(f"{name}:3", 4) < trace.reward_calls <= reward_calls_of(f"{name}:3+rws:8", 4)
 
 
 @pytest.mark.parametrize(
