@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
+from paper_figures.commands.figures import make
+from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
 from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, read_options
@@ -23,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _fill(name: str, parser: argparse.ArgumentParser) -> None:
     add_options(parser, options_class(name))
+    parser.add_argument(
+        "--draw", action="store_true", help="then draw its figures and tables, and their page, into --out"
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
 
 
@@ -32,19 +38,30 @@ def run(args: argparse.Namespace) -> int:
     Why the first failed is told on standard error. ValueError for input that cannot be used.
     """
     options = read_options(options_class(args.experiment), args)
+    exhibits = _exhibits(args.experiment) if args.draw else []
     result = study_module(args.experiment).run(options)
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)
     units = result["units"]
-    if not units["failed"]:
-        return 0
-
-    from paper_figures.runner.results import read_failures
-
-    folder = Path(result["folder"])
-    failures = read_failures(folder.parent, folder.name.removeprefix("units-"))
-    why = [failure["error"]["message"] for failure in failures]
     failed, all_failed = units["failed"], units["failed"] == units["asked"]
-    many = f"all {failed}" if all_failed else f"{failed} of {units['asked']}"
-    tell(f"experiment {args.experiment}: {many} units failed, the first by: {why[0] if why else '?'}")
+    if failed:
+        from paper_figures.runner.results import read_failures
+
+        folder = Path(result["folder"])
+        failures = read_failures(folder.parent, folder.name.removeprefix("units-"))
+        why = [failure["error"]["message"] for failure in failures]
+        many = f"all {failed}" if all_failed else f"{failed} of {units['asked']}"
+        tell(f"experiment {args.experiment}: {many} units failed, the first by: {why[0] if why else '?'}")
+    if exhibits and not all_failed:
+        out = Path(options.out)
+        tell(f"{len(make(exhibits, out, out))} files drawn below {out}; open {out / 'index.html'}")
     return int(all_failed)
+
+
+def _exhibits(study: str) -> list[str]:
+    """Return the figures and tables that are drawn from a study; ValueError where there are none."""
+    of = {name: import_module(CONTENTS[name].module).NEEDS for name in NAMES}
+    if found := [name for name, needs in of.items() if needs == (study,)]:
+        return found
+    drawn = dict.fromkeys(need for needs in of.values() for need in needs if need in STUDIES)
+    raise ValueError(f"--draw is given: no figure is drawn from {study}, but from {', '.join(drawn)}")

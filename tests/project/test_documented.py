@@ -160,6 +160,9 @@ HERE: dict[str, Here] = {
     ),
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
+    "rws experiment commit-order --out out/runs --draw": Here(
+        more="--length 8 --steps 4 --block 8", leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
+    ),
     "rws summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
     "rws experiment rivals --out out/runs .*": Here(
         more=f"{SMALL} --strategies rws:8 threshold:0.9",
