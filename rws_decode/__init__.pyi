@@ -15,6 +15,7 @@ from .predictors import (
     WorldPredictor as WorldPredictor,
     load_predictor as load_predictor,
 )
+from .predictors.diffusion_gemma import DiffusionGemma as DiffusionGemma, load_uniform as load_uniform
 from .replay.diff import TraceDiff as TraceDiff, diff as diff
 from .replay.exchange import exchange_distance as exchange_distance
 from .replay.path_diagnostics import (
@@ -92,3 +93,4 @@ from .view import plots as plots
 from .view.curves_page import curves_page as curves_page
 from .view.decode_page import decode_page as decode_page
 from .view.scale_path_page import scale_path_page as scale_path_page
+from .uniform import UniformDecode as UniformDecode, UniformOptions as UniformOptions, decode_uniform as decode_uniform

@@ -69,6 +69,8 @@ def _as_json(preset: Preset) -> dict[str, Any]:
 def _in_short(preset: Preset) -> str:
     """Return a preset's options in some words, such as "512 tokens, 512 steps, blocks of 512, defer-published"."""
     values = preset.values
+    if preset.process == "uniform":
+        return f"{values['steps']} steps, entropy bound {values['entropy_bound']:g}, without masks"
     words = [f"{values['length']} tokens"]
     words += [f"{values['steps']} steps"] if "steps" in values else []
     words += [f"blocks of {values['block']}"] if values["block"] < values["length"] else []
@@ -126,6 +128,7 @@ def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPr
     if args.preset is None:
         return args, None
     preset = load(args.preset, "--preset")
+    preset.refuse_uniform("--preset")
     values = preset.values
     if args.infill is not None:
         values = {name: value for name, value in values.items() if name not in SHAPE_OPTIONS}

@@ -127,14 +127,14 @@ def _load_bidirectional(
     if chat is None:
         base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
-    _refuse_unusable(checkpoint, stored, device, options)
+    refuse_unusable(checkpoint, stored, device, options)
     config = layout.config
     config.architectures = [class_of(layout).__name__]
     options = options | {"config": config, "attn_implementation": attend_both_ways()}
     if layout.renamed:
         options["key_mapping"] = dict(layout.renamed)
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
-    model = _from_pretrained(class_of(layout), checkpoint, device, progress, options)
+    model = from_pretrained(class_of(layout), checkpoint, device, progress, options)
     refuse_untied(name, model)
     return BidirectionalPredictor(
         model,
@@ -169,13 +169,15 @@ def _load_masked(
     if kind != "modernbert":  # which is known without waiting for transformers
         from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
+        if kind == "diffusion_gemma":
+            raise ValueError(f"model {name} has no mask token: use load_uniform and decode_uniform")
         if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
             raise ValueError(
                 f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
                 f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
             )
     refuse_sizes("model", checkpoint, raw, stored)
-    _refuse_unusable(checkpoint, stored, device, options)
+    refuse_unusable(checkpoint, stored, device, options)
     ours = standalone(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
     alphabet = alphabet_of(Path(checkpoint.source))
     if ours is None:
@@ -183,7 +185,7 @@ def _load_masked(
 
         if old:
             options = options | {"config": CONFIG_MAPPING[kind].from_dict(raw)}
-        model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
+        model = from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
         tokenizer = load_tokenizer(checkpoint, None) if alphabet is None else None
     else:
         model, tokenizer = ours.network.to(device), ours.tokenizer
@@ -199,7 +201,7 @@ def _load_masked(
     return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))
 
 
-def _from_pretrained(
+def from_pretrained(
     loader: Any, checkpoint: Checkpoint, device: torch.device, progress: bool, options: dict[str, Any]
 ) -> Any:
     """Load the model, tensor by tensor as transformers does; ValueError unless all weights came and are finite."""
@@ -219,7 +221,7 @@ def _from_pretrained(
     return model
 
 
-def _refuse_unusable(
+def refuse_unusable(
     checkpoint: Checkpoint, stored: Mapping[str, Stored], device: torch.device, options: Mapping[str, Any]
 ) -> None:
     """Raise ValueError for weights that do not fit in memory, or that quantisation would hide NaN of."""

@@ -44,7 +44,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Preset:
-    """A published loop for one task: `settings`, and `about`, whose it is.
+    """A published loop for one task: `settings`, and `about`, whose it is; process: "uniform" for one without masks.
 
     >>> from rws_decode import presets
     >>> preset = presets.load("fast-dllm-gsm8k")
@@ -55,6 +55,7 @@ class Preset:
     name: str
     about: str
     settings: tuple[Setting, ...]
+    process: Literal["absorbing", "uniform"] = "absorbing"
 
     def __repr__(self) -> str:
         told = " ".join(f"{name} {value}" for name, value in self.values.items())
@@ -81,12 +82,17 @@ class Preset:
         first = self.values.get(_ENDS) == "the first"
         return (predictor.end_id,) if first and predictor.end_id is not None else None
 
+    def refuse_uniform(self, argument: str) -> None:
+        """Raise ValueError for a loop without masks, which `decode` does not have."""
+        if self.process == "uniform":
+            raise ValueError(f"{argument} is {self.name!r}: it has no masks, use decode_uniform in Python")
+
     def arguments(self, predictor: MaskPredictor, **given: Any) -> dict[str, Any]:
         """Return the arguments of `decode` besides the prompts: strategy, its numbers, shape and options.
 
         given: other values for options of the shape, of `Options` and of the strategy, which win over the preset's
         (`fitted`). With another strategy, the preset's numbers for its own are left out. ValueError for a value that no
-        decode could use.
+        decode could use, and for a uniform process.
 
         >>> from rws_decode import decode, load_predictor, presets
         >>> predictor = load_predictor("mini")
@@ -96,6 +102,7 @@ class Preset:
         >>> decode(predictor, "write about a dog", **told).forwards
         8
         """
+        self.refuse_uniform("preset")
         values = fitted(self.values, given)
         if given.get("end_of_text", values.get("end_of_text")) == self.values.get("end_of_text"):
             values[_ENDS] = self.end_ids(predictor)

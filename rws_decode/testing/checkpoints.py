@@ -36,7 +36,7 @@ from rws_theory.checks import one_of
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.stored import pack
 
-Kind = Literal["predictor", "reward", "causal"]
+Kind = Literal["predictor", "reward", "causal", "uniform"]
 # Writes into an empty directory: seed, changed entries of config.json, whether with a tokenizer.
 Writer = Callable[[Path, int, Mapping[str, Any], bool], None]
 
@@ -64,7 +64,8 @@ def tiny_checkpoint(
     leaves out one that the layout has. ValueError for an unknown layout, and a directory that holds something.
 
     Predictors are read by `load_predictor(path)`; rewards by `load_reward(path)`, the paper's by `load_reward(path,
-    published=layout)`; a causal language model by transformers.
+    published=layout)`; a causal language model by transformers; one of uniform noise by
+    `load_uniform(path)`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from rws_decode import Shape, decode, load_predictor
@@ -92,7 +93,7 @@ def tiny_checkpoint(
 
 
 def tiny_checkpoints(kind: Kind | None = None) -> dict[str, str]:
-    """Return the layouts by name, each with what it is; kind: mask predictors, rewards, or causal models alone.
+    """Return the layouts by name, each with what it is; kind: mask predictors, rewards, causal or uniform models.
 
     >>> list(tiny_checkpoints("predictor"))
     ['llada', 'llada-converted', 'llada-moe', 'dream', 'dream-converted', 'a2d-qwen3', 'a2d-qwen3-converted', 'bert', \
@@ -173,4 +174,9 @@ _LAYOUTS: dict[str, _Layout] = {
         for name, entry in PUBLISHED.items()
     },
     "causal": _Layout("causal", "Llama, a causal language model of transformers", partial(_network, networks.llama)),
+    "diffusion-gemma": _Layout(
+        "uniform",
+        "DiffusionGemma, a model of uniform noise of transformers",
+        partial(_network, networks.diffusion_gemma),
+    ),
 }

@@ -69,6 +69,28 @@ def llama_classifier(seed: int = 0, **config: Any) -> Any:
     return _built("Llama", "SequenceClassification", seed, _SIZES | _LLAMA | own | config)
 
 
+def diffusion_gemma(seed: int = 0, **config: Any) -> Any:
+    """Build a DiffusionGemma of uniform noise: experts, a sliding and a full layer, a vision tower, a canvas of 12."""
+    text: dict[str, Any] = _SIZES | {
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "global_head_dim": 16,
+        "sliding_window": 8,
+        "num_experts": 4,
+        "top_k_experts": 2,
+        "moe_intermediate_size": 8,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "pad_token_id": PAD,
+        "bos_token_id": CLS,
+        "eos_token_id": EOS,
+    }
+    tower = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    tower |= {"num_key_value_heads": 1, "head_dim": 8, "patch_size": 4, "position_embedding_size": 4}
+    ids = {"boi_token_id": VOCABULARY - 3, "eoi_token_id": VOCABULARY - 2, "image_token_id": VOCABULARY - 1}
+    parts = {"text_config": text, "vision_config": tower, "canvas_length": 12, "initializer_range": 0.6}
+    return _built("DiffusionGemma", "BlockDiffusion", seed, parts | ids | config)
+
+
 def _built(family: str, task: str, seed: int, config: dict[str, Any]) -> Any:
     import transformers
 

@@ -19,7 +19,7 @@ from rws_decode.decode import decode
 from rws_decode.presets.preset import fitted
 from rws_decode.strategies.table import OFFERED
 
-NAMES = sorted(presets.PRESETS)
+NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.process == "absorbing")
 PREDICTOR = llada_predictor()
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 

@@ -143,7 +143,7 @@ DECODER = (
     ("strategies",),
     ("step",),
     ("job",),
-    ("decode", "final_text", "law", "plain_loop"),
+    ("decode", "final_text", "law", "plain_loop", "uniform"),
     ("steering",),
     ("gpu", "replay", "scales"),
     ("check", "compare", "measured_reward"),
