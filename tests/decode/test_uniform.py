@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from documented_commands import ran
 from misuse import refused
 
 from rws_decode import CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform, presets
@@ -161,6 +162,12 @@ def test_a_trace_tells_when_each_token_settled(predictor: DiffusionGemma, tmp_pa
     assert (trace.predictor, trace.prompt_text) == ("tiny", "the cat")
     trace.save(tmp_path / "trace.parquet")
     assert repr(run).startswith(f"UniformDecode({len(run.tokens)} tokens in {run.forwards} forwards")
+
+
+def test_the_guide_decodes_with_and_without_a_reward() -> None:
+    names = ran("docs/guides/presets.md", -1)
+    assert (names["plain"].factor == 1).all() and (names["scaled"].factor > 1).all()
+    assert names["trace"].tokens.tolist() == names["scaled"].tokens.tolist()
 
 
 def test_settings_are_the_checkpoints_and_else_the_published(predictor: DiffusionGemma, tmp_path: Path) -> None:
