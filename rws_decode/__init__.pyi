@@ -16,6 +16,7 @@ from .predictors import (
     load_predictor as load_predictor,
 )
 from .predictors.diffusion_gemma import DiffusionGemma as DiffusionGemma, load_uniform as load_uniform
+from .predictors.watch import watch as watch
 from .replay.diff import TraceDiff as TraceDiff, diff as diff
 from .replay.exchange import exchange_distance as exchange_distance
 from .replay.path_diagnostics import (

@@ -17,12 +17,23 @@ ATTENTION = "bidirectional_sdpa"
 
 def _attention(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
-) -> tuple[Tensor, None]:
-    """Return scaled dot-product attention over all positions, or those of the mask, bool [B, 1, 1, L]."""
+) -> tuple[Tensor, Tensor | None]:
+    """Return scaled dot-product attention over all positions, or those of the mask, bool [B, 1, 1, L].
+
+    Where the module is watched by a hook, its shares [B, heads, L, L] too, which the kernel does not give.
+    """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     options["is_causal"] = False
-    return sdpa_attention_forward(module, query.to(value.dtype), key.to(value.dtype), value, attention_mask, **options)
+    query, key = query.to(value.dtype), key.to(value.dtype)
+    mixed, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+    if not module._forward_hooks:
+        return mixed, None
+    keys = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    scores = query @ keys.transpose(2, 3) * module.scaling
+    if attention_mask is not None:
+        scores = scores.masked_fill(~attention_mask, -torch.inf)
+    return mixed, scores.softmax(dim=-1)
 
 
 def attend_both_ways() -> str:

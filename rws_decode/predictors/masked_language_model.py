@@ -121,7 +121,8 @@ class HFMaskPredictor:
         Nor is ModernBERT's last layer (`modernbert.ModernBertAt`). In other models a hook gives the output embeddings
         these positions alone; a model that does not end with such a layer computes all logits.
         """
-        if self._lean is not None:
+        # Hooks of the network, such as those of `watch`, are to see its modules run.
+        if self._lean is not None and not self.model._forward_pre_hooks:
             hidden = self._lean(canvas, attention_mask, self._positions(attention_mask), row, column)
             return self.model.decoder(self.model.head(hidden))
         output_layer = getattr(self.model, "get_output_embeddings", None)

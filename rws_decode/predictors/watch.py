@@ -1,0 +1,68 @@
+"""What happens inside a network: its modules' tensors at each forward, by hooks of torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+__all__ = ["watch"]
+
+LAYERS = r".*\.layers?\.\d+"  # of Llama's, Qwen's and ModernBERT's kind, and of BERT's
+
+
+@contextmanager
+def watch(predictor: Any, receive: Callable[[int, str, Tensor], object], modules: str = LAYERS) -> Iterator[None]:
+    """Call `receive(step, name, tensor)` with what modules of the predictor's network give, as long as this is open.
+
+    modules: a regular expression of whole names in `predictor.model.named_modules()`; if not given the layers, whose
+    tensors are the hidden states [B, L, h] of the canvas. step: the forward, counted from 0, which is the step of a
+    decode in one batch. A module that gives several tensors gives each under NAME[0], NAME[1], ... In LLaDA, Dream and
+    A2D the modules "self_attn" give their output and, as NAME[1], the attention [B, heads, L, L]; in other networks of
+    transformers they do where its attention is "eager".
+
+    The tensors are the network's own and not copied: what is changed in place is changed in the decode. Tokens are
+    those of a decode that is not watched; only in ModernBERT, such as mini, the whole network runs, and digits are as
+    rounding has them. The compact decoder and CUDA graphs run no modules. ValueError for a predictor without a network
+    of torch, and where no module has such a name.
+
+    >>> from rws_decode import Shape, decode, load_predictor
+    >>> mini, seen = load_predictor("mini"), []
+    >>> with watch(mini, lambda step, name, tensor: seen.append((step, name, tuple(tensor.shape)))):
+    ...     run = decode(mini, "a story", shape=Shape(4, 2, 4))
+    >>> seen[0], len(seen)
+    ((0, 'model.layers.0', (1, 8, 192)), 10)
+    """
+    network = getattr(predictor, "model", None)
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"predictor is {predictor!r}: it has no network of torch, load one such as 'mini'")
+    found = {name: module for name, module in network.named_modules() if re.fullmatch(modules, name)}
+    if not found:
+        some = ", ".join([name for name, _ in network.named_modules() if name][:8])
+        raise ValueError(f"modules is {modules!r}: no module has such a name, as {some}, ... have")
+    step = -1
+
+    def begin(_module: nn.Module, _given: Any) -> None:
+        nonlocal step
+        step += 1
+
+    def give(name: str, given: Any) -> None:
+        if isinstance(given, Tensor):
+            receive(step, name, given)
+        elif isinstance(given, tuple):
+            for number, each in enumerate(given):
+                give(f"{name}[{number}]", each)
+
+    hooks = [network.register_forward_pre_hook(begin)]
+    hooks += [
+        module.register_forward_hook(lambda _module, _given, made, name=name: give(name, made))
+        for name, module in found.items()
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
