@@ -17,11 +17,19 @@ from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, prompt_ids, tokenizer_of
+from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, prompt_ids, tokenizer_of
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, OwnCount, RevisingStrategy, Strategy, describe
+from rws_decode.strategies.protocol import (
+    FactorStrategy,
+    LookingStrategy,
+    OrderStrategy,
+    OwnCount,
+    RevisingStrategy,
+    Strategy,
+    describe,
+)
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import gap_text, masks_in, row_of, without_gaps
@@ -169,6 +177,8 @@ def prepare(
     if options.drawing == "commit" and isinstance(strategy, RevisingStrategy):
         name = strategy.name
         raise ValueError(f"strategy {name} masks words again, and has no law: decode by it with drawing='completion'")
+    if options.key_cache != "none":
+        _check_key_cache(options, predictor, strategy)
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
@@ -187,12 +197,24 @@ def prepare(
         "drawing": options.drawing,
         "top_p": float(options.top_p),
         "top_k": options.top_k,
+        "key_cache": options.key_cache,
         "cfg": float(options.cfg),
         "end_of_text": options.end_of_text,
         "end_ids": end_ids if options.end_of_text != "none" else [],
     }
     ends = Ends(options.end_of_text, end_ids)
     return Job(predictor, encoded, strategy, reward, ends, shape, settings)
+
+
+def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
+    """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
+    told = f"key_cache is {options.key_cache!r}"
+    if not isinstance(predictor, KeepsKeys):
+        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream and A2D do")
+    if options.cfg:
+        raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
+    if isinstance(strategy, LookingStrategy | RevisingStrategy):
+        raise ValueError(f"{told}: strategy {strategy.name} looks ahead or masks words again, and needs fresh keys")
 
 
 def _asked(

@@ -15,6 +15,7 @@ from rws_theory.show import one_line
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
 Drawing = Literal["completion", "commit"]
+KeyCache = Literal["none", "prefix", "dual"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Options:
     1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
     (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
-    which shorter rows are padded, under an attention mask.
+    which shorter rows are padded, under an attention mask. key_cache: "prefix" and "dual" keep keys and values of a
+    block's first step through the block (`kept_keys.keeping`); that changes the logits, so it is no saving.
 
     ValueError names the option that is wrong.
 
@@ -129,6 +131,7 @@ class Options:
     end_of_text: EndOfText = "none"
     end_ids: Sequence[int] | None = None
     padding: Padding = "right"
+    key_cache: KeyCache = "none"
 
     __repr__ = one_line
 
@@ -147,7 +150,7 @@ class Options:
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
         kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing}
-        for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding}).items():
+        for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding, "key_cache": KeyCache}).items():
             one_of(name, getattr(self, name), get_args(kind))
 
     def only(self, who: str, *names: str) -> None:

@@ -15,7 +15,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.job import prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.replay import run_settings, stopped_early
-from rws_decode.replay.step_logits import check_predictor
+from rws_decode.replay.step_logits import check_fresh, check_predictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
@@ -180,6 +180,7 @@ def moved_answers(
     [[3, 3, 3], [3, 3, 3]]
     """
     check_predictor(trace, predictor)
+    check_fresh(trace)
     shape, options = run_settings(trace)
     options = replace(options, seed=(trace.seed,) * decodes)
     strategy = _strategy_of(trace, reward)

@@ -105,6 +105,21 @@ class LogitsAt(Protocol):
 
 
 @runtime_checkable
+class KeepsKeys(Protocol):
+    """A predictor that can compute some columns beside the keys and values that others had before."""
+
+    def logits_within(
+        self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any
+    ) -> Tensor:
+        """Return logits [N, V] at N places; `keys` says what is computed (`step.kept_keys.Keys`)."""
+        ...
+
+    def source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        """Return the columns whose logits predict these."""
+        ...
+
+
+@runtime_checkable
 class KnowsProbability(Protocol):
     """A predictor whose answers have a probability: its conditionals are those of one distribution."""
 

@@ -129,6 +129,7 @@ def run_settings(trace: Trace) -> tuple[Shape, Options]:
         "precision": trace.precision,
         "padding": trace.padding,
         "drawing": trace.drawing,
+        "key_cache": trace.key_cache,
         "end_of_text": trace.end_of_text,
     }
     return (

@@ -122,10 +122,19 @@ def check_predictor(trace: Trace, predictor: MaskPredictor) -> None:
         raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
 
 
+def check_fresh(trace: Trace) -> None:
+    """Raise ValueError for a run that kept keys: a canvas alone does not tell its logits."""
+    if trace.key_cache != "none":
+        raise ValueError(
+            f"trace has key_cache {trace.key_cache!r}: one step's logits follow from its block's first step"
+        )
+
+
 def masked_rows(
     trace: Trace, step: int, predictor: MaskPredictor
 ) -> tuple[dict[int, NDArray[np.float64]], dict[int, float]]:
     """Return the logits that ranked each masked position of a step, by position, computed again, and their error."""
+    check_fresh(trace)
     canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
     canvas.ids[0, canvas.answer[0]] = torch.tensor(trace.canvas[step], device=canvas.ids.device)
     masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]

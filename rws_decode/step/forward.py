@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,6 +11,8 @@ from torch import Tensor
 from rws_decode.canvas.layout import Canvas
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
 from rws_decode.step.rounding import logit_error
+
+At = Callable[[MaskPredictor, Tensor, Tensor | None, Tensor, Tensor], Tensor]
 
 
 class MaskedLogits(NamedTuple):
@@ -36,16 +38,17 @@ def masked_logits(
     cfg: float = 0.0,
     suppressed: Sequence[int] = (),
     published: bool = False,
+    at: At = logits_at,
 ) -> MaskedLogits:
     """Return the logits at the masked positions of a batch, by one forward.
 
     masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
     committed and take no probability, also not among those published. Forbidden: [MASK], padding and the predictor's
-    forbidden ids (`layout.forbidden_ids`).
+    forbidden ids (`layout.forbidden_ids`). at: computes the logits of some places.
     """
     row, position = masked.nonzero(as_tuple=True)
     column = canvas.answer[row, position]
-    logits, error = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg)
+    logits, error = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg, at)
     if suppressed and max(suppressed) >= logits.shape[-1]:
         raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
     logits[:, list(suppressed)] = float("-inf")
@@ -62,6 +65,7 @@ def guided_logits(
     row: Tensor,
     column: Tensor,
     cfg: float,
+    at: At = logits_at,
 ) -> tuple[Tensor, Tensor | None]:
     """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
 
@@ -73,11 +77,11 @@ def guided_logits(
     int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
     """
     if cfg == 0:
-        return logits_at(predictor, canvas, attention_mask, row, column), None
+        return at(predictor, canvas, attention_mask, row, column), None
     both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
     mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
     rows = torch.cat([row, row + len(canvas)])
-    conditional, unconditional = logits_at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
+    conditional, unconditional = at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
     error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
     logits = unconditional + (cfg + 1) * (conditional - unconditional)
     return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error

@@ -12,6 +12,7 @@ from torch import Tensor
 from rws_decode.canvas.batches import due, row_bytes
 from rws_decode.step.completion import Choice, Completion, Done, Seats, TokenSampler
 from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import revising
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
@@ -234,7 +235,7 @@ def layered(decoder: Decoder) -> Decoder:
     for ability, layer in layers:
         if isinstance(decoder.strategy, ability):
             decoder = replace(decoder, run=layer(decoder.run))
-    return decoder
+    return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))
 
 
 Words = Callable[[int, Tensor, Tensor, Tensor], Tensor]

@@ -37,12 +37,12 @@ LAYOUT: dict[str, tuple[str, str]] = {
 }
 
 # Settings that came later, which the metadata has only where they differ from these.
-UNUSUAL = {"counts": None, "drawing": "completion", "own_ids": False, "top_p": 1.0, "top_k": None}
+UNUSUAL = {"counts": None, "drawing": "completion", "own_ids": False, "top_p": 1.0, "top_k": None, "key_cache": "none"}
 
 # The fields that are None where a step map is all that is known of a run, and those that it may leave out besides.
 STEP_MAP_LACKS = frozenset(
     "steps ranking precision logits_dtype strategy reward_settings savings offset width padding sampling_temperature "
-    "drawing top_p seed cfg end_of_text end_ids forwards reward_calls reward_calls_saved reward_tokens "
+    "drawing top_p key_cache seed cfg end_of_text end_ids forwards reward_calls reward_calls_saved reward_tokens "
     "reward_tokens_saved reward_use ties saturated inexact near_ties near_tokens".split()
 )
 STEP_MAP_MAY_LACK = {"predictor": "model", "block": "block", "mask_id": "mask token", "prompt": "prompt's tokens"}
@@ -78,6 +78,7 @@ class TraceData:
     drawing: str = "completion"
     top_p: float = 1.0
     top_k: int | None = None
+    key_cache: str = "none"
     seed: int
     cfg: float
     end_of_text: str

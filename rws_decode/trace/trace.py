@@ -37,9 +37,9 @@ class Trace(TraceData):
     and bounds, and what the decode left out; `mask_id`; `prompt_text` (of a dialogue, its plain text) and `text`, None
     without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of columns, padding
     counted, which stood on the side `padding`. `sampling_temperature`, `drawing`, `top_p`, `top_k` and `seed` of Gumbel
-    sampling (0: greedy, the seed unused; `settings.Options`); `cfg`, the scale of classifier-free guidance (0: none);
-    `end_of_text`, the policy, and the `end_ids` that it acts on. `pieces`: the text of each token id that the trace
-    holds, by itself ("12": "the").
+    sampling (0: greedy, the seed unused; `settings.Options`); `key_cache`, as there; `cfg`, the scale of
+    classifier-free guidance (0: none); `end_of_text`, the policy, and the `end_ids` that it acts on. `pieces`: the text
+    of each token id that the trace holds, by itself ("12": "the").
 
     Outcome: `final_reward`, of the final text, {"model", "raw", "normalised"}, None where the decode was given no
     reward model or the text is not whole; `log_prob`, nats, of the answer given the prompt, None where the predictor

@@ -1,0 +1,145 @@
+"""Keys and values of a block's first step, kept through the block: Fast-dLLM's prefix and dual cache.
+
+A network whose positions all see each other has no exact cache: every token changes every key. Fast-dLLM (Wu et al.
+2025, arXiv:2505.22618) keeps those of its first step through a block all the same, and renews some alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from rws_decode.canvas.batches import current_block
+from rws_decode.predictors.base import KeepsKeys, MaskPredictor
+from rws_decode.step.completion import Done
+from rws_decode.step.forward import MaskedLogits, masked_logits
+from rws_decode.step.step import Decoder, Run, State
+
+
+class Keys:
+    """The keys and values that each layer's attention reads, [B, heads, L, d]; a forward renews some of them.
+
+    It stands where a Transformers model expects its cache. rows: int64 [r]; columns: int64 [r, w], of what the coming
+    forward renews; the first one gives all.
+    """
+
+    def __init__(self, layers: Sequence[tuple[Tensor, Tensor]] = ()) -> None:
+        self._layers = list(layers)
+        self.rows = self.columns = torch.empty(0, dtype=torch.int64)
+
+    def update(self, key: Tensor, value: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Put in what a layer computed, [r, heads, w, d], and return what its attention reads of these rows."""
+        if layer_idx == len(self._layers):
+            self._layers.append((key, value))
+            return key, value
+        kept = self._layers[layer_idx]
+        for whole, new in zip(kept, (key, value), strict=True):
+            whole[self.rows[:, None], :, self.columns] = new.transpose(1, 2)
+        return kept[0][self.rows], kept[1][self.rows]
+
+    def get_seq_length(self, *_: Any) -> int:
+        """Return 0: the places of the tokens are given."""
+        return 0
+
+    def of(self, rows: Tensor) -> Keys:
+        """Return those of some rows, bool or int64."""
+        return Keys([(key[rows], value[rows]) for key, value in self._layers])
+
+
+class Kept(NamedTuple):
+    """What a block's later steps read of its first one, of b rows.
+
+    start: int64 [b], where the block of each row begins; seen: the logits of its first step, by the prompts' numbers.
+    """
+
+    keys: Keys
+    start: Tensor
+    seen: MaskedLogits
+
+    def of(self, rows: Tensor) -> Kept:
+        """Return that of some rows, bool or int64; logits are found by the prompts' numbers."""
+        return Kept(self.keys.of(rows), self.start[rows], self.seen)
+
+
+def keeping(run: Run) -> Run:
+    """Return the step that computes a row's whole canvas at the first step of its block alone.
+
+    At later steps it computes the block ("dual"), or the block and all after it ("prefix"), beside the keys and values
+    of that first step. What stands after the block keeps the logits of the first step where it is not computed.
+    """
+
+    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
+        before: Kept | None = state.beside.get("keys")
+        block = current_block(state.masked, decoder.plan)
+        start = block.int().argmax(dim=1)
+        first = torch.ones_like(start, dtype=torch.bool) if before is None else start != before.start
+        keys = Keys() if before is None else before.keys
+        inside = block if decoder.options.key_cache == "dual" else block.cumsum(dim=1) > 0
+        renewed = torch.where(first[:, None], state.masked, state.masked & inside)
+        parts = []
+        for rows, places in ((first, None), (~first, inside)):
+            if bool(rows.any()):
+                parts.append(_forward(decoder, state, renewed & rows[:, None], rows, places, keys))
+        if before is not None:
+            parts.append(_waiting(before.seen, state, ~renewed & state.masked))
+        seen = _joined(parts, state.masked.shape[1])
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
+        kept = Kept(keys, start, seen._replace(row=state.rows[seen.row]))
+        calls = 1 + bool(first.any()) * bool((~first).any())
+        return after._replace(beside={**after.beside, "keys": kept}), done._replace(calls=calls)
+
+    return step
+
+
+def _forward(
+    decoder: Decoder, state: State, wanted: Tensor, rows: Tensor, places: Tensor | None, keys: Keys
+) -> MaskedLogits:
+    """Return the logits of the wanted positions from a forward of some rows.
+
+    places: bool [b, n], the answer's positions that are computed; None for the whole canvas.
+    """
+    canvas, predictor = state.canvas, decoder.predictor
+    assert isinstance(predictor, KeepsKeys)
+    keys.rows = rows.nonzero()[:, 0]
+    if places is None:
+        keys.columns = torch.arange(canvas.ids.shape[1], device=canvas.ids.device).expand(len(keys.rows), -1)
+    else:
+        columns = [canvas.answer[row][places[row]] for row in keys.rows.tolist()]
+        indices = [torch.full_like(each, row) for row, each in zip(keys.rows.tolist(), columns, strict=True)]
+        read = [predictor.source(canvas.attention_mask, row, each) for row, each in zip(indices, columns, strict=True)]
+        # Rows of fewer columns compute their first one again: equal keys are put in the same place.
+        needed = [torch.cat([*pair]).unique() for pair in zip(columns, read, strict=True)]
+        most = max(map(len, needed))
+        keys.columns = torch.stack([torch.cat([each, each[:1].expand(most - len(each))]) for each in needed])
+
+    def at(_: MaskPredictor, ids: Tensor, mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        return predictor.logits_within(ids, mask, row, column, keys)
+
+    suppressed, published = decoder.ends.suppressed, decoder.options.ranking == "topk"
+    return masked_logits(decoder.predictor, canvas, wanted, suppressed=suppressed, published=published, at=at)
+
+
+def _waiting(seen: MaskedLogits, state: State, wanted: Tensor) -> MaskedLogits:
+    """Return the logits that wanted positions had at the first step of their block."""
+    row = torch.searchsorted(state.rows, seen.row).clamp(max=len(state.rows) - 1)
+    stays = (state.rows[row] == seen.row) & wanted[row, seen.position]
+    logits = seen.logits[stays]
+    published = logits if seen.published is seen.logits else seen.published[stays]
+    return MaskedLogits(row[stays], seen.position[stays], logits, published, seen.error[stays])
+
+
+def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:
+    """Return the parts as one, rows and positions rising."""
+    parts = [part for part in parts if len(part.row)]
+    if len(parts) == 1:
+        return parts[0]
+    row, position, logits, _, error = map(torch.cat, zip(*parts, strict=True))
+    order = (row * length + position).argsort()
+    plain = all(part.published is part.logits for part in parts)
+    published = logits if plain else torch.cat([part.published for part in parts])
+    logits = logits[order]
+    return MaskedLogits(row[order], position[order], logits, logits if plain else published[order], error[order])

@@ -1,0 +1,143 @@
+"""Fast-dLLM's caches: a step's logits are those of the whole canvas whose other keys are the block's first step's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from grouped import grouped
+from torch import Tensor
+
+from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace
+from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.replay.replay import replay_with
+from rws_decode.replay.step_logits import step_logits
+from rws_decode.testing import tiny_checkpoint
+
+LAYOUTS = ("llada", "dream", "llada-moe")
+PROMPTS = ["the cat sat on", "why ?", "a dog and the cat of the house"]
+SHAPE: dict[str, Any] = {"length": 12, "steps": 6, "block": 4}
+REWARD = CallableReward(lambda prompt, answer: float(len(answer) % 7), mean=3.0, std=2.0)
+
+
+@pytest.fixture(scope="module")
+def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BidirectionalPredictor]:
+    folder = tmp_path_factory.mktemp("models")
+    return {name: load_predictor(str(tiny_checkpoint(name, folder / name)), progress=False) for name in LAYOUTS}
+
+
+def run(predictor: Any, cache: str, strategy: str = "default", prompts: Any = PROMPTS, **options: Any) -> list[Trace]:
+    reward = REWARD if strategy.startswith("rws") else None
+    return list(decode(predictor, prompts, strategy, reward=reward, **grouped(**SHAPE, key_cache=cache, **options)))
+
+
+class Patched:
+    """Gives attention the keys and values of one forward, but in some columns those of another before it."""
+
+    def __init__(self, fresh: Tensor | None = None, before: Patched | None = None) -> None:
+        self.fresh, self.before, self.layers = fresh, before, list[tuple[Tensor, Tensor]]()
+
+    def update(self, key: Tensor, value: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        if self.before is not None:
+            kept, fresh = self.before.layers[layer], self.fresh
+            key, value = (torch.where(fresh[:, None], new, old) for new, old in zip((key, value), kept, strict=True))
+        self.layers.append((key, value))
+        return key, value
+
+    def get_seq_length(self, *_: Any) -> int:
+        return 0
+
+
+def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
+    """Return the logits of each step's block, [positions, V], from forwards of the whole canvas of this row alone."""
+    start, size, keys, seen = trace.offset, trace.block, Patched(), []
+    prompt, block = trace.prompt.tolist(), None
+    for step in range(trace.steps_run):
+        ids = torch.tensor([[*prompt, *trace.canvas[step].tolist()]])
+        columns = torch.arange(ids.shape[1])
+        at = int((trace.canvas[step] == trace.mask_id).argmax()) // size
+        first = len(prompt) + at * size
+        fresh = (columns >= first) & ((columns < first + size) | (trace.key_cache == "prefix"))
+        if predictor.shifted:
+            fresh[max(first - 1, 0)] = True
+        keys = Patched() if at != block else Patched(fresh, keys)
+        block = at
+        logits = predictor.model(
+            input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False
+        ).logits
+        masked = first + np.flatnonzero(trace.canvas[step][at * size : (at + 1) * size] == trace.mask_id)
+        seen.append(logits[0, masked - predictor.shifted].detach().numpy())
+        assert start == len(prompt)
+    return seen
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("cache", ["prefix", "dual"])
+def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
+    layout: str, cache: str, predictors: dict[str, BidirectionalPredictor]
+) -> None:
+    predictor = predictors[layout]
+    changed = 0
+    for prompt in PROMPTS:
+        (trace,), (plain,) = (run(predictor, kind, prompts=[prompt], ranking="probability") for kind in (cache, "none"))
+        forbidden = [predictor.mask_id, *predictor.forbidden_ids]
+        for step, logits in enumerate(reference(predictor, trace)):
+            logits[:, [token for token in forbidden if token < logits.shape[1]]] = -np.inf
+            best = np.exp(logits.max(axis=1)) / np.exp(logits).sum(axis=1)
+            assert trace.value[step][trace.eligible[step]] == pytest.approx(best, abs=1e-4)
+            assert trace.candidate[step][trace.eligible[step]].tolist() == logits.argmax(axis=1).tolist()
+        changed += not np.allclose(trace.value, plain.value, atol=1e-6, equal_nan=True)
+    assert changed  # it is no saving
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+@pytest.mark.parametrize(
+    ("cache", "strategy"), [("dual", "rws:4"), ("prefix", "threshold:0.02"), ("dual", "klass:0.02")]
+)
+def test_rows_in_other_blocks_and_places_do_not_change_a_row(
+    padding: str, cache: str, strategy: str, predictors: dict[str, BidirectionalPredictor]
+) -> None:
+    predictor = predictors["dream"]
+    alone = [run(predictor, cache, strategy, [prompt], padding=padding)[0] for prompt in PROMPTS]
+    for one, trace in zip(alone, run(predictor, cache, strategy, padding=padding), strict=True):
+        assert one.tokens.tolist() == trace.tokens.tolist()
+        assert one.commit_step.tolist() == trace.commit_step.tolist()
+
+
+def test_one_step_a_block_keeps_nothing(predictors: dict[str, BidirectionalPredictor]) -> None:
+    shape = (
+        grouped(length=12, steps=3, block=4, key_cache="none"),
+        grouped(length=12, steps=3, block=4, key_cache="dual"),
+    )
+    plain, kept = (decode(predictors["llada"], PROMPTS, "default", **each) for each in shape)
+    assert [trace.tokens.tolist() for trace in plain] == [trace.tokens.tolist() for trace in kept]
+
+
+def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPredictor], tmp_path: Path) -> None:
+    (trace,) = run(predictors["llada"], "dual", "rws:4", PROMPTS[:1])
+    trace.save(tmp_path / "kept.parquet")
+    loaded = load_trace(tmp_path / "kept.parquet")
+    assert loaded.key_cache == "dual" and (trace.candidate >= 0).all()  # later blocks, too
+    assert replay_with(loaded, predictors["llada"]).tokens.tolist() == trace.tokens.tolist()
+    with pytest.raises(ValueError, match="trace has key_cache 'dual'"):
+        step_logits(trace, predictors["llada"], 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"cache": "triple"}, "^key_cache is 'triple'"),
+        ({"cache": "dual", "cfg": 1.0}, "^key_cache is 'dual': guidance computes a second canvas"),
+        ({"cache": "dual", "strategy": "information-gain:2"}, "^key_cache is 'dual': strategy .* looks ahead"),
+    ],
+)
+def test_what_needs_fresh_keys_is_refused(
+    changes: dict[str, Any], told: str, predictors: dict[str, BidirectionalPredictor]
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        run(predictors["llada"], **changes)
+    with pytest.raises(ValueError, match=r"^key_cache is .dual.: mini keeps no keys; LLaDA"):
+        run(load_predictor("mini"), "dual")
