@@ -90,6 +90,10 @@ STRATEGIES: dict[str, Entry] = {
     "parallel-factor": Entry("parallel.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"),
     "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
     "klass": Entry("parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"),
+    "prophet": Entry(
+        "prophet.Prophet", "all of a block once its two best logits differ enough, --gap at first (Prophet)"
+    ),
+    "dus": Entry("dilated.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
     "certainty-prior": Entry("weighed.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
     "remdm": Entry("revising.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
     "p2": Entry("revising.P2", "the best of committed and masked stay, log p of the first times --eta (P2)"),
@@ -113,11 +117,11 @@ def strategy_named(
     """Return the strategy of that name, made from those of the options that it reads.
 
     numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor, gamma, sigma, eta and hypotheses of the strategies of other papers, which scale or
-    reward_scale scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of
-    "rws-random", "random-order", "remdm", those that look ahead, and "shuffled" (the first, if one per row). Options
-    that the strategy does not read do nothing. ValueError for an unknown name, an option that is missing, and a value
-    that the strategy refuses.
+    threshold, parallel_factor, gamma, sigma, eta, hypotheses, gap and stride of the strategies of other papers, which
+    scale or reward_scale scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes.
+    seed: of "rws-random", "random-order", "remdm", those that look ahead, and "shuffled" (the first, if one per row).
+    Options that the strategy does not read do nothing. ValueError for an unknown name, an option that is missing, and a
+    value that the strategy refuses.
 
     >>> strategy_named("rws", reward_scale=8.0)
     RWS(reward_scale=8.0, eps=1e-05)

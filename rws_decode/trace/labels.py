@@ -13,7 +13,7 @@ from rws_theory.show import clipped, shortened
 
 # What stands after the colon of a text; others stand after plus signs, with their names.
 _FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
-_FIRST += ("n", "width", "gradients")
+_FIRST += ("gap", "stride", "n", "width", "gradients")
 _UNNAMED = ("seed", "eps", "ess_threshold")
 CUT_OFF = "cut off within a sentence, at its last token: rules about how it ends cannot hold"
 

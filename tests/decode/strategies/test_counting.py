@@ -16,11 +16,24 @@ from hypothesis import strategies as st
 from slow_rows import Row, Rule, by_value, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 
-from rws_decode import CallablePredictor, CallableReward, Klass, Options, Savings, Shape, Temperature, Trace, diff
+from rws_decode import (
+    CallablePredictor,
+    CallableReward,
+    Klass,
+    Options,
+    Savings,
+    Shape,
+    Temperature,
+    Trace,
+    diff,
+    load_predictor,
+)
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
+from rws_decode.strategies.dilated import Dilated
 from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
+from rws_decode.strategies.prophet import Prophet
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, RevisingStrategy
 from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
@@ -68,6 +81,28 @@ def klass(threshold: float, divergence: float, rest: int) -> Rule:
         sure = [i for i, p in row.masked.items() if p >= threshold and len(row.history) > rest]
         settled = [i for i in sure if all(moved(i, k) < divergence for k in range(rest))]
         return settled or [next(iter(row.masked))], set()
+
+    return rule
+
+
+def prophet(gap: float) -> Rule:
+    def rule(row: Row) -> tuple[int, set[int]]:
+        gaps = [math.log(a) - math.log(b) for a, b in (sorted(row.history[-1][i].tolist())[:-3:-1] for i in row.masked)]
+        share = (sum(token != PREDICTOR.mask_id for token in row.answer) + row.k) / len(row.answer)
+        needed = gap if share < 0.33 else gap * 2 / 3 if share < 0.67 else gap / 3
+        return len(gaps) if sum(gaps) / len(gaps) >= needed else min(row.k, len(gaps)), set()
+
+    return rule
+
+
+def dilated(stride: int, block: int) -> Rule:
+    def rule(row: Row) -> tuple[list[int], set[int]]:
+        start, by, groups, seen = min(row.masked) // block * block, stride, list[list[int]](), set[int]()
+        while by:
+            groups.append([i for i in range(start, start + block) if (i - start) % by == 0 and i not in seen])
+            seen |= set(groups[-1])
+            by //= 2
+        return next(left for group in groups if (left := [i for i in group if i in row.masked])), set()
 
     return rule
 
@@ -127,6 +162,8 @@ ORACLE = by_value(lambda row, i: row.masked[i] + 2 * (row.candidate[i] == TRUTH[
 COUNTING: list[tuple[Any, Rule, Shape]] = [
     *((Threshold(tau), counted(by_threshold(tau)), SHAPE) for tau in (0.42, 0.99)),
     *((ParallelFactor(f), counted(by_factor(f)), SHAPE) for f in (1.9, 100.0)),
+    *((Prophet(gap), prophet(gap), SHAPE) for gap in (0.9, 1.4)),
+    (Prophet(1.2), prophet(1.2), Shape(12, 12, 12)),
     *((EntropyBound(gamma), entropy_bound(gamma), SHAPE) for gamma in (1.9, 0.0)),
 ]
 WEIGHED: list[tuple[Any, Rule, Shape]] = [
@@ -170,6 +207,23 @@ def test_the_loops_above_commit_different_numbers_and_mask_tokens_again() -> Non
     assert sum(number > 0 for number in revisions) >= 9, revisions
     assert all(isinstance(strategy, CountingStrategy) for strategy, *_ in COUNTING)
     assert all(isinstance(strategy, RevisingStrategy) for strategy, *_ in REVISING)
+
+
+@pytest.mark.parametrize(("stride", "shape", "steps"), [(6, (12, 12, 12), 3), (4, (16, 16, 8), 6), (1, (12, 12, 6), 2)])
+def test_dilated_groups_are_the_published_ones(stride: int, shape: tuple[int, int, int], steps: int) -> None:
+    rule = dilated(stride, shape[2])
+    for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, Dilated(stride), Shape(*shape)), strict=True):
+        slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), Shape(*shape), rule)
+        assert trace.canvas.tolist() == slow.canvases and trace.tokens.tolist() == slow.tokens
+        assert trace.steps_run == steps == slow.forwards
+
+
+def test_dilation_helps_in_english_and_a_distance_between_the_surest_helps_more() -> None:
+    english, means = load_predictor("english"), []
+    for strategy in ("default", "dus:16", "default+apart:3"):
+        traces = decode(english, english.prompts[:6], strategy, Shape(32, 5, 32))
+        means.append(np.mean([english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in traces]))
+    assert means == sorted(means)  # docs/guides/strategies.md says so
 
 
 # --- counts -----------------------------------------------------------------------------------------------------------
