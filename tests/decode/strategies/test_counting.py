@@ -26,7 +26,9 @@ from rws_decode import (
     Temperature,
     Trace,
     diff,
+    final_reward,
     load_predictor,
+    load_reward,
 )
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
@@ -223,7 +225,20 @@ def test_dilation_helps_in_english_and_a_distance_between_the_surest_helps_more(
     for strategy in ("default", "dus:16", "default+apart:3"):
         traces = decode(english, english.prompts[:6], strategy, Shape(32, 5, 32))
         means.append(np.mean([english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in traces]))
-    assert means == sorted(means)  # docs/guides/strategies.md says so
+    assert means == sorted(means)  # docs/guides/strategies.md says so, and of mini:
+
+
+def test_prophet_adds_nothing_in_mini_at_equal_forwards() -> None:
+    mini, reward = load_predictor("mini"), load_reward("exact")
+
+    def worth(strategy: str, steps: int) -> tuple[float, float]:
+        traces = decode(mini, mini.prompts[:8], strategy, Shape(32, steps, 32))
+        kept = [final_reward(mini, reward, trace.prompt_text or "", trace.tokens.tolist()).raw for trace in traces]
+        return float(np.mean([trace.forwards for trace in traces])), float(np.mean(kept))
+
+    forwards, kept = worth("prophet:2", 32)
+    fewer, default = worth("default", int(forwards))
+    assert fewer <= forwards < 20 and default > kept
 
 
 # --- counts -----------------------------------------------------------------------------------------------------------
