@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from rws_decode.presets import diffusion_gemma, dream, llada, papers
+from rws_decode.presets import blocks, diffusion_gemma, dream, llada, papers
 from rws_decode.presets.preset import Preset, Setting
 
 __all__ = ["PRESETS", "Preset", "Setting", "load"]
 
-PRESETS: dict[str, Preset] = {
-    preset.name: preset for preset in (*llada.PRESETS, *dream.PRESETS, *papers.PRESETS, *diffusion_gemma.PRESETS)
-}
+_ALL = (*llada.PRESETS, *dream.PRESETS, *blocks.PRESETS, *papers.PRESETS, *diffusion_gemma.PRESETS)
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 
 
 def load(name: str, argument: str = "preset") -> Preset:

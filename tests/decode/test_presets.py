@@ -64,6 +64,25 @@ DREAM = {
 }
 
 
+# Of models that fill block after block, as their scripts have them: length, block, threshold, temperature.
+BLOCKS = {
+    "sdar": (128, 4, None, 0.0),
+    "sdar-dynamic": (256, 4, 0.9, 1.0),
+    "fast-dllm-v2": (2048, 8, 0.9, 0.0),
+    "llada2": (128, 32, 0.95, 0.0),
+    "llada2.1": (128, 32, 0.95, 0.0),
+    "dream-reasoner": (2048, 32, None, None),
+    "a2d-bd3lm": (128, 32, None, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_block_by_block_has_the_numbers_of_its_scripts(name: str) -> None:
+    values = presets.load(name).values
+    told = tuple(values.get(option) for option in ("length", "block", "threshold", "sampling_temperature"))
+    assert told == BLOCKS[name] and values.get("steps", values["length"]) == values["length"]
+
+
 @pytest.mark.parametrize("name", LLADA)
 def test_llada_has_the_numbers_of_its_tables(name: str) -> None:
     length, block, logits, confidence = LLADA[name]
