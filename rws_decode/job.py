@@ -17,7 +17,14 @@ from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, prompt_ids, tokenizer_of
+from rws_decode.predictors.base import (
+    KeepsKeys,
+    MaskPredictor,
+    NamesUnknownWords,
+    block_of,
+    prompt_ids,
+    tokenizer_of,
+)
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.settings import Options, Savings, Shape
@@ -112,6 +119,11 @@ def encode_prompts(
             raise ValueError(
                 f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks})"
             )
+        if block_of(predictor) is not None and predictor.mask_id in ids[: len(ids) - masks]:
+            raise ValueError(
+                f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
+                "text behind them, give a prompt"
+            )
         if predictor.max_length is not None and len(ids) - masks + length > predictor.max_length:
             raise ValueError(
                 f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
@@ -148,6 +160,7 @@ def prepare(
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
+    shape = shape.nested(block_of(predictor), predictor.name)
     given, reward = reward, None if reward is None else as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
@@ -209,6 +222,10 @@ def prepare(
 def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
     """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
     told = f"key_cache is {options.key_cache!r}"
+    if block_of(predictor) is not None:
+        raise ValueError(
+            f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
+        )
     if not isinstance(predictor, KeepsKeys):
         raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream and A2D do")
     if options.cfg:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.schedule import commit_counts
-from rws_decode.predictors.base import MaskPredictor, forbidden_ids
+from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids
 from rws_decode.rewards.base import RewardModel
 from rws_theory.gain import normalise, reward_factor
 
@@ -95,6 +95,8 @@ def _decode(
         for count in commit_counts(block, steps // blocks):
             open_ = x == predictor.mask_id
             open_[:, :start] = False
+            if block_of(predictor) is not None:
+                open_[:, end:] = False  # later blocks are not begun, and are no part of what a reward reads
             logits = predictor.logits(x, None)
             logits[:, :, closed] = -torch.inf
             best = logits.argmax(dim=-1)

@@ -50,6 +50,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_free", self.steps is None)
+        object.__setattr__(self, "_usual", self.block is None and self.counts is None)
         if self.counts is not None:
             object.__setattr__(self, "counts", tuple(self.counts))
             object.__setattr__(self, "steps", len(self.counts) if self.steps is None else self.steps)
@@ -69,6 +70,27 @@ class Shape:
         if self.counts is not None:
             raise ValueError(f"counts are {self.counts}: a strategy that counts itself is given none, leave them out")
         return Shape(self.length, self.length, self.block) if getattr(self, "_free", False) else self
+
+    def nested(self, block: int | None, name: str) -> Shape:
+        """Return the shape for a predictor that fills `block` tokens at a time; None: the shape itself.
+
+        A block that was not given is that one. name: of the predictor. ValueError for blocks that do not lie within its
+        own, whole or cut into equal parts.
+
+        >>> Shape(8, 4).nested(4, "m"), Shape(8, 8, 2).nested(4, "m").block
+        (Shape(length=8, steps=4, block=4), 2)
+        """
+        if block is None:
+            return self
+        if self.length > block and self.length % block:
+            raise ValueError(f"length is {self.length}: {name} fills blocks of {block}, give a multiple of it or less")
+        most = min(block, self.length)
+        if getattr(self, "_usual", False):
+            steps = None if getattr(self, "_free", False) else self.steps
+            return Shape(self.length, cast("int", steps), most)
+        if most % self.block:
+            raise ValueError(f"block is {self.block}: {name} fills blocks of {block}, give {most} or a divisor of it")
+        return self
 
     @property
     def plan(self) -> list[PlannedStep]:

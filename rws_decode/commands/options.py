@@ -168,9 +168,8 @@ class ShapeOptions:
         if masks:
             usual = Shape(masks, block=masks if self.block is None else self.block)
             return usual if self.steps is None else replace(usual, steps=self.steps)
-        if "length" in given or "block" in given:
-            given.setdefault("length", usual.length)
-            return Shape(**given)
+        if "length" in given or "block" in given or usual == _USUAL:
+            return Shape(**{"length": usual.length, **given})
         return replace(usual, **given) if given else usual
 
 

@@ -69,6 +69,7 @@ def decode_compact(
     if "canvas" in numbers:
         raise ValueError(f"canvas is {numbers['canvas']!r}: the compact decoder writes after a prompt, use decode")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
+    shape = job.shape
     if not isinstance(job.strategy, FactorStrategy):
         raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
     if isinstance(job.strategy, OrderStrategy | OwnCount | RevisingStrategy):

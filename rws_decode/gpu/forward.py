@@ -29,8 +29,9 @@ class Network:
             self.body = None
         self.seen: Tensor | None = None
         self.positions: Tensor | None = None
+        if isinstance(predictor, BidirectionalPredictor):
+            self.seen = predictor.visible(self.mask, canvas.ids)
         if self.mask is not None:
-            self.seen = self.mask[:, None, None, :]
             self.positions = (self.mask.long().cumsum(dim=1) - 1).clamp(min=0)
 
     def logits(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:

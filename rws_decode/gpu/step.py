@@ -19,7 +19,7 @@ from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network, sent
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistics
-from rws_decode.predictors.base import MaskPredictor, ends_of
+from rws_decode.predictors.base import MaskPredictor, block_of, ends_of
 from rws_decode.settings import CompactSavings
 from rws_decode.step.certainty import certain_from
 from rws_decode.step.rounding import ROUNDING_UNITS
@@ -171,7 +171,7 @@ class CompactDecoder:
         batch = len(ids)
         # How many positions are masked follows from the plan alone, so that nobody need count them.
         in_block = sum(step.commits for step in self.plan[state.step :] if step.start == planned.start)
-        everywhere = asked or not self.savings.block_only
+        everywhere = (asked or not self.savings.block_only) and block_of(self.predictor) is None
         m = in_block + masked.shape[1] - planned.stop if everywhere else in_block
         # Blocks before this one hold no mask: the masked positions from the left are the block's, then the later ones.
         position = (~masked).to(torch.uint8).argsort(dim=1, stable=True)[:, :m]

@@ -5,6 +5,7 @@ A predictor has the methods and attributes of `MaskPredictor`. It may have these
 
 - `LogitsAt`: logits of some positions alone. `computes_at(predictor)` says whether; `logits_at(predictor, ...)` falls
   back to all logits.
+- `FillsBlocks`: tokens see their block and those before it. `block_of(predictor)` falls back to None.
 - `EndsWith`: several tokens that end the text. `ends_of(predictor)` falls back to `end_id`.
 - `ReadsDialogue`: the turns of a dialogue. `prompt_ids(predictor, prompt)` falls back to its plain text.
 - `FromCheckpoint`: the files that it was loaded from.

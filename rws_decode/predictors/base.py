@@ -15,6 +15,7 @@ from rws_decode.text.words import END
 
 __all__ = [
     "EndsWith",
+    "FillsBlocks",
     "FromCheckpoint",
     "HasTokenizer",
     "KnowsProbability",
@@ -25,6 +26,7 @@ __all__ = [
     "ReadsDialogue",
     "SpellsTokens",
     "before_end",
+    "block_of",
     "checked_logits",
     "computes_at",
     "ends_of",
@@ -146,6 +148,14 @@ class ReadsDialogue(Protocol):
 
 
 @runtime_checkable
+class FillsBlocks(Protocol):
+    """A predictor whose tokens see no later block: `block` tokens each, counted back from the end of a row."""
+
+    @property
+    def block(self) -> int: ...
+
+
+@runtime_checkable
 class FromCheckpoint(Protocol):
     """A predictor that knows its files: `checkpoint`, None where it was made from a network in memory."""
 
@@ -230,6 +240,16 @@ def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:
         kind = logits.dtype if logits.layout == torch.strided else logits.layout
         raise ValueError(f"predictor {predictor.name} returned logits of {kind}: dense floating point is needed")
     return logits
+
+
+def block_of(predictor: MaskPredictor) -> int | None:
+    """Return the tokens of a predictor's block; None if it is no `FillsBlocks`, and sees the whole canvas.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> block_of(CallablePredictor(lambda canvas: canvas, mask_id=0)) is None
+    True
+    """
+    return predictor.block if isinstance(predictor, FillsBlocks) else None
 
 
 def logit_bytes_of(predictor: MaskPredictor) -> int:

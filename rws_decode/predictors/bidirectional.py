@@ -145,5 +145,9 @@ class BidirectionalPredictor(HFMaskPredictor):
     def _forward(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         positions = self._positions(attention_mask)
         padded = attention_mask is not None and not bool(attention_mask.all())
-        seen = attention_mask[:, None, None, :] if padded and attention_mask is not None else None
+        seen = self.visible(attention_mask if padded else None, canvas)
         return self.model(input_ids=canvas, attention_mask=seen, position_ids=positions, use_cache=False).logits
+
+    def visible(self, attention_mask: Tensor | None, canvas: Tensor) -> Tensor | None:
+        """Return which columns each column of canvas int64 [B, L] sees, bool [B, 1, 1 or L, L]; None for all."""
+        return None if attention_mask is None else attention_mask[:, None, None, :]

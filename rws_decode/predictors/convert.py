@@ -18,6 +18,7 @@ from rws_decode.checkpoints.config import config_of, flag, whole
 from rws_decode.checkpoints.files import Checkpoint, fetch, locate
 from rws_decode.checkpoints.weights import Stored, refuse_nonfinite
 from rws_decode.common.files import write_json
+from rws_decode.predictors.block_families import FAST_DLLM_V2, LLADA2, SDAR
 from rws_decode.predictors.families import DECODERS, Family, Layout, SpecialIds, decoder_config, described, renamed
 from rws_decode.predictors.llada_dream_a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
 
@@ -45,10 +46,12 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     family = family_of(raw, checkpoint.name)
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
-        raise ValueError(
-            f"source is {source}: it is {kind}, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed"
-        )
+        raise ValueError(f"source is {source}: it is {kind}, a published checkpoint of {', '.join(FAMILIES)} is needed")
     layout, headers, stored, _, ids = described(checkpoint, raw, family)
+    if layout.fused:
+        raise ValueError(
+            f"source is {source}: {family.name} stores attention as one tensor, load it as it is published"
+        )
     # The dtype of the largest tensor: norms may be kept in another.
     largest = max(stored.values(), key=lambda tensor: math.prod(tensor.shape))
     config = converted_config(family, layout, ids, str(largest.torch_dtype).removeprefix("torch."))
@@ -114,8 +117,10 @@ def _refuse_too_small(checkpoint: Checkpoint, headers: dict[str, Stored], parent
 
 
 MARKER = "masked_diffusion"
-FAMILIES = {family.name: family for family in (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA)}
+_FAMILIES = (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA, SDAR, FAST_DLLM_V2, LLADA2)
+FAMILIES = {family.name: family for family in _FAMILIES}
 _FORMAT = 1
+_ATTENTION = ("bidirectional", "block-causal")
 _UNUSED = frozenset(
     "transformers_version _name_or_path bos_token_id output_hidden_states output_attentions return_dict id2label "
     "label2id problem_type chunk_size_feed_forward is_encoder_decoder pretraining_tp".split()
@@ -125,18 +130,24 @@ _UNUSED = frozenset(
 def family_of(raw: Mapping[str, Any], name: str) -> Family | None:
     """Return the family of a config.json: that of its model_type or of its marker, None for another model.
 
-    LLaDA-MoE has LLaDA's model_type, and a class of its own. ValueError for a marker that this version does not know.
+    LLaDA-MoE has LLaDA's model_type, and a class of its own. ValueError for a marker that this version does not know,
+    and for Nemotron-Labs diffusion, whose config may ask for causal attention.
     """
+    if raw.get("model_type") == "nemotron_labs_diffusion":
+        raise ValueError(
+            f"model {name} cannot be loaded: dlm_paradigm in its config.json is {raw.get('dlm_paradigm')!r}, and no "
+            "paradigm of Nemotron-Labs diffusion is read: an autoregressive one sees nothing to the right of a mask"
+        )
     marker = raw.get(MARKER)
     if marker is None and is_llada_moe(raw):
         return LLADA_MOE
     if marker is None:
         return FAMILIES.get(str(raw.get("model_type")).lower())
     family = FAMILIES.get(str(marker.get("family"))) if isinstance(marker, dict) else None
-    if family is None or marker.get("format") != _FORMAT or marker.get("attention") != "bidirectional":
+    if family is None or marker.get("format") != _FORMAT or marker.get("attention") not in _ATTENTION:
         raise ValueError(
-            f"model {name} cannot be loaded: {MARKER} in its config.json is not of format {_FORMAT}, for bidirectional "
-            f"attention, of a family of {', '.join(FAMILIES)}"
+            f"model {name} cannot be loaded: {MARKER} in its config.json is not of format {_FORMAT}, for "
+            f"{' or '.join(_ATTENTION)} attention, of a family of {', '.join(FAMILIES)}"
         )
     return replace(family, layout=_layout)
 
@@ -153,7 +164,8 @@ def converted_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str
         MARKER: {
             "format": _FORMAT,
             "family": family.name,
-            "attention": "bidirectional",
+            "attention": "bidirectional" if layout.block is None else "block-causal",
+            **({} if layout.block is None else {"block": layout.block}),
             "shifted": layout.shifted,
             "precise_rotary": layout.precise_rotary,
             "vocab_size": layout.vocabulary,
@@ -173,4 +185,5 @@ def _layout(raw: Mapping[str, Any], name: str) -> Layout:
         raise ValueError(f"{model} cannot be loaded: its config.json counts {vocabulary} tokens in {rows} rows")
     config = decoder_config(kind, {key: value for key, value in raw.items() if key != MARKER}, name)
     shifted, precise = flag(marker, "shifted", model), flag(marker, "precise_rotary", model)
-    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise)
+    block = whole(marker, "block", model) if marker["attention"] == "block-causal" else None
+    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)

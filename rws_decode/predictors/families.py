@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from tokenizers import AddedToken
@@ -25,19 +26,23 @@ DECODERS = {
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM"),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM"),
     "qwen3_moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM"),
+    "glm4_moe": ("Glm4MoeConfig", "Glm4MoeForCausalLM"),
 }
+_FUSED = "self_attn.query_key_value"  # under transformers' names, queries, keys and values as one tensor
 # What is ours to read, and what names classes.
 _NOT_THE_NETWORK = ("architectures", "auto_map", "model_type", "mask_token_id", "eos_token_id", "pad_token_id")
+_NOT_THE_NETWORK += ("attn_implementation", "block_size", "bd_size")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a checkpoint becomes a causal language model of transformers that attends both ways.
+    """How a checkpoint becomes a causal language model of transformers that attends both ways, or block by block.
 
-    kind: "llama", "qwen2", "qwen3" or "qwen3_moe"; config: that model's, a transformers config; renamed: published
+    kind: one of `DECODERS`; config: that model's, a transformers config; renamed: published
     tensor name patterns -> transformers' (regular expressions, applied in order); vocabulary: ids below it are tokens,
     the rest of the embedding is filling; shifted: whether the logits at i - 1 predict token i; precise_rotary: whether
-    queries and keys are turned in float32 whatever the dtype.
+    queries and keys are turned in float32 whatever the dtype; block: tokens of the blocks beyond which none is seen.
+    fused: whether queries, keys and values are stored as one tensor.
     """
 
     kind: str
@@ -46,6 +51,8 @@ class Layout:
     renamed: Mapping[str, str] = field(default_factory=dict)
     shifted: bool = False
     precise_rotary: bool = False
+    block: int | None = None
+    fused: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,28 @@ class SpecialIds:
 
 
 def class_of(layout: Layout) -> Any:
-    """Return transformers' class of a layout's network."""
+    """Return transformers' class of a layout's network; where attention is stored fused, a subclass that divides it."""
     import transformers
 
-    return getattr(transformers, DECODERS[layout.kind][1])
+    kind = getattr(transformers, DECODERS[layout.kind][1])
+    return _dividing(kind) if layout.fused else kind
+
+
+@cache
+def _dividing(kind: Any) -> Any:
+    """Return a subclass whose loading divides fused queries, keys and values, each as long as the model's own."""
+    from transformers.conversion_mapping import (
+        get_checkpoint_conversion_mapping,
+        register_checkpoint_conversion_mapping,
+    )
+    from transformers.core_model_loading import Split, WeightConverter
+
+    made = type(f"Dividing{kind.__name__}", (kind,), {"__module__": __name__})
+    parts = [f"self_attn.{letter}_proj" for letter in "qkv"]
+    divided = WeightConverter(source_patterns=_FUSED, target_patterns=parts, operations=[Split(dim=0)])
+    usual = get_checkpoint_conversion_mapping(kind.config_class.model_type) or []
+    register_checkpoint_conversion_mapping(made.__name__, [*usual, divided], overwrite=True)
+    return made
 
 
 def decoder_config(kind: str, raw: Mapping[str, Any], name: str) -> Any:
@@ -116,6 +141,16 @@ def decoder_config(kind: str, raw: Mapping[str, Any], name: str) -> Any:
     except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{model} cannot be loaded: its config.json is no {kind} config ({reason})") from error
+
+
+def refuse_others(raw: Mapping[str, Any], name: str, family: str, published: Mapping[str, tuple[Any, ...]]) -> None:
+    """Raise ValueError for a config of another network than the family's."""
+    for key, allowed in published.items():
+        if key in raw and raw[key] not in allowed:
+            raise ValueError(
+                f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {allowed[0]!r} as in "
+                f"{family}"
+            )
 
 
 def head_counts(
@@ -253,10 +288,25 @@ def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -
             f"{layout.config.num_hidden_layers}"
         )
     expected = _by_expert(shapes_of(class_of(layout), layout.config))
+    expected = _as_one(expected) if layout.fused else expected
     # Tied, it may be left out, or written a second time: `loading` sees that it is the same.
     if layout.config.tie_word_embeddings and "lm_head.weight" not in stored:
         del expected["lm_head.weight"]
     return expected
+
+
+def _as_one(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Return shapes of tensors with queries, keys and values of a layer as one.
+
+    >>> _as_one({"self_attn.q_proj.weight": (4, 2), "self_attn.k_proj.weight": (2, 2), "norm.weight": (2,)})
+    {'self_attn.query_key_value.weight': (6, 2), 'norm.weight': (2,)}
+    """
+    fused: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        key = re.sub(r"self_attn\.[qkv]_proj", _FUSED, name)
+        rows = fused[key][0] if key in fused else 0
+        fused[key] = shape if key == name else (rows + shape[0], *shape[1:])
+    return fused
 
 
 def _by_expert(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:

@@ -2,9 +2,10 @@
 
 LLaDA (Nie et al. 2025) is the network of Llama under other names; LLaDA-MoE is Qwen3-MoE's; Dream (Ye et al. 2025) is
 Qwen2's, and its logits are one position late. A2D (Zhou et al. 2026, arXiv:2602.22661) are Qwen3, Qwen2 and Llama,
-trained on: the logits at a place are its own. All attend both ways. A2D's loader adds the mask to the tokenizer, so the
-files may not name it, and asks the chat template for no thinking. A2D models that were trained block by block (bd3lm)
-have the same config: their names alone tell.
+trained on: the logits at a place are its own. A2D's loader adds the mask to the tokenizer, so the files may not name
+it, and asks the chat template for no thinking. All attend both ways but two, which fill block after block: A2D models
+called bd3lm, whose config is the same, and whose sampler has blocks of 32 (dllm, examples/a2d/bd3lm/sample.py); and
+Dream-Reasoner (arXiv:2606.19257), of Dream's model_type, which is Qwen3's network with its logits in place.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from rws_decode.checkpoints.config import flag, number, whole
-from rws_decode.predictors.families import Family, Layout, decoder_config, head_counts
+from rws_decode.predictors.families import Family, Layout, decoder_config, head_counts, refuse_others
 
 _BLOCK = r"^model\.transformer\.blocks\.(\d+)\."
 _LAYER = r"model.layers.\1."
@@ -69,16 +70,6 @@ _DREAM: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _refuse_others(raw: Mapping[str, Any], name: str, family: str, published: dict[str, tuple[Any, ...]]) -> None:
-    """Raise ValueError for a config of another network than the family's."""
-    for key, allowed in published.items():
-        if key in raw and raw[key] not in allowed:
-            raise ValueError(
-                f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {allowed[0]!r} as in "
-                f"{family}"
-            )
-
-
 def _shared_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the fields of transformers' Qwen configs that a config.json has under the same names."""
     model = f"model {name}"
@@ -101,7 +92,7 @@ def _llada(raw: Mapping[str, Any], name: str) -> Layout:
     """Return how a LLaDA checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import LlamaConfig
 
-    _refuse_others(raw, name, "LLaDA", _LLADA)
+    refuse_others(raw, name, "LLaDA", _LLADA)
     model = f"model {name}"
     multi_query = flag(raw, "multi_query_attention", model)
     width, heads, shared = head_counts(raw, name, ("d_model", "n_heads", "n_kv_heads"), multi_query=multi_query)
@@ -155,7 +146,7 @@ def _llada_moe(raw: Mapping[str, Any], name: str) -> Layout:
     from transformers import Qwen3MoeConfig
 
     model = f"model {name}"
-    _refuse_others(raw, name, "LLaDA-MoE", _LLADA_MOE)
+    refuse_others(raw, name, "LLaDA-MoE", _LLADA_MOE)
     fields = _shared_fields(raw, name)
     dense = _dense_layers(raw, fields["num_hidden_layers"], model)
     experts, chosen = whole(raw, "num_experts", model), whole(raw, "num_experts_per_tok", model)
@@ -198,11 +189,22 @@ LLADA_MOE = Family(
 )
 
 
+_REASONER_MASK = 151669
+
+
 def _dream(raw: Mapping[str, Any], name: str) -> Layout:
     """Return how a Dream checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import Qwen2Config
 
-    _refuse_others(raw, name, "Dream", _DREAM)
+    refuse_others(raw, name, "Dream", _DREAM)
+    if "block_size" in raw:  # Dream-Reasoner
+        config = decoder_config("qwen3", raw, name)
+        return Layout("qwen3", config, config.vocab_size, block=whole(raw, "block_size", f"model {name}"))
+    if raw.get("mask_token_id") == _REASONER_MASK:
+        raise ValueError(
+            f"model {name} cannot be loaded: its mask is {_REASONER_MASK}, Dream-Reasoner's, whose logits are in "
+            "place, and its config.json names no block_size, by which that is told from Dream"
+        )
     inner = whole(raw, "intermediate_size", f"model {name}")
     config = Qwen2Config(**_shared_fields(raw, name), intermediate_size=inner)
     return Layout("qwen2", config, config.vocab_size, shifted=True)
@@ -219,16 +221,11 @@ DREAM = Family(
 
 
 def _a2d(kind: str, raw: Mapping[str, Any], name: str) -> Layout:
-    """Return how an A2D checkpoint is loaded; ValueError for block diffusion, and for a config of another network."""
-    if "bd3lm" in name.lower():
-        raise ValueError(
-            f"model {name} cannot be loaded: it is trained to fill block after block (bd3lm), and its attention is "
-            "neither causal nor both ways; name its kin of masked diffusion (mdlm)"
-        )
+    """Return how an A2D checkpoint is loaded; ValueError for a config of another network."""
     if raw.get("use_sliding_window"):
         raise ValueError(f"model {name} cannot be loaded: use_sliding_window in its config.json is on, not off")
     config = decoder_config(kind, raw, name)
-    return Layout(kind, config, config.vocab_size)
+    return Layout(kind, config, config.vocab_size, block=32 if "bd3lm" in name.lower() else None)
 
 
 A2D_QWEN3 = Family(

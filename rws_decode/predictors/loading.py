@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from rws_decode.checkpoints.weights import (
 )
 from rws_decode.networks.standalone import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
+from rws_decode.predictors.block_causal import BlockCausalPredictor
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
@@ -62,13 +64,13 @@ def load_predictor(
 ) -> LoadedPredictor:
     """Load a mask predictor by shipped name, that of an installed package, directory, or hub id.
 
-    config.json tells what it is: LLaDA, LLaDA-MoE, Dream or A2D, as published or converted (`predictors.convert`), an
-    n-gram world (`predictors.world`), which takes none of the options below, or else any `AutoModelForMaskedLM`, BERT's
-    and ALBERT's with an old config.json too. One of residues or of SMILES, which its vocab.txt tells, fills gaps
-    (`predictors.sequences`). Safetensors only, no remote code. Without tokenizer files, the predictor works on token
-    ids.
+    config.json tells what it is: LLaDA, LLaDA-MoE, Dream, A2D, SDAR or Fast-dLLM v2, as published or converted
+    (`predictors.convert`), an n-gram world (`predictors.world`), which takes none of the options below, or else any
+    `AutoModelForMaskedLM`, BERT's and ALBERT's with an old config.json too. One of residues or of SMILES, which its
+    vocab.txt tells, fills gaps (`predictors.sequences`). Safetensors only, no remote code. Without tokenizer files, the
+    predictor works on token ids.
 
-    mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for those four families
+    mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for those first families
     on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of
     `device`. revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None: if there
     is one, unless the name of a model of those families says Base. progress: bars on standard error.
@@ -136,7 +138,8 @@ def _load_bidirectional(
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     model = from_pretrained(class_of(layout), checkpoint, device, progress, options)
     refuse_untied(name, model)
-    return BidirectionalPredictor(
+    kind: Any = BidirectionalPredictor if layout.block is None else partial(BlockCausalPredictor, block=layout.block)
+    return kind(
         model,
         tokenizer,
         name=name,

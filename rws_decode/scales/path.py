@@ -15,7 +15,7 @@ from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import FinalReward, outcomes
 from rws_decode.job import check_size, encode_prompts
-from rws_decode.predictors.base import MaskPredictor, pieces_of
+from rws_decode.predictors.base import MaskPredictor, block_of, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.scales.parts import assemble
@@ -239,6 +239,7 @@ def scale_path(
     >>> path.states, path.grid_forwards  # Appendix D's pair: three canvases tell what happens at every factor
     (3, 4)
     """
+    shape = shape.nested(block_of(predictor), predictor.name)
     shape = shape if threshold is None else shape.one_by_one()
     length, steps = shape.length, shape.steps
     _check(scale_min, scale_max, over, budget, batch, steps)

@@ -16,7 +16,7 @@ from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, block_of
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import greedy
@@ -191,10 +191,12 @@ class Forwards:
         canvas = ids.repeat(len(answers), 1)
         canvas[:, columns[0]] = before
         masked = before == predictor.mask_id
+        number = torch.arange(masked.shape[1], device=ids.device) // self.plan[0].stop
+        block = masked & (number == number[masked.to(torch.uint8).argmax(dim=1)][:, None])
         row, position, logits, _, error = masked_logits(  # [N], N masked positions in the batch; [N, V]
             predictor,
             Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),
-            masked,
+            masked if block_of(predictor) is None else block,
             cfg=self.options.cfg,
             suppressed=self.ends.suppressed,
         )
@@ -206,8 +208,6 @@ class Forwards:
         completed = before.index_put((row, position), token).tolist()
         near = lead <= 2 * error
         deferred = self.ends.waits(token)
-        number = torch.arange(masked.shape[1], device=ids.device) // self.plan[0].stop
-        block = masked & (number == number[masked.to(torch.uint8).argmax(dim=1)][:, None])
         here = block[row, position]
         must = due(block, step, self.plan).tolist()
         views = []

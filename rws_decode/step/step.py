@@ -14,7 +14,7 @@ from rws_decode.canvas.batches import current_block
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, block_of
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.completion import Choice, Completion, Done, Scheduled, TokenSampler
@@ -69,11 +69,14 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
-    """Return the logits of all masked positions, by one forward of the predictor."""
+    """Return the logits of all masked positions, by one forward of the predictor.
+
+    Those of the current block alone where the predictor fills block after block: the later ones are not begun.
+    """
     return masked_logits(
         decoder.predictor,
         state.canvas,
-        state.masked,
+        state.masked if block_of(decoder.predictor) is None else in_block(state, decoder.plan),
         cfg=decoder.options.cfg,
         suppressed=decoder.ends.suppressed,
         published=decoder.options.ranking == "topk",

@@ -1,4 +1,4 @@
-"""Checkpoints of the layouts of A2D, LLaDA-MoE, ModernBERT's chats and Skywork-Reward-V2, with small sizes."""
+"""Small checkpoints as A2D, SDAR, Fast-dLLM v2, LLaDA-MoE, LLaDA2, ModernBERT's chats, Skywork-Reward-V2 have them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ decoder.bias vocab_size
 
 
 def chat_config(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the config.json of "a2d-qwen3", "llada-moe", "modernbert-chat" or "skywork-v2-qwen3", with changes.
+    """Return the config.json of a layout of this module, such as "a2d-qwen3" or "sdar", with changes.
 
     >>> chat_config("a2d-qwen3")["model_type"], chat_config("llada-moe")["model_type"]
     ('a2d-qwen3', 'llada')
@@ -59,6 +59,24 @@ def write_a2d_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], toke
         return
     _write_qwen_tokenizer(directory, [*_THINKING, "<|mask|>"])
     write_json(directory / "special_tokens_map.json", _QWEN_ROLES | {"mask_token": "<|mask|>"})
+
+
+def write_sdar(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write an SDAR checkpoint, whose config names block and mask."""
+    config = chat_config("sdar", **changes)
+    _write_decoder(directory, config, decoder_shapes(config, head_norms=True), seed)
+    (directory / "modeling_sdar.py").write_text(_TRAP)
+    if tokenizer:
+        _write_qwen_tokenizer(directory, [*_THINKING, "<|MASK|>"])
+
+
+def write_fast_dllm_v2(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a Fast-dLLM v2 checkpoint: the tokenizer alone names the mask."""
+    config = chat_config("fast-dllm-v2", **changes)
+    _write_decoder(directory, config, decoder_shapes(config, biases=True), seed)
+    (directory / "modeling.py").write_text(_TRAP)
+    if tokenizer:
+        _write_qwen_tokenizer(directory, [*_THINKING, "|<MASK>|"])
 
 
 def write_skywork_v2_qwen3(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
@@ -79,6 +97,35 @@ def write_llada_moe(directory: Path, seed: int, changes: Mapping[str, Any], toke
     _write_decoder(directory, config, decoder_shapes(sizes, head_norms=True, experts=config["num_experts"]), seed)
     for name in ("modeling_lladamoe.py", "configuration_llada.py"):
         (directory / name).write_text(_TRAP)
+    if tokenizer:
+        roles = {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+        byte_tokenizer(_MOE, "llada-moe.jinja", cls_token="[CLS]", **roles).save_pretrained(directory)
+
+
+def write_llada2(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a LLaDA2 checkpoint: attention as one tensor, dense layers first, a bias for the choice of experts."""
+    config = chat_config("llada2", **changes)
+    routed = config | {"intermediate_size": config["moe_intermediate_size"]}
+    dense, sparse = (
+        decoder_shapes(config, head_norms=True),
+        decoder_shapes(routed, head_norms=True, experts=config["num_experts"]),
+    )
+    hidden, inner = config["hidden_size"], config["moe_intermediate_size"] * config["num_shared_experts"]
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number in range(config["num_hidden_layers"]):
+        at, mixed = f"model.layers.{number}.", number >= config["first_k_dense_replace"]
+        shapes |= {name: shape for name, shape in (sparse if mixed else dense).items() if name.startswith(at)}
+        parts = [shapes.pop(f"{at}self_attn.{letter}_proj.weight")[0] for letter in "qkv"]
+        shapes[f"{at}attention.query_key_value.weight"] = (sum(parts), hidden)
+        for theirs, ours in (("dense", "o_proj"), ("query_layernorm", "q_norm"), ("key_layernorm", "k_norm")):
+            shapes[f"{at}attention.{theirs}.weight"] = shapes.pop(f"{at}self_attn.{ours}.weight")
+        if mixed:
+            shapes[f"{at}mlp.gate.expert_bias"] = (config["num_experts"],)
+            shapes |= {f"{at}mlp.shared_experts.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+            shapes[f"{at}mlp.shared_experts.down_proj.weight"] = (hidden, inner)
+    table = {"model.word_embeddings.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
+    _write_decoder(directory, config, table | shapes, seed)
+    (directory / "modeling_llada2_moe.py").write_text(_TRAP)
     if tokenizer:
         roles = {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
         byte_tokenizer(_MOE, "llada-moe.jinja", cls_token="[CLS]", **roles).save_pretrained(directory)

@@ -24,11 +24,14 @@ from rws_decode.rewards.registry import PUBLISHED
 from rws_decode.testing import networks
 from rws_decode.testing.chat_models import (
     write_a2d_qwen3,
+    write_fast_dllm_v2,
+    write_llada2,
     write_llada_moe,
     write_modernbert_chat,
+    write_sdar,
     write_skywork_v2_qwen3,
 )
-from rws_decode.testing.diffusion import write_dream, write_llada
+from rws_decode.testing.diffusion import write_dream, write_dream_reasoner, write_llada
 from rws_decode.testing.networks import WORDS, word_tokenizer
 from rws_decode.testing.published_rewards import write_published
 from rws_decode.text.words import END
@@ -96,8 +99,8 @@ def tiny_checkpoints(kind: Kind | None = None) -> dict[str, str]:
     """Return the layouts by name, each with what it is; kind: mask predictors, rewards, causal or uniform models.
 
     >>> list(tiny_checkpoints("predictor"))
-    ['llada', 'llada-converted', 'llada-moe', 'dream', 'dream-converted', 'a2d-qwen3', 'a2d-qwen3-converted', 'bert', \
-'modernbert', 'modernbert-chat', 'world']
+    ['llada', 'llada-converted', 'llada-moe', 'dream', 'dream-converted', 'a2d-qwen3', 'a2d-qwen3-converted', 'sdar', \
+'sdar-converted', 'fast-dllm-v2', 'dream-reasoner', 'llada2', 'bert', 'modernbert', 'modernbert-chat', 'world']
     >>> tiny_checkpoints()["eurus"]
     'openbmb/Eurus-RM-7b as published'
     """
@@ -154,6 +157,11 @@ _LAYOUTS: dict[str, _Layout] = {
     "dream-converted": _Layout("predictor", "Dream after convert", partial(_converted, write_dream)),
     "a2d-qwen3": _Layout("predictor", "A2D of Qwen3 as published", write_a2d_qwen3),
     "a2d-qwen3-converted": _Layout("predictor", "A2D of Qwen3 after convert", partial(_converted, write_a2d_qwen3)),
+    "sdar": _Layout("predictor", "SDAR as published", write_sdar),
+    "sdar-converted": _Layout("predictor", "SDAR after convert", partial(_converted, write_sdar)),
+    "fast-dllm-v2": _Layout("predictor", "Fast-dLLM v2 as published", write_fast_dllm_v2),
+    "dream-reasoner": _Layout("predictor", "Dream-Reasoner: Dream's type, blocks, no shift", write_dream_reasoner),
+    "llada2": _Layout("predictor", "LLaDA2.0 and 2.1 as published", write_llada2),
     "bert": _Layout("predictor", "BERT, a masked language model of transformers", partial(_network, networks.bert)),
     "modernbert": _Layout(
         "predictor", "ModernBERT, a masked language model of transformers", partial(_network, networks.modernbert)

@@ -75,8 +75,20 @@ def write_llada(directory: Path, seed: int, changes: Mapping[str, Any], tokenize
 def write_dream(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
     """Write a Dream checkpoint as published, its tokenizer as a vocabulary, merges and a remote class's name."""
     config = dream_config(**changes)
+    _write_dream(directory, seed, config, decoder_shapes(config, biases=True), tokenizer)
+
+
+def write_dream_reasoner(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
+    """Write a Dream-Reasoner checkpoint: Dream's type and tokenizer around Qwen3's network, in blocks of 32."""
+    config = dream_config(**{"attention_bias": False, "block_size": 32, "head_dim": 16, **changes})
+    _write_dream(directory, seed, config, decoder_shapes(config, head_norms=True), tokenizer)
+
+
+def _write_dream(
+    directory: Path, seed: int, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], tokenizer: bool
+) -> None:
     head = {"lm_head.weight": (config["vocab_size"], config["hidden_size"])}
-    write_weights(directory, random_weights(decoder_shapes(config, biases=True) | head, seed))
+    write_weights(directory, random_weights({**shapes, **head}, seed))
     write_json(directory / "config.json", config)
     special = ("bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id")
     write_json(directory / "generation_config.json", {key: config[key] for key in special})

@@ -26,7 +26,7 @@ from rws_decode.predictors.convert import FAMILIES
 from rws_decode.predictors.families import class_of
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
-EXECUTED = {"decode": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
+EXECUTED = {"decode": 1, "blocks": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
 EXECUTED |= {"reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
 LLADA = shapes_named("llada-8b")
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
@@ -138,6 +138,10 @@ def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert path.startswith("[((0,), 4.81211825") and path.endswith("((1,), 32.0)]")
     assert verdicts == "False ['false']"
     assert [re.findall(r"'([a-z]+)'", line)[0] for line in cell] == ["confidence", "constant", "shuffled", "flipped"]
+
+
+def test_a_model_of_blocks_decodes_as_the_guide_says() -> None:
+    assert ran(guide("blocks"))["trace"].strategy["name"] == "threshold"
 
 
 def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:

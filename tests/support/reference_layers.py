@@ -35,12 +35,19 @@ def decoder_states(
     ids: Tensor,
     *,
     causal: bool = False,
+    block: int | None = None,
     frequencies: Tensor | None = None,
 ) -> Tensor:
-    """Return the last hidden states [L, d] of a Llama-like network, weights and config under transformers' names."""
+    """Return the last hidden states [L, d] of a Llama-like network, weights and config under transformers' names.
+
+    block: a position sees no later block of so many, counted back from the end.
+    """
     heads, shared, eps = (config[key] for key in ("num_attention_heads", "num_key_value_heads", "rms_norm_eps"))
     size = config.get("head_dim") or config["hidden_size"] // heads
     hidden = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1) if causal else torch.tensor(False)
+    if block is not None:
+        number = [-((len(ids) - at - 1) // block) for at in range(len(ids))]
+        hidden = torch.tensor([[theirs > own for theirs in number] for own in number])
     x = weights["model.embed_tokens.weight"][ids]
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}."
@@ -52,7 +59,12 @@ def decoder_states(
             if f"self_attn.{letter}_norm.weight" in part:
                 rows = rms_norm(rows, part[f"self_attn.{letter}_norm.weight"], eps)
             split.append(rows.transpose(0, 1).repeat_interleave(heads // count, dim=0))
-        query, key = (rotate(rows, config["rope_theta"] if frequencies is None else frequencies) for rows in split[:2])
+        theta, part_turned = (
+            config["rope_theta"] if frequencies is None else frequencies,
+            config.get("partial_rotary_factor") or 1,
+        )
+        turned = [rows.split([int(size * part_turned), size - int(size * part_turned)], dim=-1) for rows in split[:2]]
+        query, key = (torch.cat([rotate(first, theta), rest], dim=-1) for first, rest in turned)
         scores = (query @ key.transpose(1, 2) / size**0.5).masked_fill(hidden, -torch.inf)  # [heads, L, L]
         mixed = (scores.softmax(-1) @ split[2]).transpose(0, 1).reshape(len(ids), -1)
         x = x + mixed @ part["self_attn.o_proj.weight"].T
@@ -66,8 +78,29 @@ def _fed(x: Tensor, part: dict[str, Tensor], at: str) -> Tensor:
     return (F.silu(gate) * up) @ part[f"{at}.down_proj.weight"].T
 
 
+def _in_groups(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
+    """Return each token's sum over its experts and the shared one, as LLaDA2 routes.
+
+    Each expert has a sigmoid; with its bias it competes. The groups whose two best sum to most stay; of these the best
+    experts are weighed by their sigmoids without bias, which are made to sum to the scaling factor.
+    """
+    mixed, size = _fed(x, part, "mlp.shared_experts"), config["num_experts"] // config["n_group"]
+    for token, chances in enumerate((x @ part["mlp.gate.weight"].T).sigmoid()):
+        rank = chances + part["mlp.gate.expert_bias"]
+        groups = [rank[at : at + size].sort().values[-2:].sum() for at in range(0, len(rank), size)]
+        kept = sorted(range(len(groups)), key=lambda group: -groups[group])[: config["topk_group"]]
+        open_ = [expert for expert in range(len(rank)) if expert // size in kept]
+        best = sorted(open_, key=lambda expert: -rank[expert])[: config["num_experts_per_tok"]]
+        for expert in best:
+            weight = config["routed_scaling_factor"] * chances[expert] / chances[best].sum()
+            mixed[token] += weight * _fed(x[token], part, f"mlp.experts.{expert}")
+    return mixed
+
+
 def _routed(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
     """Return each token's sum over its experts, weighted by their probabilities as they are."""
+    if config.get("score_function") == "sigmoid":
+        return _in_groups(x, part, config)
     share = (x @ part["mlp.gate.weight"].T).softmax(-1)
     mixed = torch.zeros_like(x)
     for token in range(len(x)):

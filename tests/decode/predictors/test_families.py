@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from block_layouts import BLOCK_LAYOUTS
 from checkpoint_files import change_weights, edit_json, stored_weights
 from grouped import grouped
 from reference_layers import decoder_states, rotate
@@ -29,6 +30,10 @@ MASKS = {
     "dream": diffusion.DREAM_IDS["<|mask|>"],
     "a2d-qwen3": A2D_IDS["<|mask|>"],
     "llada-moe": MOE_IDS["<|mask|>"],
+    "llada2": MOE_IDS["<|mask|>"],
+    "sdar": A2D_IDS["<|mask|>"],
+    "fast-dllm-v2": A2D_IDS["<|mask|>"],
+    "dream-reasoner": diffusion.DREAM_IDS["<|mask|>"],
     "modernbert-chat": BERT_IDS["[MASK]"],
 }
 ENDS = {
@@ -36,6 +41,10 @@ ENDS = {
     "dream": (diffusion.DREAM_IDS["<|endoftext|>"], diffusion.DREAM_IDS["<|im_end|>"]),
     "a2d-qwen3": (A2D_IDS["<|im_end|>"], A2D_IDS["<|endoftext|>"]),
     "llada-moe": (MOE_IDS["<|endoftext|>"], MOE_IDS["<|role_end|>"]),
+    "llada2": (MOE_IDS["<|endoftext|>"], MOE_IDS["<|role_end|>"]),
+    "sdar": (A2D_IDS["<|endoftext|>"], A2D_IDS["<|im_end|>"]),
+    "fast-dllm-v2": (A2D_IDS["<|im_end|>"], A2D_IDS["<|endoftext|>"]),
+    "dream-reasoner": (diffusion.DREAM_IDS["<|endoftext|>"], diffusion.DREAM_IDS["<|im_end|>"]),
     "modernbert-chat": (BERT_IDS["[PAD]"],),
 }
 LAYOUTS = list(MASKS)
@@ -86,12 +95,28 @@ def llada_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor
 
 def decoder_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
     head = weights["model.embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"]
-    return decoder_states(weights, config, ids) @ head.T
+    return decoder_states(weights, config, ids, block=config.get("block_size", config.get("bd_size"))) @ head.T
 
 
 def dream_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
     logits = decoder_logits(weights, config, ids)
     return torch.cat([logits[:1], logits[:-1]])  # what stands at i - 1 predicts token i
+
+
+def llada2_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
+    names = {"attention.dense": "self_attn.o_proj", "word_embeddings": "embed_tokens"}
+    names |= {f"attention.{long}_layernorm": f"self_attn.{long[0]}_norm" for long in ("query", "key")}
+    renamed, size = {}, config["head_dim"]
+    rows = [size * config[f"num_{kind}_heads"] for kind in ("attention", "key_value", "key_value")]
+    for name, tensor in weights.items():
+        if "query_key_value" in name:
+            for letter, part in zip("qkv", tensor.split(rows), strict=True):
+                renamed[name.replace("attention.query_key_value", f"self_attn.{letter}_proj")] = part
+            continue
+        for theirs, ours in names.items():
+            name = name.replace(theirs, ours)
+        renamed[name] = tensor
+    return decoder_logits(renamed, config, ids)
 
 
 def bert_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
@@ -121,17 +146,22 @@ def bert_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor)
 
 
 REFERENCES = {"llada": llada_logits, "dream": dream_logits, "modernbert-chat": bert_logits}
+REFERENCES |= {"fast-dllm-v2": dream_logits, "llada2": llada2_logits}
 
 
 def config_of(layout: str, **changes: Any) -> dict[str, Any]:
     kinds = {"llada": diffusion.llada_config, "dream": diffusion.dream_config}
+    if layout == "dream-reasoner":
+        return diffusion.dream_config(**{"attention_bias": False, "block_size": 32, "head_dim": 16, **changes})
     return kinds[layout](**changes) if layout in kinds else chat_config(layout, **changes)
 
 
 @pytest.mark.parametrize(
     ("layout", "changes"),
     [
-        *((layout, {}) for layout in LAYOUTS),
+        *((layout, {}) for layout in LAYOUTS if (layout, {}) not in BLOCK_LAYOUTS),
+        *BLOCK_LAYOUTS,
+        ("dream", {"max_position_embeddings": 131072, "transformers_version": "4.52.4"}),  # DiffuCoder, Dream-Coder
         ("llada", {"n_kv_heads": None, "multi_query_attention": True}),
         ("llada", {"weight_tying": True, "embedding_size": None}),
         ("llada", {"n_layers": 1, "rope_theta": 10000.0, "rms_norm_eps": 1e-3}),
@@ -456,7 +486,14 @@ def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, mode
 @pytest.mark.parametrize(
     ("layout", "name", "changes", "message"),
     [
-        ("a2d-qwen3", "Qwen3-0.6B-diffusion-bd3lm-v0.1", {}, r"block after block \(bd3lm\)"),
+        ("llada2", "m", {"topk_group": 5}, "has 16 experts in n_group 4, of which topk_group 5 stay for"),
+        ("llada2", "m", {"score_function": "softmax"}, "score_function in its config.json is 'softmax', not 'sigmoid'"),
+        ("sdar", "m", {"block_size": 0}, "block_size in its config.json is 0, not a positive number"),
+        ("sdar", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
+        ("sdar", "m", {"model_type": "nemotron_labs_diffusion", "dlm_paradigm": "autoregressive"}, "sees nothing to"),
+        ("dream", "m", {"mask_token_id": 151669}, "its mask is 151669, Dream-Reasoner's, whose logits are in"),
+        ("dream", "m", {"block_size": 32}, "lacks weights: .*k_norm"),
+        ("dream-reasoner", "m", {"block_size": None}, "block_size in its config.json is None"),
         ("a2d-qwen3", "m", {"rope_scaling": {"rope_type": "spiral"}}, "rope_scaling in .* of type 'spiral', none of"),
         ("a2d-qwen3", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
         ("a2d-qwen3", "m", {"model_type": "a2d-phi"}, "model_type in its config.json is 'a2d-phi', no masked language"),
@@ -482,6 +519,7 @@ def test_models_that_are_not_read(
     ("layout", "gone"),
     [
         ("llada-moe", "model.layers.0.mlp.experts.4.up_proj.weight"),
+        ("llada2", "model.layers.1.mlp.experts.4.up_proj.weight"),
         ("a2d-qwen3", "model.layers.1.self_attn.q_norm.weight"),
         ("modernbert-chat", "decoder.bias"),
     ],

@@ -1,0 +1,128 @@
+"""Families of published models that fill block after block: SDAR, Fast-dLLM v2 and LLaDA2.
+
+SDAR (Cheng et al. 2025, arXiv:2510.06303) is Qwen3's network, and the logits at a place are its own; its config says
+how long a block is, 4 to 64. Fast-dLLM v2 (Wu et al. 2025, arXiv:2509.26328) is Qwen2's in blocks of 32, and its logits
+are one position late. LLaDA2.0 and 2.1 (arXiv:2512.15745) are GLM-4's mixture of experts under other names, in blocks
+of 32: a sigmoid scores 256 experts, of whose 8 groups the best 4 stay and of these the best 8 experts, beside one that
+all tokens pass; half of each head turns. The editing of committed tokens that 2.1 was trained for is not done here. The
+block-wise kin of A2D and Dream are in `llada_dream_a2d`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rws_decode.checkpoints.config import flag, number, whole
+from rws_decode.predictors.families import Family, Layout, decoder_config, head_counts, refuse_others
+
+
+def _layout(raw: Mapping[str, Any], name: str, kind: str, key: str, usual: int, *, shifted: bool) -> Layout:
+    """Return how a checkpoint is loaded whose config has transformers' keys; key: of its block, `usual` if absent."""
+    if raw.get("use_sliding_window"):
+        raise ValueError(f"model {name} cannot be loaded: use_sliding_window in its config.json is on, not off")
+    config = decoder_config(kind, raw, name)
+    block = whole(raw, key, f"model {name}", usual)
+    return Layout(kind, config, config.vocab_size, shifted=shifted, block=block)
+
+
+def _sdar(raw: Mapping[str, Any], name: str) -> Layout:
+    return _layout(raw, name, "qwen3", "block_size", 4, shifted=False)
+
+
+def _fast_dllm(raw: Mapping[str, Any], name: str) -> Layout:
+    return _layout(raw, name, "qwen2", "bd_size", 32, shifted=True)
+
+
+SDAR = Family(
+    name="sdar",
+    layout=_sdar,
+    width=151936,
+    mask=("<|MASK|>", 151669),
+    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
+    tokenizer="Qwen2Tokenizer",
+    mask_aliases=("<MASK>",),
+)
+FAST_DLLM_V2 = Family(
+    name="fast_dllm_qwen",
+    layout=_fast_dllm,
+    width=152064,
+    mask=("|<MASK>|", 151665),
+    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
+    tokenizer="Qwen2Tokenizer",
+)
+
+_AT = r"^model\.layers\.(\d+)\."
+_LLADA2_NAMES = {
+    r"^model\.word_embeddings\.": "model.embed_tokens.",
+    rf"{_AT}attention\.query_key_value\.": r"model.layers.\1.self_attn.query_key_value.",
+    rf"{_AT}attention\.query_layernorm\.": r"model.layers.\1.self_attn.q_norm.",
+    rf"{_AT}attention\.key_layernorm\.": r"model.layers.\1.self_attn.k_norm.",
+    rf"{_AT}attention\.dense\.": r"model.layers.\1.self_attn.o_proj.",
+    rf"{_AT}mlp\.gate\.expert_bias$": r"model.layers.\1.mlp.gate.e_score_correction_bias",
+}
+# A config can describe other networks; the published checkpoints have one of these values, the first if it is absent.
+_LLADA2: dict[str, tuple[Any, ...]] = {
+    "hidden_act": ("silu",),
+    "moe_router_enable_expert_bias": (True, None),
+    "norm_head": (False, None),
+    "norm_topk_prob": (True, None),
+    "rope_scaling": (None,),
+    "score_function": ("sigmoid", None),
+    "use_bias": (False,),
+    "use_qk_norm": (True,),
+    "use_qkv_bias": (False,),
+    "use_sliding_window": (False, None),
+}
+
+
+def _llada2(raw: Mapping[str, Any], name: str) -> Layout:
+    """Return how a LLaDA2 checkpoint is loaded; ValueError for a config of another network, or of none."""
+    from transformers import Glm4MoeConfig
+
+    refuse_others(raw, name, "LLaDA2", _LLADA2)
+    model = f"model {name}"
+    width, heads, shared = head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
+    sizes = ("vocab_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings", "moe_intermediate_size")
+    routed = ("num_experts", "num_experts_per_tok", "n_group", "topk_group", "num_shared_experts")
+    experts, chosen, groups, kept, beside = (whole(raw, key, model) for key in routed)
+    if experts % groups or kept > groups or chosen > kept * (experts // groups):
+        raise ValueError(
+            f"{model} cannot be loaded: its config.json has {experts} experts in n_group {groups}, of which topk_group "
+            f"{kept} stay for num_experts_per_tok {chosen}: groups of one size, with enough experts, are needed"
+        )
+    rope = {"rope_theta": number(raw, "rope_theta", model)}
+    rope["partial_rotary_factor"] = number(raw, "partial_rotary_factor", model)
+    dense = raw.get("first_k_dense_replace")
+    config = Glm4MoeConfig(
+        **{key: whole(raw, key, model) for key in sizes},
+        hidden_size=width,
+        num_attention_heads=heads,
+        num_key_value_heads=shared,
+        head_dim=whole(raw, "head_dim", model, width // heads),
+        rms_norm_eps=number(raw, "rms_norm_eps", model),
+        rope_parameters={"rope_type": "default", **rope},
+        tie_word_embeddings=flag(raw, "tie_word_embeddings", model),
+        num_experts_per_tok=chosen,
+        n_routed_experts=experts,
+        n_shared_experts=beside,
+        n_group=groups,
+        topk_group=kept,
+        routed_scaling_factor=number(raw, "routed_scaling_factor", model),
+        first_k_dense_replace=0 if dense == 0 else whole(raw, "first_k_dense_replace", model),
+        use_qk_norm=True,
+        num_nextn_predict_layers=0,
+        use_cache=False,
+    )
+    block = whole(raw, "block_size", model, 32)
+    return Layout("glm4_moe", config, config.vocab_size, _LLADA2_NAMES, block=block, fused=True)
+
+
+LLADA2 = Family(
+    name="llada2_moe",
+    layout=_llada2,
+    width=157184,
+    mask=("<|mask|>", 156895),
+    ends=(("<|endoftext|>", 156892), ("<|role_end|>", 156900)),
+    tokenizer="PreTrainedTokenizerFast",
+)
