@@ -17,10 +17,11 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 
 
-def block_mask(real: Tensor, block: int) -> Tensor:
+def block_mask(real: Tensor, block: int, start: int = 0, stop: int | None = None) -> Tensor:
     """Return which columns each column sees, bool [B, 1, L, L]. real: bool [B, L], False on padding.
 
-    Padding is seen by nobody but itself: a kernel must not divide by nothing.
+    start, stop: of the columns that look, up to which they may see. Padding is seen by nobody but itself: a kernel must
+    not divide by nothing.
 
     >>> block_mask(torch.tensor([[True, True, True]]), 2)[0, 0].int().tolist()
     [[1, 0, 0], [1, 1, 1], [1, 1, 1]]
@@ -28,8 +29,9 @@ def block_mask(real: Tensor, block: int) -> Tensor:
     column = torch.arange(real.shape[1], device=real.device)
     last = torch.where(real, column, 0).amax(dim=1, keepdim=True)
     to_the_end = (last - column).div(block, rounding_mode="floor")  # [B, L], blocks
-    sees = (to_the_end[:, None, :] >= to_the_end[:, :, None]) & real[:, None, :]
-    return (sees | torch.eye(len(column), dtype=torch.bool, device=real.device))[:, None]
+    own, theirs = to_the_end[:, start:stop, None], to_the_end[:, None, :stop]
+    itself = column[start:stop, None] == column[:stop]
+    return (itself | (theirs >= own) & real[:, None, :stop])[:, None]
 
 
 class _Prefix(NamedTuple):
@@ -111,7 +113,7 @@ class BlockCausalPredictor(BidirectionalPredictor):
         """Return final hidden states [B, stop - start, d] of some columns; their keys and values join the cache."""
         seen = None
         if stop - start > self.block or not bool(real[:, :stop].all()):
-            seen = block_mask(real, self.block)[:, :, start:stop, :stop]
+            seen = block_mask(real, self.block, start, stop)
         return self.model.model(
             input_ids=ids[:, start:stop],
             attention_mask=seen,

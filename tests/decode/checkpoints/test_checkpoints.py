@@ -281,7 +281,10 @@ def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
         ({"model_type": "bert"}, r"model_type in its config.json is 'bert', none of llama, qwen2"),
         ({"rms_norm_eps": "small"}, r"its config.json is no llama config"),
         ({"vocab_size": 5}, r"its config.json counts 274 tokens in 5 rows"),
-        ({"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}}, r"for bidirectional attention"),
+        (
+            {"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}},
+            r"for bidirectional or block-causal attention",
+        ),
     ]:
         (tmp_path / "native" / "config.json").write_text(json.dumps(config | changes))
         with pytest.raises(ValueError, match=message):
@@ -315,11 +318,13 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 def test_bad_conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_checkpoint("llada", tmp_path / "published")
     convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
-    tiny_checkpoint("bert", tmp_path / "bert")
+    for layout in ("bert", "llada2"):
+        tiny_checkpoint(layout, tmp_path / layout)
     for source, target, message in [
         ("published", "native", "native: it exists already"),
-        ("native", "again", "it is converted already, a published LLaDA, LLaDA-MoE, Dream or A2D checkpoint is needed"),
-        ("bert", "new", "it is of model_type 'bert', a published LLaDA, LLaDA-MoE"),
+        ("native", "again", "it is converted already, a published checkpoint of llada, llada-moe, dream, "),
+        ("bert", "new", "it is of model_type 'bert', a published checkpoint of llada, "),
+        ("llada2", "new", "llada2_moe stores attention as one tensor, load it as it is published"),
         ("nothing", "new", "nothing': neither"),
     ]:
         assert message in refusal(capsys, "convert", tmp_path / source, tmp_path / target)
