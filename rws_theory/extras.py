@@ -15,6 +15,7 @@ EXTRAS = {
     "hypothesis": "hypothesis",
     "lm_eval": "eval",
     "openai": "judge",
+    "peft": "lora",
     "rdkit": "chemistry",
     "triton": "gpu",
 }

@@ -16,10 +16,17 @@ _LARGEST, _LABELS = 2**24, 2**16
 
 
 def config_of(argument: str, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return a checkpoint's config.json; ValueError if it is no JSON object."""
+    """Return a checkpoint's config.json; ValueError if it is no JSON object.
+
+    So is a model with an adapter beside its weights, which transformers would add unasked, from pickles too.
+    """
     raw = checkpoint.read_json("config.json")
     if not isinstance(raw, dict):
         raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: its config.json holds no JSON object")
+    if checkpoint.read_json("adapter_config.json") is not None:
+        raise ValueError(
+            f"{argument} {checkpoint.name} holds an adapter: put it into a directory of its own, as adapter"
+        )
     return raw
 
 

@@ -56,6 +56,7 @@ class LoadingOptions:
     chat: bool | None = option(
         None, "read the text of a prompt as a message of the model's chat template, or not (default: as the model says)"
     )
+    adapter: str | None = option(None, "LoRA of the model, as peft writes it, unmerged", metavar="DIR")
 
     def load(self, model: str, mask_id: int | None = None) -> LoadedPredictor:
         """Load a mask predictor; mask_id: its mask token, for a model that does not name it."""
@@ -69,6 +70,7 @@ class LoadingOptions:
             device_map=self.device_map,
             revision=self.revision,
             chat=self.chat,
+            adapter=self.adapter,
             progress=_is_large(model),
         )
 

@@ -35,6 +35,7 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.predictors.block_causal import BlockCausalPredictor
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
+from rws_decode.predictors.lora import add_adapter
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.sequences import SequencePredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
@@ -60,6 +61,7 @@ def load_predictor(
     quantization: Any = None,
     revision: str | None = None,
     chat: bool | None = None,
+    adapter: str | Path | None = None,
     progress: bool = True,
 ) -> LoadedPredictor:
     """Load a mask predictor by shipped name, that of an installed package, directory, or hub id.
@@ -73,7 +75,9 @@ def load_predictor(
     mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for those first families
     on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of
     `device`. revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None: if there
-    is one, unless the name of a model of those families says Base. progress: bars on standard error.
+    is one, unless the name of a model of those families says Base. adapter: a directory of peft with a LoRA of this
+    model, whose layers stand beside the weights and are not merged; its name follows a plus sign in the predictor's.
+    progress: bars on standard error.
 
     ValueError in one line for an unknown name (the shipped ones are listed) or device, and for another model's
     tokenizer. Weights are refused if they are missing, misshapen, left over or not finite, if the config contradicts
@@ -92,7 +96,7 @@ def load_predictor(
         world = load_world(checkpoint, _examples(checkpoint))
         refused = {"device": None if device.type == "cpu" else device, "dtype": dtype}
         refused["mask_id"] = None if mask_id == world.mask_id else mask_id  # a trace names it
-        refused |= {"device_map": device_map, "quantization": quantization, "chat": chat}
+        refused |= {"device_map": device_map, "quantization": quantization, "chat": chat, "adapter": adapter}
         for option, value in refused.items():
             if value is not None:
                 raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
@@ -110,6 +114,10 @@ def load_predictor(
         predictor = _load_masked(checkpoint, raw, device, options, mask_id, chat, progress)
     else:
         predictor = _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
+    if adapter is not None:
+        add_adapter(predictor.model, adapter, {} if family is None else family.layout(raw, checkpoint.name).renamed)
+        predictor.name += f"+{Path(adapter).resolve().name}"
+        return predictor  # its weights are not those of the files: it has no checkpoint
     predictor.checkpoint = checkpoint
     return predictor
 

@@ -122,7 +122,7 @@ class HFMaskPredictor:
         these positions alone; a model that does not end with such a layer computes all logits.
         """
         # Hooks of the network, such as those of `watch`, are to see its modules run.
-        if self._lean is not None and not self.model._forward_pre_hooks:
+        if self._lean is not None and self._lean.plain() and not self.model._forward_pre_hooks:
             hidden = self._lean(canvas, attention_mask, self._positions(attention_mask), row, column)
             return self.model.decoder(self.model.head(hidden))
         output_layer = getattr(self.model, "get_output_embeddings", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 
@@ -37,6 +37,10 @@ class ModernBertAt:
         rotary = config.rope_parameters["full_attention"] or {}
         plain = set(config.layer_types) == {"full_attention"} and rotary.get("rope_type") == "default"
         return plain and not (config.attention_bias or config.mlp_bias)
+
+    def plain(self) -> bool:
+        """Return whether all linear layers are their weights alone, as those of an adapter are not."""
+        return all(type(part) is nn.Linear for part in self.model.modules() if "Linear" in type(part).__name__)
 
     @torch.no_grad()
     def __call__(

@@ -621,6 +621,7 @@ COMMANDS: dict[str, str] = {
     "paper_figures experiment commit-order --out out --examples -1": "examples",
     "paper_figures experiment commit-order --out out --length 16 --steps 6 --block 16": "steps is 6",
     f"{STUDY} --reward-scale 1 1": "--reward-scale is",
+    f"{GENERATE} --adapter nowhere": "adapter is nowhere: ",
     "paper_figures experiment controls --out out --draw": "--draw is given: no figure is drawn from controls",
     "paper_figures experiment rivals --out out --strategies threshold": "a number is missing, as in threshold:0.9",
     "paper_figures experiment rivals --out out --strategies schedule": "--strategies is 'schedule'",

@@ -70,6 +70,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     from paper_figures.statistics.causal_scores import load_causal
     from rws_decode.__main__ import main as decoding
     from rws_decode.gpu.row_statistics import row_statistics
+    from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
 
     adapter = str(importlib.import_module("rws_decode.adapters.lm_eval").__file__)
@@ -93,6 +94,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "openai, experiment": lambda: studying(
             ["experiment", "mt-bench", "--llm-judge", "made-up", "--yes", "--out", str(folder / "out")]
         ),
+        "peft": lambda: load_predictor("mini", adapter=folder),
         "rdkit": lambda: load_reward("valid"),
         "triton": lambda: row_statistics(torch.eye(2), torch.ones(1), backend="triton"),
         "triton, import": lambda: importlib.import_module("rws_decode.gpu.triton_rows"),
