@@ -64,11 +64,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Give every equation of theory.md an anchor, and link what cites it; link the names that the reference has.
-
-    The empty corner of a table is no heading.
-    """
-    html = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+    """Give every equation of theory.md an anchor, and link what cites it; link the names that the reference has."""
     if page.file.src_uri.startswith(("theory.md", "guides/")):  # not elsewhere: ARCHITECTURE has a picture
         html = html.replace('class="language-text highlight"', 'class="language-text highlight wrapped"')
     if page.file.src_uri == "theory.md":
@@ -79,6 +75,11 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         html = _SECTION.sub(_section, html)
         html = _NAMED.sub(_reference, html)
     return html
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Make the empty corner of a table a cell: it is no heading."""
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", output)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
