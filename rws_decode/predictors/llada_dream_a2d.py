@@ -198,7 +198,8 @@ def _dream(raw: Mapping[str, Any], name: str) -> Layout:
 
     refuse_others(raw, name, "Dream", _DREAM)
     if "block_size" in raw:  # Dream-Reasoner
-        config = decoder_config("qwen3", raw, name)
+        width, heads, _ = head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
+        config = decoder_config("qwen3", {**raw, "head_dim": raw.get("head_dim") or width // heads}, name)
         return Layout("qwen3", config, config.vocab_size, block=whole(raw, "block_size", f"model {name}"))
     if raw.get("mask_token_id") == _REASONER_MASK:
         raise ValueError(

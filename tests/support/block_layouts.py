@@ -12,6 +12,7 @@ BLOCK_LAYOUTS: list[tuple[str, dict[str, Any]]] = [
     ("fast-dllm-v2", {"bd_size": 2, "tie_word_embeddings": False}),
     ("dream-reasoner", {}),
     ("dream-reasoner", {"block_size": 5, "tie_word_embeddings": False}),
+    ("dream-reasoner", {"head_dim": None, "block_size": 2}),
     ("llada2", {}),
     ("llada2", {"block_size": 4, "first_k_dense_replace": 0, "num_shared_experts": 2}),
     ("llada2", {"block_size": 2, "num_experts": 12, "n_group": 3, "topk_group": 1, "partial_rotary_factor": 0.25}),

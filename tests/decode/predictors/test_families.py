@@ -161,7 +161,7 @@ def config_of(layout: str, **changes: Any) -> dict[str, Any]:
     [
         *((layout, {}) for layout in LAYOUTS if (layout, {}) not in BLOCK_LAYOUTS),
         *BLOCK_LAYOUTS,
-        ("dream", {"max_position_embeddings": 131072, "transformers_version": "4.52.4"}),  # DiffuCoder, Dream-Coder
+        ("dream", {"architectures": ["DreamModel"], "max_position_embeddings": 131072}),  # DiffuCoder, Dream-Coder
         ("llada", {"n_kv_heads": None, "multi_query_attention": True}),
         ("llada", {"weight_tying": True, "embedding_size": None}),
         ("llada", {"n_layers": 1, "rope_theta": 10000.0, "rms_norm_eps": 1e-3}),
