@@ -194,8 +194,10 @@ def decode_uniform(
     decodes = []
     with torch_threads(), torch.inference_mode():
         for number, prompt in enumerate(as_prompts(prompts)):
-            said = prompt if isinstance(prompt, str | Dialogue) else None
-            ids = prompt if said is None else predictor.encode_prompt(said)
+            if isinstance(prompt, str | Dialogue):
+                said, ids = prompt, predictor.encode_prompt(prompt)
+            else:
+                said, ids = None, prompt
             if not len(ids) or any(not is_id(token) or not 0 <= token < predictor.vocab_size for token in ids):
                 raise ValueError(
                     f"prompts[{number}] is {prompt!r:.60}: text, or token ids from 0 to {predictor.vocab_size - 1}, is "

@@ -139,7 +139,8 @@ def load_uniform(
     ...     load_uniform(str(tiny_checkpoint("diffusion-gemma", folder)), progress=False).canvas_length
     12
     """
-    device, kind = device_named(device), None if dtype is None else dtype_named(dtype)
+    device = device_named(device)
+    kind = None if dtype is None else dtype_named(dtype)
     checkpoint = fetch("model", locate_model(name), revision)
     raw = config_of("model", checkpoint)
     if raw.get("model_type") != MODEL_TYPE:

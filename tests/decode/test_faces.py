@@ -18,7 +18,7 @@ import rws_theory
 from rws_decode.predictors import CallablePredictor
 from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
+from rws_decode.testing.networks import bert_classifier, diffusion_gemma, llama_classifier, word_tokenizer
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
 SHAPE = rws_decode.Shape(16, 8, 16)
@@ -68,6 +68,11 @@ def classifier() -> Any:
     return rws_decode.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.1, std=2.0, name=HOSTILE)
 
 
+@cache
+def noisy() -> rws_decode.DiffusionGemma:
+    return rws_decode.DiffusionGemma(diffusion_gemma(), word_tokenizer(), name=HOSTILE)
+
+
 def made(entry: Any) -> Any:
     """Return the strategy or the steering method of a line of its table, with the usual numbers that it needs."""
     return entry.kind(**{name: number.usual for name, number in entry.numbers.items() if number.needed})
@@ -92,6 +97,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "DigestDiff": lambda: rws_decode.compare_digests(digest(), digest()),
     "Fragility": lambda: rws_decode.fragility([guided()], [1.0]),
     "DigestDiff of another": lambda: rws_decode.compare_digests(digest(), digest(HOSTILE)),
+    "DiffusionGemma": noisy,
     "Dialogue": lambda: rws_decode.Dialogue(TURNS),
     "HFMaskPredictor": bert_predictor,
     "Steering": lambda: rws_decode.steer(mini(), mini().prompts[:2], "best-of:2", SHAPE, reward=reward()),
@@ -128,6 +134,10 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Trace": guided,
     "TraceDiff": lambda: rws_decode.diff(usual(), guided(), mini()),
     "TraceDiff of the same": lambda: rws_decode.diff(usual(), usual()),
+    "UniformDecode": lambda: rws_decode.decode_uniform(noisy(), [[2, 6]], options=rws_decode.UniformOptions(steps=2))[
+        0
+    ],
+    "UniformOptions": rws_decode.UniformOptions,
     "Unexplored": lambda: rws_decode.Unexplored(1.0, 2.0),
     "WorldPredictor": lambda: rws_decode.load_predictor("english"),
     "exact reward": lambda: rws_decode.load_reward("exact"),
