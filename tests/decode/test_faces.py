@@ -134,9 +134,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Trace": guided,
     "TraceDiff": lambda: rws_decode.diff(usual(), guided(), mini()),
     "TraceDiff of the same": lambda: rws_decode.diff(usual(), usual()),
-    "UniformDecode": lambda: rws_decode.decode_uniform(noisy(), [[2, 6]], options=rws_decode.UniformOptions(steps=2))[
-        0
-    ],
+    "UniformDecode": lambda: rws_decode.decode_uniform(noisy(), [[2, 6]])[0],
     "UniformOptions": rws_decode.UniformOptions,
     "Unexplored": lambda: rws_decode.Unexplored(1.0, 2.0),
     "WorldPredictor": lambda: rws_decode.load_predictor("english"),
