@@ -27,7 +27,7 @@ from rws_decode.predictors.families import class_of
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "blocks": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
-EXECUTED |= {"reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
+EXECUTED |= {"traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
 LLADA = shapes_named("llada-8b")
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -90,6 +90,11 @@ def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
     assert first.size == 4 and (first != second).any()
     (mean,) = re.findall(r"mean=([-.\d]+)", capsys.readouterr().out)
     assert float(mean) == pytest.approx((first - second).mean())
+
+
+def test_hidden_states_of_each_step_and_layer_are_received() -> None:
+    norms = ran(guide("traces"))["norms"]
+    assert {step for step, _ in norms} == {0, 1, 2, 3} and len(norms) % 4 == 0 and min(norms.values()) > 0
 
 
 def test_a_strategy_of_ones_own_runs() -> None:
