@@ -26,16 +26,13 @@ from rws_decode import (
     Temperature,
     Trace,
     diff,
-    final_reward,
     load_predictor,
-    load_reward,
 )
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.dilated import Dilated
 from rws_decode.strategies.parallel import EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.prophet import Prophet
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, RevisingStrategy
 from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
@@ -83,16 +80,6 @@ def klass(threshold: float, divergence: float, rest: int) -> Rule:
         sure = [i for i, p in row.masked.items() if p >= threshold and len(row.history) > rest]
         settled = [i for i in sure if all(moved(i, k) < divergence for k in range(rest))]
         return settled or [next(iter(row.masked))], set()
-
-    return rule
-
-
-def prophet(gap: float) -> Rule:
-    def rule(row: Row) -> tuple[int, set[int]]:
-        gaps = [math.log(a) - math.log(b) for a, b in (sorted(row.history[-1][i].tolist())[:-3:-1] for i in row.masked)]
-        share = (sum(token != PREDICTOR.mask_id for token in row.answer) + row.k) / len(row.answer)
-        needed = gap if share < 0.33 else gap * 2 / 3 if share < 0.67 else gap / 3
-        return len(gaps) if sum(gaps) / len(gaps) >= needed else min(row.k, len(gaps)), set()
 
     return rule
 
@@ -164,8 +151,6 @@ ORACLE = by_value(lambda row, i: row.masked[i] + 2 * (row.candidate[i] == TRUTH[
 COUNTING: list[tuple[Any, Rule, Shape]] = [
     *((Threshold(tau), counted(by_threshold(tau)), SHAPE) for tau in (0.42, 0.99)),
     *((ParallelFactor(f), counted(by_factor(f)), SHAPE) for f in (1.9, 100.0)),
-    *((Prophet(gap), prophet(gap), SHAPE) for gap in (0.9, 1.4)),
-    (Prophet(1.2), prophet(1.2), Shape(12, 12, 12)),
     *((EntropyBound(gamma), entropy_bound(gamma), SHAPE) for gamma in (1.9, 0.0)),
 ]
 WEIGHED: list[tuple[Any, Rule, Shape]] = [
@@ -225,20 +210,7 @@ def test_dilation_helps_in_english_and_a_distance_between_the_surest_helps_more(
     for strategy in ("default", "dus:16", "default+apart:3"):
         traces = decode(english, english.prompts[:6], strategy, Shape(32, 5, 32))
         means.append(np.mean([english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in traces]))
-    assert means == sorted(means)  # docs/guides/strategies.md says so, and of mini:
-
-
-def test_prophet_adds_nothing_in_mini_at_equal_forwards() -> None:
-    mini, reward = load_predictor("mini"), load_reward("exact")
-
-    def worth(strategy: str, steps: int) -> tuple[float, float]:
-        traces = decode(mini, mini.prompts[:8], strategy, Shape(32, steps, 32))
-        kept = [final_reward(mini, reward, trace.prompt_text or "", trace.tokens.tolist()).raw for trace in traces]
-        return float(np.mean([trace.forwards for trace in traces])), float(np.mean(kept))
-
-    forwards, kept = worth("prophet:2", 32)
-    fewer, default = worth("default", int(forwards))
-    assert fewer <= forwards < 20 and default > kept
+    assert means == sorted(means)
 
 
 # --- counts -----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.lookahead import InformationGain, LookUM
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.parallel import EntropyBound, Klass, ParallelFactor, Threshold
-from rws_decode.strategies.prophet import Prophet
 from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
@@ -42,7 +41,7 @@ STRATEGIES = [
     *(Margin(), Margin("logit"), Entropy(), RandomOrder(3), LeftToRight()),
     *(Threshold(0.42), Threshold(0.99), ParallelFactor(1.9), EntropyBound(1.9), Threshold(0.6, scaled=RWS(12.0))),
     *(Klass(0.3, 0.05, 1, scaled=Temperature(2.0)), Klass(0.5, 0.2, scaled=Temperature(2.0))),
-    *(Prophet(1.0), Prophet(0.5, scaled=RWS(8.0)), Dilated(3), ApartChoice(Prophet(1.0), 2)),
+    *(Dilated(3), ApartChoice(Threshold(0.42), 2)),
     *(CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
     *(InformationGain(5), InformationGain(8, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
     *(ReMDM(0.5, scaled=RWS(8.0)), P2(2.0), P2(1.0, "left-out"), Wino(0.2, scaled=RWS(8.0))),
@@ -77,8 +76,7 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
         *("temperature:4", "rws:8", "rws-flipped:8", "margin", "threshold:0.42", "klass:0.3", "entropy-bound:0.5"),
         *("threshold:0.9+rws:8", "remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.3+temperature:2"),
         *("information-gain:3+temperature:2", "lookum:3", "certainty-prior:2"),
-        *("prophet:7.5+rws:8", "dus:16"),
-        *("default+apart:3", "rws:8+apart:2", "threshold:0.9+rws:8+apart:2", "margin+apart:4"),
+        *("dus:16", "default+apart:3", "rws:8+apart:2", "threshold:0.9+rws:8+apart:2", "margin+apart:4"),
     ],
 )
 def test_a_text_is_the_label_of_its_strategy(text: str) -> None:
