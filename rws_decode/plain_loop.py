@@ -36,8 +36,9 @@ def plain_loop(
     """Decode greedily as the loop that LLaDA's authors publish does (Nie et al. 2025), forbidden tokens closed.
 
     All logits of the canvas, softmax over them in the model's dtype, `torch.topk` row by row, one after another. Closed
-    are the tokens that `decode` never commits ([MASK] itself and padding); the published loop closes none. prompts:
-    int64 [B, p], equally long. count_ties: False leaves out what the published loop does not do either.
+    are the tokens that `decode` never commits ([MASK] itself and padding); the published loop closes none, and neither
+    does ranking "topk": compare this one with ranking "probability". prompts: int64 [B, p], equally long. count_ties:
+    False leaves out what the published loop does not do either.
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)

@@ -87,7 +87,7 @@ class DecodeOptions:
                 raise ValueError(f"{argument} is {text!r}: --compact has strategies alone, leave --compact out")
         reads = ("reward",) if is_method(text) else check_text(text, argument)
         if "reward" in reads and self.reward.reward is None:
-            raise ValueError(f"--reward is missing: {argument} {text} needs it")
+            raise ValueError(f"--reward is missing: {argument} {text} needs it, such as --reward mini")
 
     def _check_compact(self) -> None:
         usual = settings.Options()

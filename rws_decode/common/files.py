@@ -64,7 +64,8 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
 def check_trace_file(path: str | os.PathLike[str]) -> None:
     """Raise FileNotFoundError where there is no file of a trace."""
     if not Path(path).is_file():
-        raise FileNotFoundError(f"no trace at {path}")
+        within = Path(path) / "trace.parquet"
+        raise FileNotFoundError(f"no trace at {path}" + (f": is {within} meant?" if within.is_file() else ""))
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:

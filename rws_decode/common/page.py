@@ -56,7 +56,12 @@ class Animation:
     alt: str
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture to a file, whole or not at all, and return the path; OSError where that fails."""
+        """Write the picture to a file, whole or not at all, and return the path; OSError where that fails.
+
+        ValueError for a path of another kind of file.
+        """
+        if Path(path).suffix.lower() != ".gif":
+            raise ValueError(f"path is {path}: an animation is a GIF, name it {Path(path).with_suffix('.gif')}")
         return write_bytes(path, self.gif)
 
     def _repr_html_(self) -> str:

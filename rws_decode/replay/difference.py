@@ -100,9 +100,11 @@ class Reversal:
         several = "s" if len(self.crossings) > 1 else ""
         where = f" at factor{several} {at}" if self.certified else f" ({printable(self.note)})" if self.note else ""
         (earlier, later), (a, b), (c, d) = self.words, self.in_first, self.in_second
+        told = f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}"
+        if all(map(math.isnan, (a, b, c, d))):
+            return told
         return (
-            f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}\n"
-            f"  the two are ranked by {known(b)} and {known(a)} in the first run, "
+            f"{told}\n  the two are ranked by {known(b)} and {known(a)} in the first run, "
             f"by {known(d)} and {known(c)} in the second"
         )
 

@@ -209,7 +209,9 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     name, numbers = parted(text, argument)
     entry = STRATEGIES[name]
     if "run" in entry.reads:
-        raise ValueError(f"{argument} is {text!r}: {name} needs more than a number, use --strategy {name}")
+        raise ValueError(
+            f"{argument} is {text!r}: {name} follows a run, give it to generate: --strategy {name} --run FILE"
+        )
     if missing := [option for option in entry.needs if option not in numbers]:
         lacking = "a number" if len(missing) == len(entry.needs) else missing[0]
         raise ValueError(f"{argument} is {text!r}: {lacking} is missing, as in {example_of(name, entry.numbers)}")

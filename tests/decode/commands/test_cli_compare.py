@@ -94,7 +94,10 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
         (["compare", *MINI, "--strategies", "rws"], "--strategies is 'rws': a number is missing, as in rws:4"),
         (["compare", *MINI, "--strategies", "margin:2"], "--strategies is 'margin:2': margin reads no number"),
         (["compare", *MINI, "--strategies", "margin", "margin"], "--strategies holds margin twice"),
-        (["compare", *MINI, "--strategies", "schedule"], "schedule needs more than a number, use --strategy schedule"),
+        (
+            ["compare", *MINI, "--strategies", "schedule"],
+            "schedule follows a run, give it to generate: --strategy schedule --run FILE",
+        ),
         (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
         ([*GIVEN, "rws:4", "--reward-scale", "8"], "--reward-scale is 8.0: --strategy rws:4 has its number, leave"),
         ([*GIVEN, "margin+apart:2", "--apart", "3"], "--apart is 3: --strategy margin+apart:2"),

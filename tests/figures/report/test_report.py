@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from report_pages import Page, results, small_page
@@ -139,7 +140,13 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     for pattern in (r"all three .*?in (\d+) of (\d+) settings", r"equivalent to all three in (\d+)"):
         told = [re.search(pattern, text) for text in (found, headline)]
         assert told[0] and told[1] and told[0].groups() == told[1].groups()
-    more, count, told_equal = (int(number) for number in re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", found)[0])
+    matters = found[found.index("Does the reward matter?") :]
+    more, count, told_equal = map(int, re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", matters)[0])
+    rows = pd.read_csv(figure_page.parent / "tables/evidence_comparisons.csv").query("measure == 'reward'")
+    constant, best = (rows[rows["minus"].str.startswith(name)]["verdict"] for name in ("constant", "best of 4"))
+    short = f"in {(constant == 'equivalent').sum()} of {len(constant)} settings (world, s_R, sampling); best of 4,"
+    assert short in found and f"has more in {(best == 'RWS less').sum()}." in found
+    assert len(best) == len(constant)
     assert f"the other {count - more - told_equal} are mixed or undecided" in found
     assert "to all three in none" in headline
     assert "settings (log p in english" in headline and "settings (measure, sampling, s_R), by log p," in found
