@@ -298,13 +298,13 @@ def test_what_a_language_model_as_reward_shows_is_told_as_recorded() -> None:
     assert f"{changed} of the {len(rows)} verdicts change" in text
 
 
-def told_of(study: str) -> dict[str, dict[str, Any]]:
-    """Return what a record says of RWS 8, greedy, minus each other arm, by measure."""
+def told_of(study: str, *, drawn: bool = False) -> dict[str, dict[str, Any]]:
+    """Return what a record says of RWS 8 minus each other arm, by measure."""
     record = read_recorded(FOLDERS[study])
     tuned = {world: scales["temperature"] for world, scales in record.about["chosen"].items()}
     told: dict[str, dict[str, Any]] = {}
     for row in compare(completed(record.answers, record.frontiers), tuned):
-        if row.scale == 8 and not row.drawn:
+        if row.scale == 8 and row.drawn == drawn:
             told.setdefault(row.title, {})[row.measure] = row
     return told
 
@@ -321,9 +321,14 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
     assert f"gains {usual.text().replace('+', '')} (standard, of the reward) on the default" in readme
+    assert f"in {told['constant of equal mean']['reward'].same} writes as its constant;" in readme
+    by_draws = told_of("antibody", drawn=True)
+    constant, default = (
+        by_draws[f"{title}, drawn"]["reward"] for title in ("constant of equal mean", "confidence (default)")
+    )
     assert (
-        f"in {told['constant of equal mean']['reward'].same} writes as its constant, a factor of the same mean"
-        in readme
+        f"RWS minus its constant {constant.text()}, minus the default {default.text().removesuffix(' deviations')}."
+        in text
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
     arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
@@ -343,9 +348,7 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    told = (
-        f"has {one} deviations (its constant {mean[Arm('constant', 1.0)]}), 2 has {two} and 8 has {eight}; the default"
-    )
+    told = f"has {one} deviations, 2 has {two} and 8 has {eight}; the default"
     assert f"{told} has {mean[Arm('default')]}." in readme
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
     assert addresses is not None and f"come from {len(set(addresses))} addresses" in readme
