@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rws_decode.predictors.base import MaskPredictor
     from rws_decode.trace.step_map import Tokenizer
+    from rws_theory.crossings import Crossings
 
 __all__ = ["Trace", "load", "load_trace"]
 
@@ -173,6 +174,13 @@ class Trace(TraceData):
         other, predictor: another run beside it, and what proves why they part (`view.animation.animate`).
         """
         return pictures().animate(self, other, predictor)
+
+    def crossings(self, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:
+        """Return every factor at which positions i and j change places in a step: `StepLogits.crossings`.
+
+        predictor: of the run. A trace holds no logits; one forward gives them again (`replay.step_logits`).
+        """
+        return pictures().crossings(self, step, i, j, predictor)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.

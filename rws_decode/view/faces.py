@@ -28,13 +28,14 @@ from rws_decode.replay.difference import (
     told_settings,
 )
 from rws_decode.replay.path_diagnostics import PathDiagnostics
-from rws_decode.replay.step_logits import StepLogits
+from rws_decode.replay.step_logits import StepLogits, step_logits
 from rws_decode.scales.path import ScalePath
 from rws_decode.step.select import rank_values
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import CUT_OFF, cut_off, missing_note, run_label, size_in_words, worth
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import unusual
+from rws_theory.crossings import Crossings
 from rws_theory.show import figures, table_html
 
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
@@ -65,6 +66,11 @@ def animate(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) 
     from rws_decode.view.animation import animate  # here, for it loads Pillow
 
     return animate(trace, other, predictor)
+
+
+def crossings(trace: Trace, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:
+    """Return the factors at which two positions of a step change places."""
+    return step_logits(trace, predictor, step).crossings(i, j)
 
 
 @singledispatch

@@ -158,6 +158,7 @@ def test_crossings_are_of_ranked_positions_and_their_best_tokens() -> None:
     assert (
         seen.crossings(1, 2).crossings == crossings(*(np.delete(row, LOOP_MASK) for row in seen.logits[1:3])).crossings
     )
+    assert trace.crossings(0, 1, 2, predictor) == seen.crossings(1, 2)
     refused(lambda: seen.crossings(0, LENGTH), f"j is {LENGTH}: step 0 ranked 0, 1")
     drawn = replace(seen, candidate=np.where(seen.candidate == 1, 2, 1))
     refused(lambda: drawn.crossings(0, 1), "i is 0: its token,  ... , is not its best one")
