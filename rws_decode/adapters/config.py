@@ -44,7 +44,7 @@ _HERE = {
 # Numbers that strategies read.
 _NUMBERS = (
     *("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma", "eta"),
-    *("hypotheses", "gap", "stride"),
+    *("hypotheses", "stride"),
 )
 
 
@@ -58,7 +58,7 @@ class RWSGenerationConfig:
     `cfg_scale` is LLaDA's.
 
     strategy: a name of `table.STRATEGIES`, with what it reads: scale ("temperature": c), reward_scale and eps (rws
-    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma, sigma, eta, hypotheses, gap or
+    ones: s_R and epsilon), every ("rws-every"), threshold, parallel_factor, gamma, sigma, eta, hypotheses or
     stride (of other papers), run ("schedule", "constant", "shuffled": the file of an rws run's trace, of as many
     steps). Options that the strategy does not read are kept and do nothing.
 
@@ -90,7 +90,6 @@ class RWSGenerationConfig:
     sigma: float | None = None
     eta: float | None = None
     hypotheses: int | None = None
-    gap: float | None = None
     stride: int | None = None
     run: str | None = None
     max_new_tokens: int = 64

@@ -121,6 +121,8 @@ class BidirectionalPredictor(HFMaskPredictor):
         self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any
     ) -> Tensor:
         """Return the logits [N, V] at N places, of those that `keys` renews (`kept_keys.Keys`); other keys stay."""
+        if self.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
+            raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
         rows, columns = keys.rows, keys.columns
         real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
         hidden = self.model.model(

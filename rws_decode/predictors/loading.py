@@ -66,8 +66,8 @@ def load_predictor(
 ) -> LoadedPredictor:
     """Load a mask predictor by shipped name, that of an installed package, directory, or hub id.
 
-    config.json tells what it is: LLaDA, LLaDA-MoE, Dream, A2D, SDAR or Fast-dLLM v2, as published or converted
-    (`predictors.convert`), an n-gram world (`predictors.world`), which takes none of the options below, or else any
+    config.json tells what it is: one of `predictors.convert.FAMILIES`, such as LLaDA, Dream or SDAR, as published or
+    converted, an n-gram world (`predictors.world`), which takes none of the options below, or else any
     `AutoModelForMaskedLM`, BERT's and ALBERT's with an old config.json too. One of residues or of SMILES, which its
     vocab.txt tells, fills gaps (`predictors.sequences`). Safetensors only, no remote code. Without tokenizer files, the
     predictor works on token ids.

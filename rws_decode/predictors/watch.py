@@ -26,8 +26,9 @@ def watch(predictor: Any, receive: Callable[[int, str, Tensor], object], modules
 
     The tensors are the network's own and not copied: what is changed in place is changed in the decode. Tokens are
     those of a decode that is not watched; only in ModernBERT, such as mini, and in models that fill blocks the whole
-    network runs, and digits are as rounding has them. The compact decoder and CUDA graphs run no modules. ValueError
-    for a predictor without a network of torch, and where no module has such a name.
+    network runs, and digits are as rounding has them. The compact decoder and CUDA graphs run no modules, and
+    `Options.key_cache` is refused. ValueError for a predictor without a network of torch, and where no module has such
+    a name.
 
     >>> from rws_decode import Shape, decode, load_predictor
     >>> mini, seen = load_predictor("mini"), []

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.batches import due
+from rws_decode.canvas.batches import current_block, due
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
@@ -191,8 +191,7 @@ class Forwards:
         canvas = ids.repeat(len(answers), 1)
         canvas[:, columns[0]] = before
         masked = before == predictor.mask_id
-        number = torch.arange(masked.shape[1], device=ids.device) // self.plan[0].stop
-        block = masked & (number == number[masked.to(torch.uint8).argmax(dim=1)][:, None])
+        block = masked & current_block(masked, self.plan)
         row, position, logits, _, error = masked_logits(  # [N], N masked positions in the batch; [N, V]
             predictor,
             Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),

@@ -110,7 +110,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
-    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses", "gap", "stride"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses", "stride"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)

@@ -11,7 +11,7 @@ import torch
 from grouped import grouped
 from torch import Tensor
 
-from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace
+from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, watch
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.replay.replay import replay_with
 from rws_decode.replay.step_logits import step_logits
@@ -139,5 +139,7 @@ def test_what_needs_fresh_keys_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=told):
         run(predictors["llada"], **changes)
+    with watch(predictors["llada"], lambda *_: None), pytest.raises(ValueError, match=r"^key_cache is on: watched"):
+        run(predictors["llada"], "dual")
     with pytest.raises(ValueError, match=r"^key_cache is .dual.: mini keeps no keys; LLaDA"):
         run(load_predictor("mini"), "dual")
