@@ -148,7 +148,7 @@ def test_a_prompts_answer_does_not_depend_on_its_batch() -> None:
         own = Options(sampling_temperature=0.8, seed=(row + 1,))
         alone = steer(predictor, [prompt], "gradient-guidance:2", SHAPE, reward=reward, options=own)[0]
         assert alone.tokens.tolist() == together[row].tokens.tolist()
-        assert alone.final_reward == pytest.approx(together[row].final_reward)
+        assert alone.final_reward == pytest.approx(together[row].final_reward, abs=1e-4)
     assert len({trace.tokens.tobytes() for trace in together}) > 1
 
 
