@@ -12,7 +12,7 @@ from block_layouts import BLOCK_LAYOUTS
 from misuse import refused
 from torch import Tensor
 
-from rws_decode import Options, Savings, Shape, load_predictor, scale_path
+from rws_decode import Options, Savings, Shape, load_predictor, scale_path, steer
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.plain_loop import plain_loop, plain_rws
@@ -37,6 +37,11 @@ FILLED = (0, 4, 5)  # tokens of the answers that are there: each canvas begins w
 SIDES = ("left", "right")
 RULES = [(1, 1.0), (2, 1.0), (1, 0.9), (1, 0.2)]  # tokens a step, and the probability above which more go
 RULED = [(name, *rule) for name in MODELS for rule in (RULES if name in SMALL else RULES[1::2])]
+RIVALS = (
+    "threshold:0.9+rws:8 entropy-bound:0.5 klass:0.4 parallel-factor:1 dus:2 certainty-prior:2 random-order remdm:0.5 "
+    "p2:0.5 wino:0.9 information-gain:2 lookum:2 default+apart:2 threshold:0.2+apart:2"
+).split()
+STEERED = "best-of:2 best-order:2 particles:2+beta:2 particle-gibbs:2 svdd:2 reward-lookahead:2".split()
 SAVINGS = (CompactSavings(), CompactSavings.nothing())
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(ord, prompt + answer)) % 97), mean=48.0, std=20.0)
 
@@ -183,6 +188,18 @@ def test_the_compact_decoder_and_every_batch_commit_the_same(
     for one, *others in zip(alone, together, compact, strict=True):
         assert all(other.tokens.tolist() == one.tokens.tolist() for other in others)
     assert [trace.text for trace in saved] == [trace.text for trace in alone]
+
+
+@pytest.mark.parametrize("name", [*RIVALS, *STEERED])
+def test_every_way_fills_block_after_block(models: dict[str, BlockCausalPredictor], name: str) -> None:
+    texts, given = ["the cat", "a longer prompt"], {"reward": REWARD, "shape": Shape(3 * BLOCK)}
+    way = steer if name in STEERED else decode
+    traces = way(models["sdar"], texts, name, **given)
+    for trace in traces:
+        blocks = trace.commit_step.reshape(3, BLOCK)
+        assert (blocks[:-1].max(1) < blocks[1:].min(1)).all()
+    if way is decode:
+        assert decode(models["sdar"], texts[0], name, **given)[0].tokens.tolist() == traces[0].tokens.tolist()
 
 
 @torch.inference_mode()
