@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -44,19 +44,22 @@ _SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subs
 
 
 @dataclass(frozen=True)
-class BenchmarkPrompt:
-    """One prompt: `prompt` is the first of `turns`, all by the user; `id` is unique in its benchmark.
+class Prompt:
+    """One prompt: its name in its set, the user's turns, and what is known of it.
 
-    category: RewardBench's section, MT-Bench's category, the source of a Nectar prompt, "" where there is none;
-    subset: RewardBench's; references: the right answers of a story's dialogue, turn by turn.
+    Only dialogues have more than one turn. `labels` are JSON-ready: keywords, topic, answer, or whatever else the
+    source has; of a benchmark `category`, RewardBench's section, MT-Bench's category or the source of a Nectar prompt,
+    and `subset`, RewardBench's.
     """
 
-    id: str
-    prompt: str
+    name: str
     turns: tuple[str, ...]
-    category: str = ""
-    subset: str = ""
-    references: tuple[str, ...] = ()
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the first turn."""
+        return self.turns[0]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class HumanEvalProblem:
     canonical_solution: str
 
 
-Row = TypeVar("Row", BenchmarkPrompt, HumanEvalProblem)
+Row = TypeVar("Row", Prompt, HumanEvalProblem)
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,12 @@ def load_reward_bench(file: str | os.PathLike[str] | None = None) -> Benchmark:
     ValueError, naming row and field, for rows of another layout, and for a subset that RewardBench does not have.
     """
 
-    def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+    def read(row: Mapping[str, Any], number: int) -> Prompt:
         subset = _text(row, number, "subset")
         if subset not in _SECTION_OF:
             raise ValueError(f"row {number}: subset is {subset!r}, which RewardBench does not have")
-        turns = _turns(row, number, "prompt")
-        return BenchmarkPrompt(f"{subset}/{_id(row, number, 'id')}", turns[0], turns, _SECTION_OF[subset], subset)
+        labels = {"category": _SECTION_OF[subset], "subset": subset}
+        return Prompt(f"{subset}/{_id(row, number, 'id')}", _turns(row, number, "prompt"), labels)
 
     return _load("reward-bench", file, read)
 
@@ -107,10 +110,10 @@ def load_mt_bench(file: str | os.PathLike[str] | None = None) -> Benchmark:
     ValueError, naming row and field, for rows of another layout.
     """
 
-    def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+    def read(row: Mapping[str, Any], number: int) -> Prompt:
         turns = _turns(row, number, _first(row, number, "turns", "prompt"))
         name = _id(row, number, _first(row, number, "question_id", "prompt_id"))
-        return BenchmarkPrompt(name, turns[0], turns, _text(row, number, "category"))
+        return Prompt(name, turns, {"category": _text(row, number, "category"), "subset": ""})
 
     return _load("mt-bench", file, read)
 
@@ -123,7 +126,7 @@ def load_nectar(file: str | os.PathLike[str] | None = None) -> Benchmark:
     another layout.
     """
 
-    def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+    def read(row: Mapping[str, Any], number: int) -> Prompt:
         _first(row, number, "answers")  # which a file of another benchmark lacks
         turns = _human_turns(_text(row, number, "prompt"))
         if not turns:
@@ -131,7 +134,7 @@ def load_nectar(file: str | os.PathLike[str] | None = None) -> Benchmark:
         source = row.get("source") or ()
         category = source if isinstance(source, str) else ", ".join(map(str, source))
         name = str(row["id"]) if row.get("id") is not None else str(number - 1)
-        return BenchmarkPrompt(name, turns[0], turns, category)
+        return Prompt(name, turns, {"category": category, "subset": ""})
 
     return _load("nectar", file, read)
 
@@ -168,18 +171,19 @@ def _load(name: Kind, file: str | os.PathLike[str] | None, read: Callable[[Mappi
     try:
         for number, row in enumerate(rows, start=1):
             item = read(row, number)
-            if item.id in rows_by_id:
-                raise ValueError(f"row {number}: id {item.id} is there twice")
-            rows_by_id[item.id] = item
+            name_of = item.name if isinstance(item, Prompt) else item.id
+            if name_of in rows_by_id:
+                raise ValueError(f"row {number}: id {name_of} is there twice")
+            rows_by_id[name_of] = item
     except ValueError as error:
         raise ValueError(f"{source}: no {name} rows ({error})") from error
     return Benchmark(tuple(rows_by_id.values()), origin)
 
 
 def _first(row: Mapping[str, Any], number: int, *fields: str) -> str:
-    for field in fields:
-        if field in row:
-            return field
+    for name in fields:
+        if name in row:
+            return name
     raise ValueError(f"row {number} lacks {' or '.join(fields)}; it has {', '.join(row)}")
 
 

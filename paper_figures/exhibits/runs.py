@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.exhibit import MissingRun
-from paper_figures.exhibits.names import guide_name
+from paper_figures.exhibits.names import guide_name, with_guide_names
 from paper_figures.plan import command
 from rws_decode.common.files import parse_json
 from rws_theory.printed import printed_in
@@ -36,6 +36,13 @@ class Results:
     inputs: tuple[str, ...]
     units: str
     names: Mapping[str, str]
+
+    def named(self, table: str, needed: str = "") -> list[dict[str, Any]]:
+        """Return a table's rows with their guide's `name`; needed: ValueError with these words where there are none."""
+        rows = with_guide_names(self.rows.get(table, ()), self.settings["rewards"])
+        if needed and not rows:
+            raise ValueError(f"the run of {self.experiment} has no table {table}: {needed}")
+        return rows
 
 
 def read_run(runs: Path, experiment: str) -> Results:

@@ -2,7 +2,6 @@
 
 Shows: P^a(r) and P^b(r) of the paper's two logit vectors, the crossing that `rws_theory` proves, and what the paper
 printed, marked as printed.
-Inputs: `rws_theory/printed/appendix_d.json`. Run time: two seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Shows: what samplers gain for their distance from exact English; RWS minus each control without its reward, in margins
 of equivalence, with 95 % intervals; GOD against perplexity as the paper prints them.
-Inputs: the studies evidence and laws below RUNS, else the records that ship; the printed Table 8.
-Run time: half a minute, shared with the exhibits of the same study.
 """
 
 from __future__ import annotations

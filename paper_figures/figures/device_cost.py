@@ -2,7 +2,6 @@
 
 Shows: the printed seconds of an A100 and those measured on an H100, each divided into the least time of its operations
 and bytes and the rest. The least time is arithmetic, from shapes and the device's limits.
-Inputs: none; what `bench` wrote on the H100 ships in paper_figures/measured. Run time: five seconds, mostly imports.
 """
 
 from __future__ import annotations

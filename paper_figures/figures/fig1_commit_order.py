@@ -1,8 +1,6 @@
 """Figure 1: when each position of an answer is committed: left to right, by confidence, and by RWS.
 
 Shows: position in the answer against diffusion step, a panel per strategy, for one prompt. The table has every prompt.
-Inputs: RUNS/commit-order/results.json and its traces {left-to-right,default,rws}-EXAMPLE.parquet, made by
-`rws experiment commit-order --out RUNS`. Run time: two seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; and the model's own answer to the
 same prompt, unmasked step by step by confidence decoding. Figure 3 has the confidences of a step.
-Inputs: RUNS/commit-order/results.json and its traces, made by `rws experiment commit-order --out
-RUNS`; the model's held-out prompts and its tokenizer. Run time: a second.
 """
 
 from __future__ import annotations

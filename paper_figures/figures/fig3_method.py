@@ -2,8 +2,6 @@
 
 Shows: the canvas before a step, its greedy completion, the completion's reward, the factor that follows from it, and
 the log-odds of the masked positions before and after scaling, with the positions that either would commit.
-Inputs: RUNS/commit-order/results.json and its default and RWS traces, made by `rws experiment
-commit-order --out RUNS`; the model's tokenizer. Run time: a second.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Shows: which positions are filled after how many steps, coloured by the step that committed them, with the words of each
 answer below. RWS has the normalised reward and the factor of each row's last step beside it. The table has every step
 with the tokens that it committed.
-Inputs: RUNS/commit-order/results.json and its default and RWS traces, made by `rws experiment
-commit-order --out RUNS`; the model's tokenizer. Run time: a second.
 """
 
 from __future__ import annotations

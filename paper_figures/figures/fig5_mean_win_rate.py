@@ -2,8 +2,6 @@
 
 Shows: the two bars that the paper's text gives numbers for. Then, measured here, for RWS and each control: how many
 prompts it wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
-Inputs: RUNS/reward-bench/results.json, made by `rws experiment reward-bench --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Shows: the levels measured here, by guide, with 95 % intervals. Beside them, what the paper's text says: how far
 perplexity is below the default's, and GOD over the default's. The paper's figure itself prints no number.
-Inputs: RUNS/keywords/results.json, made by `rws experiment keywords --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from matplotlib.figure import Figure
 from paper_figures.exhibits.differences import differences_table
 from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import names_of, with_guide_names
+from paper_figures.exhibits.names import names_of
 from paper_figures.exhibits.paper_beside_ours import printed_range, ranges_table
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
@@ -64,10 +62,7 @@ class KeywordTask:
 def compute(runs: Path) -> KeywordTask:
     """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
-    means, claims = (
-        with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("perplexity_and_god", "claims")
-    )
-    return KeywordTask(means, claims, run)
+    return KeywordTask(run.named("perplexity_and_god"), run.named("claims"), run)
 
 
 def draw(data: KeywordTask) -> Figure:

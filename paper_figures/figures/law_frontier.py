@@ -2,8 +2,6 @@
 
 Shows: KL(q || p) against the mean reward of samplers that draw, beside the curve of the tilts p exp(beta R) / Z, which
 no law can pass (docs/theory.md, T88); tables of every law, of the leaks, and of orders on given texts.
-Inputs: the study of laws below RUNS, else the record that ships.
-Run time: ten seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Quality against order: is text better that is written less from left to right?
 
 Shows: for each world of the evidence study, quality against GOD over orders of any kind, two tokens a step and one.
-Inputs: the evidence study below RUNS, else the record that ships.
-Run time: ten seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Quality per forward: what each method's answers are worth, against the forwards and reward calls that they took.
 
 Shows: for each world of the evidence study, two measures of quality against forwards and reward calls, every arm.
-Inputs: the evidence study below RUNS, else the record that ships.
-Run time: ten seconds.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Shows: GOD of temperature, ranked by log-odds, which order positions as exact confidences do, and by softmax in float32
 and in bfloat16. The table has the same of RWS and of a constant factor, the share of GOD that is due to rounding, how
 many confidences are exactly 1, and how many steps commit another set than the exact ranking.
-Inputs: RUNS/precision/results.json, made by `rws experiment precision --out RUNS`.
-Run time: a second.
 """
 
 from __future__ import annotations

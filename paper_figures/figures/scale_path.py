@@ -2,8 +2,6 @@
 
 Shows: a lane for each answer with the scales that give it, on both axes, and the points of the paper's grid; rewards,
 perplexity and Generation Order Deviation along the axes. The run's first prompt is drawn, and its answers are listed.
-Inputs: RUNS/scale-path/results.json, made by `rws experiment scale-path --out RUNS`.
-Run time: three seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Shows: perplexity against GOD for temperature, RWS and the constant of equal mean, beside the same as printed;
 and what share of RWS's change its constant makes.
-Inputs: the evidence study below RUNS, else the record that ships; the printed Table 8.
-Run time: ten seconds.
 """
 
 from __future__ import annotations

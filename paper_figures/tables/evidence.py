@@ -2,8 +2,6 @@
 
 Shows: one row for each arm; how RWS compares with all others, by world, sampling and measure (the CSV has each
 comparison, with the least difference that it could show).
-Inputs: the evidence study below RUNS, else the record that ships.
-Run time: half a minute.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Shows: where each statement is, its verdict with evidence, counterexample and correction; and the number of each verdict
 by part of the paper.
-Inputs: RUNS/claims/results.json, which holds what `rws claims --json` prints. Run time: one second.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Shows: the printed shares taken as counts of 80 dialogues, with exact 95 % intervals and sign tests. Beside them, the
 verdicts of the run by order if it asked an LLM; reward models score one answer at a time and know no order.
-Inputs: RUNS/mt-bench/results.json, made by `rws experiment mt-bench --out RUNS`.
 """
 
 from __future__ import annotations

@@ -2,18 +2,16 @@
 
 Shows: GOD and seconds as printed beside ours; both as ratios and increases over the default's, which can be compared,
 by how often the reward is asked, with the constant factor, which asks none.
-Inputs: RUNS/frequency/results.json, made by `rws experiment frequency --out RUNS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.exhibits.names import method_name, with_guide_names
+from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.table import Column, Table
@@ -25,21 +23,14 @@ _STEM = "table12_frequency"
 _RATIO = Column("GOD in steps over default's", "god_steps_ratio", ".3g", ("god_steps_low", "god_steps_high"))
 
 
-@dataclass(frozen=True)
-class Frequency:
-    """The run's means over the guides by method, of one reward scale per guide."""
-
-    rows: Mapping[str, Mapping[str, Any]]
-    run: Results
-
-    def told(self) -> str:
-        """Return in words what was run and timed."""
-        settings, prompts = self.run.settings, self.run.prompts
-        return (
-            f"model {settings['model']}, means over the guides ({', '.join(settings['rewards'])}), one s_R each, of "
-            f"{prompts['test']} prompts of {prompts['source']}, of which {settings['timing_prompts']} are timed, "
-            f"{settings['repetitions']} times each, an answer at a time"
-        )
+def _told(run: Results) -> str:
+    """Return in words what was run and timed."""
+    settings, prompts = run.settings, run.prompts
+    return (
+        f"model {settings['model']}, means over the guides ({', '.join(settings['rewards'])}), one s_R each, of "
+        f"{prompts['test']} prompts of {prompts['source']}, of which {settings['timing_prompts']} are timed, "
+        f"{settings['repetitions']} times each, an answer at a time"
+    )
 
 
 def every_of(method: str) -> int:
@@ -57,15 +48,7 @@ def _name(method: str) -> str:
     return f"RWS, every {f'{every} steps' if every > 1 else 'step'}" if every else method_name(method)
 
 
-def compute(runs: Path) -> Frequency:
-    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
-    run = read_run(runs, NEEDS[0])
-    means = with_guide_names(run.rows.get("trade_off", ()), run.settings["rewards"])
-    # Guides that ran at several reward scales have a row for each: the first is shown, the CSV has all.
-    return Frequency({row["method"]: row for row in reversed(means)}, run)
-
-
-def table(data: Frequency) -> Table:
+def table(run: Results, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return Table 12 beside ours."""
     table = printed_in(_STEM)
     base = table["default"]
@@ -76,12 +59,12 @@ def table(data: Frequency) -> Table:
         numbers = {"GOD": row["god"], "GOD over default's, computed": row["god"] / base["god"]}
         every = f"rws every {row['every']}" if row["every"] > 1 else "rws"
         printed[_name(every)] = numbers | {"seconds": row["seconds"], "increase, %": row["increase"]}
-    kept = {method: row for method, row in data.rows.items() if method in ("default", "constant") or every_of(method)}
+    kept = {method: row for method, row in rows.items() if method in ("default", "constant") or every_of(method)}
     order = sorted(kept.items(), key=lambda item: (item[0] == "constant", every_of(item[0])))
     columns = [Column("GOD, steps", "god_steps"), Column("GOD, tokens", "god_tokens")]
     columns += [Column("reward calls", "reward_calls"), Column("seconds"), _RATIO, INCREASE, CPU]
     caption = (
-        f"Left: {table['where']}, {table['task']}. Right, here: {data.told()}. Brackets: 95 % intervals over prompts, "
+        f"Left: {table['where']}, {table['task']}. Right, here: {_told(run)}. Brackets: 95 % intervals over prompts, "
         "rough where these are few. Seconds are of other hardware, models and code; ratios and increases can be "
         "compared roughly. The constant asks no reward, so its slowdown is the machine's noise."
     )
@@ -90,12 +73,14 @@ def table(data: Frequency) -> Table:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 12 from the results below `runs`."""
-    data = compute(runs)
-    ratios = [f"{_name(m)} {_RATIO.text(row)}" for m, row in data.rows.items() if row["god_steps_ratio"] is not None]
+    run = read_run(runs, NEEDS[0])
+    # Guides that ran at several reward scales have a row for each: the first is shown, the CSV has all.
+    rows = {row["method"]: row for row in reversed(run.named("trade_off"))}
+    ratios = [f"{_name(m)} {_RATIO.text(row)}" for m, row in rows.items() if row["god_steps_ratio"] is not None]
     said = f"GOD over the default's: {'; '.join(ratios)}." if ratios else "The run has no numbers of RWS to compare."
     return Exhibit(
         "Table 12: the reward asked less often",
-        tables=(table(data),),
+        tables=(table(run, rows),),
         conclusions=(said,),
-        inputs=data.run.inputs,
+        inputs=run.inputs,
     )

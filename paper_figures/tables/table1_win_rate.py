@@ -2,8 +2,6 @@
 
 Shows: the printed table beside the same measured here, with intervals and p; then RWS minus its controls, judged by the
 own guide and by all other reward models; and a picture of the net win rates.
-Inputs: RUNS/reward-bench/results.json, made by `rws experiment reward-bench --out RUNS`.
-Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from matplotlib.figure import Figure
 from paper_figures.exhibits.differences import differences_table, rws_minus, tally
 from paper_figures.exhibits.dot_plot import Dots, Mark, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import in_words, names_of, with_guide_names
+from paper_figures.exhibits.names import in_words, names_of
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, lookup, read_run, setting
 from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
@@ -58,10 +56,7 @@ class WinRates:
 def compute(runs: Path) -> WinRates:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
-    rows = with_guide_names(run.rows.get("win_rates", ()), run.settings["rewards"])
-    if not rows:
-        raise ValueError(f"{runs / NEEDS[0]} has no table win_rates: no answer was judged")
-    return WinRates(run, rows)
+    return WinRates(run, run.named("win_rates", "no answer was judged"))
 
 
 def draw(data: WinRates) -> Figure:

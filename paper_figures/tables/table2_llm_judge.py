@@ -2,7 +2,6 @@
 
 Shows: the printed win rates beside ours, by an LLM if the run asked one, else by the guide itself and by all other
 reward models; RWS minus its controls on the same dialogues.
-Inputs: RUNS/mt-bench/results.json, made by `rws experiment mt-bench --out RUNS`.
 """
 
 from __future__ import annotations

@@ -2,16 +2,13 @@
 
 Shows: the paper's prompts beside the first test prompts here, with the keywords that each answer contains and those
 that it lacks.
-Inputs: RUNS/keywords/results.json, made by `rws experiment keywords --out RUNS`.
-Run time: less than a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from paper_figures.data.inclusion import included_keywords
 from paper_figures.exhibits.exhibit import Exhibit
@@ -25,36 +22,33 @@ NEEDS: tuple[str, ...] = ("keywords",)
 _STEM = "table3_keyword_examples"
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A prompt, its keywords, and its answers, the default's first: who gave them -> text."""
 
-    name: str
     prompt: str
     keywords: tuple[str, ...]
     answers: Mapping[str, str]
 
-    def told(self, answer: str) -> str:
-        """Return how many of its keywords an answer contains, and which it lacks."""
-        found = included_keywords(self.keywords, answer)
-        lacking = [word for word, contained in zip(self.keywords, found, strict=True) if not contained]
-        return f"{sum(found)} of {len(found)}" + (f", lacks {', '.join(lacking)}" if lacking else "")
+
+def _told(example: Example, answer: str) -> str:
+    """Return how many of its keywords an answer contains, and which it lacks."""
+    found = included_keywords(example.keywords, answer)
+    lacking = [word for word, contained in zip(example.keywords, found, strict=True) if not contained]
+    return f"{sum(found)} of {len(found)}" + (f", lacks {', '.join(lacking)}" if lacking else "")
 
 
-def compute(runs: Path) -> tuple[Results, tuple[Example, ...]]:
-    """Read the run and its first prompts; MissingRun, with the command, if the results are missing."""
-    run = read_run(runs, NEEDS[0])
+def examples_of(run: Results) -> list[Example]:
+    """Return the run's first prompts."""
     rows = run.rows.get("examples", ())
-    free = [row for row in rows if row["guide"] is None]
+    free = [{**row, "name": None} for row in rows if row["guide"] is None]
     guided = with_guide_names([row for row in rows if row["guide"] is not None], run.settings["rewards"])
-    names = dict.fromkeys(row["example"] for row in rows)
-    return run, tuple(_example(name, [row for row in (*free, *guided) if row["example"] == name]) for name in names)
-
-
-def _example(name: str, rows: Sequence[Mapping[str, Any]]) -> Example:
-    keywords = tuple(filter(None, rows[0]["keywords"].split(", ")))
-    by = [method_name("default") if row["method"] == "default" else f"RWS, {row['name']}" for row in rows]
-    return Example(name, rows[0]["prompt"], keywords, {b: row["answer"] for b, row in zip(by, rows, strict=True)})
+    examples = []
+    for name in dict.fromkeys(row["example"] for row in rows):
+        of = [row for row in (*free, *guided) if row["example"] == name]
+        by = [f"RWS, {row['name']}" if row["method"] == "rws" else method_name("default") for row in of]
+        answers = dict(zip(by, (row["answer"] for row in of), strict=True))
+        examples.append(Example(of[0]["prompt"], tuple(filter(None, of[0]["keywords"].split(", "))), answers))
+    return examples
 
 
 def table(run: Results, examples: Sequence[Example]) -> Table:
@@ -66,7 +60,7 @@ def table(run: Results, examples: Sequence[Example]) -> Table:
     }
     here = {
         str(number): {"prompt": example.prompt, "keywords": ", ".join(example.keywords)}
-        | {f"contained by {by}": example.told(answer) for by, answer in example.answers.items()}
+        | {f"contained by {by}": _told(example, answer) for by, answer in example.answers.items()}
         for number, example in enumerate(examples, 1)
     }
     caption = (
@@ -80,7 +74,8 @@ def table(run: Results, examples: Sequence[Example]) -> Table:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 3 from the results below `runs`."""
-    run, examples = compute(runs)
+    run = read_run(runs, NEEDS[0])
+    examples = examples_of(run)
     whole = {by: 0 for example in examples for by in example.answers}
     for example in examples:
         for by, answer in example.answers.items():

@@ -2,19 +2,17 @@
 
 Shows: the printed shares beside ours, with 95 % intervals: the prompts of a fifth that RWS wins, and those that the
 default wins.
-Inputs: RUNS/reward-bench/results.json, made by `rws experiment reward-bench --out RUNS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.differences import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.exhibits.names import names_of, with_guide_names
+from paper_figures.exhibits.names import names_of
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run, setting
 from paper_figures.statistics.intervals import share_interval
@@ -31,31 +29,6 @@ _NO_EFFECT = (
 )
 
 
-@dataclass(frozen=True)
-class Fifths:
-    """The experiment's tables of fifths and trends, each row with its guide's `name`."""
-
-    run: Results
-    fifths: Sequence[Row]
-    trends: Sequence[Row]
-
-    def of(self, name: str) -> list[Row]:
-        """Return the fifths of one guide that hold prompts, from the lowest GOD."""
-        rows = [row for row in self.fifths if row["name"] == name and row["n"]]
-        return sorted(rows, key=lambda row: row["fifth"])
-
-
-def compute(runs: Path) -> Fifths:
-    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
-    run = read_run(runs, NEEDS[0])
-    fifths, trends = (
-        with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("god_quintiles", "god_trends")
-    )
-    if not fifths:
-        raise ValueError(f"{runs / NEEDS[0]} has no table god_quintiles: no answer of RWS was judged")
-    return Fifths(run, fifths, trends)
-
-
 def share(row: Row, outcome: str) -> tuple[float, float, float]:
     """Return a fifth's share of an outcome, "win" or "loss", in percent with Wilson's 95 % interval.
 
@@ -66,19 +39,21 @@ def share(row: Row, outcome: str) -> tuple[float, float, float]:
     return 100 * mean, 100 * low, 100 * high
 
 
-def table(data: Fifths) -> Table:
+def table(run: Results) -> Table:
     """Return the printed table beside ours."""
-    paper, names = printed_in(_STEM), names_of(data.fifths)
+    fifths = run.named("god_quintiles", "no answer of RWS was judged")
+    paper, names = printed_in(_STEM), names_of(fifths)
     labels = [row["quintile"] for row in paper["rows"]]
     printed = {row["quintile"]: {name: row[name] for name in row if name != "quintile"} for row in paper["rows"]}
     here: dict[str, dict[str, Any]] = {label: {} for label in labels}
     for name in names:
-        for row in data.of(name):
+        for row in sorted(fifths, key=lambda row: row["fifth"]):
             for title, outcome in ((name, "win"), (f"{name}, default wins", "loss")):
-                fields = (title, f"{title} low", f"{title} high")
-                here[labels[row["fifth"] - 1]] |= dict(zip(fields, share(row, outcome), strict=True))
+                if row["name"] == name and row["n"]:
+                    fields = (title, f"{title} low", f"{title} high")
+                    here[labels[row["fifth"] - 1]] |= dict(zip(fields, share(row, outcome), strict=True))
     caption = (
-        f"Left: {paper['where']}, {paper['task']}, without intervals. {setting(data.run)} The same here: percent of "
+        f"Left: {paper['where']}, {paper['task']}, without intervals. {setting(run)} The same here: percent of "
         "prompts that RWS wins in its guide's judgement, and that the default wins; the rest are draws. Brackets: "
         f"Wilson's 95 % intervals. Fifths are of GOD in tokens; equal GOD is in one fifth. {_NO_EFFECT}"
     )
@@ -89,17 +64,18 @@ def table(data: Fifths) -> Table:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 5 from the experiment's results below `runs`."""
-    data = compute(runs)
-    clear = [row for row in data.trends if row["tau"] is not None and row["p_holm"] <= ALPHA]
+    run = read_run(runs, NEEDS[0])
+    made, trends = table(run), run.named("god_trends")
+    clear = [row for row in trends if row["tau"] is not None and row["p_holm"] <= ALPHA]
     up, down = (sum(sign * row["tau"] > 0 for row in clear) for sign in (1, -1))
     said = (
         f"From prompts of low GOD to prompts of high GOD the outcome of RWS is shown to rise for {up or 'none'} of "
-        f"{len(data.trends)} guides, to fall for {down or 'none'} (Kendall's tau, p at most {ALPHA:g} after "
+        f"{len(trends)} guides, to fall for {down or 'none'} (Kendall's tau, p at most {ALPHA:g} after "
         "correction). A trend would not show an effect of order: prompts differ in more."
     )
     return Exhibit(
         "Table 5: win rate by fifth of GOD",
-        tables=(table(data),),
+        tables=(made,),
         conclusions=(said,),
-        inputs=data.run.inputs,
+        inputs=run.inputs,
     )

@@ -3,19 +3,17 @@
 Shows: the printed levels beside ours, with answer lengths, as longer answers have a lower distinct-n; RWS minus the
 default and minus every control, of whole answers and with each pair cut to the shorter one's length, with jackknife
 intervals.
-Inputs: RUNS/diversity/results.json, made by `rws experiment diversity --out RUNS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.differences import Difference, tally
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.exhibits.names import in_words, method_name, with_guide_names
+from paper_figures.exhibits.names import in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.table import Column, Table, wide
@@ -29,34 +27,11 @@ _ORDERS = (1, 2)
 _LENGTHS = {"whole": "whole answers", "equal": "at equal length"}
 
 
-@dataclass(frozen=True)
-class Diversity:
-    """The run's `distinct` and `differences` tables, each row with its guide's `name`."""
-
-    distinct: Sequence[Row]
-    differences: Sequence[Row]
-    run: Results
-
-    def of(self, against: str, n: int, length: str) -> list[Difference]:
-        """Return RWS minus another method in distinct-n for each guide; length: whole or equal."""
-        key = (against, n, length)
-        return [_minus(row) for row in self.differences if (row["against"], row["n"], row["length"]) == key]
-
-
 def _minus(row: Row) -> Difference:
     return Difference(row["name"], row["difference"], row["low"], row["high"], row["p_holm"])
 
 
-def compute(runs: Path) -> Diversity:
-    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
-    run = read_run(runs, NEEDS[0])
-    distinct, differences = (
-        with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences")
-    )
-    return Diversity(distinct, differences, run)
-
-
-def tables(data: Diversity) -> tuple[Table, ...]:
+def tables(run: Results, differences: Sequence[Row]) -> tuple[Table, ...]:
     """Return Table 6 beside ours, and RWS minus every other method, whole and at equal length."""
     table = printed_in(_STEM)
     lines = {method_name("default"): table["default"]} | {f"RWS, {row['model']}": row for row in table["rows"]}
@@ -66,7 +41,7 @@ def tables(data: Diversity) -> tuple[Table, ...]:
             **row,
             "reward_scale": None if row["method"] == "default" else row["reward_scale"],
         }
-        for row in data.distinct
+        for row in run.named("distinct")
         if row["method"] in ("default", "rws")
     }
     columns = [Column(f"distinct-{n}", f"distinct_{n}") for n in _ORDERS]
@@ -74,12 +49,12 @@ def tables(data: Diversity) -> tuple[Table, ...]:
     columns.append(Column("s_R", "reward_scale"))
     caption = (
         f"Distinct-n: different n-grams over all answers / all their words. Left: {table['where']}. Right, here: model "
-        f"{data.run.settings['model']}, {data.run.prompts['test']} prompts of {data.run.prompts['source']}. Distinct-n "
+        f"{run.settings['model']}, {run.prompts['test']} prompts of {run.prompts['source']}. Distinct-n "
         "changes with the size of a set and the length of its answers, so levels cannot be compared across the two "
         "sides; the sign of a difference can."
     )
     shown = wide(
-        data.differences,
+        differences,
         lambda row: {"guide": row["name"], "RWS minus": method_name(row["against"])},
         lambda row: {f"distinct-{row['n']}, {_LENGTHS[row['length']]}": _minus(row).text()},
     )
@@ -90,20 +65,22 @@ def tables(data: Diversity) -> tuple[Table, ...]:
     )
     return (
         beside(_STEM, "method", printed, here, caption, columns),
-        Table("table6_differences", data.differences, shown, minus),
+        Table("table6_differences", differences, shown, minus),
     )
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 6 from the results below `runs`."""
-    data = compute(runs)
+    run = read_run(runs, NEEDS[0])
+    differences = run.named("differences")
+    equal = [row for row in differences if (row["n"], row["length"]) == (1, "equal")]
     said = "; ".join(
-        f"minus {in_words(against)}, {tally(data.of(against, 1, 'equal'), 'reward models')}"
-        for against in ("default", "constant")
+        f"minus {in_words(name)}, {tally([_minus(row) for row in equal if row['against'] == name], 'reward models')}"
+        for name in ("default", "constant")
     )
     return Exhibit(
         "Table 6: diversity",
-        tables=tables(data),
+        tables=tables(run, differences),
         conclusions=(f"Distinct-1 of RWS at equal length: {said}.",),
-        inputs=data.run.inputs,
+        inputs=run.inputs,
     )

@@ -2,8 +2,6 @@
 
 Shows: the printed statistics beside those of the registry, checked, and those of the shipped reward models with the
 data they were measured on; the normalised rewards that runs reach, and the factors there.
-Inputs: RUNS/reward-bench, results.json and its units, made by `rws experiment reward-bench --out
-RUNS`.
 """
 
 from __future__ import annotations

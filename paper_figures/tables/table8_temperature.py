@@ -3,8 +3,6 @@
 Shows: the paper's Table 8 beside the same grid of scales decoded here; temperature, RWS, a constant factor of equal
 mean and RWS with its own rewards in shuffled order, drawn; RWS minus these and further controls; and the ranges that
 the paper's text gives for temperature scaling. The first of several guides is shown.
-Inputs: RUNS/temperature/results.json, made by `rws experiment temperature --out RUNS`.
-Run time: three seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Shows: name, size and base as printed, beside hub id, revision, class, network, text layout and licence. For the shipped
 models, the parameters are counted from the header of their weights.
-Inputs: `rws_decode.rewards.registry` and the shipped models. Run time: two seconds, mostly imports.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from grouped import grouped
 from misuse import refused
 
-from paper_figures.data.story_sets import story_dialogue_set
+from paper_figures.data.story_sets import story_dialogues
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
@@ -71,8 +71,8 @@ BARE = {"experiment": "x", "prompt": "why?", "strategy": {"name": "default"}}
         (lambda: Dialogue(("a", "b")), "turns has 2 texts"),
         (lambda: Dialogue(("a", 1, "b")), "turns[1] is 1: a text is needed"),  # type: ignore[arg-type]
         (lambda: Dialogue("abc"), "turns is 'abc': a tuple of texts"),  # type: ignore[arg-type]
-        (lambda: story_dialogue_set(0), "count is 0: "),
-        (lambda: story_dialogue_set(1, split="mini"), "split is 'mini': "),  # type: ignore[arg-type]
+        (lambda: story_dialogues(0), "count is 0: "),
+        (lambda: story_dialogues(1, split="mini"), "split is 'mini': "),
         (lambda: Unit(**BARE, history=("a",)), "history is "),
         (lambda: Unit(**BARE, history="ab"), "history is "),
     ],
@@ -271,11 +271,10 @@ def test_perplexity_is_given_the_plain_text() -> None:
 
 @pytest.mark.parametrize("split", ["test", "validation"])
 def test_story_dialogues_are_of_their_split_and_their_answers_right(split: str) -> None:
-    rows = story_dialogue_set(12, 5, split=split)
-    assert rows == story_dialogue_set(12, 5, split=split) != story_dialogue_set(12, 6, split=split)
-    assert len({row.turns[0] for row in rows}) == len({row.id for row in rows}) == 12
-    for row in rows:
-        (first, second), (answer, last) = row.turns, row.references
+    rows = story_dialogues(12, 5, split)
+    assert rows == story_dialogues(12, 5, split) != story_dialogues(12, 6, split)
+    assert len({turns[0] for turns, _ in rows}) == 12
+    for (first, second), (answer, last) in rows:
         whole = Dialogue((first, answer, second)).text
         assert split_of(first, answer) == split_of(whole, last) == split
         assert judge(first, answer).kind == "dialogue" and judge(first, answer).coherent and judge(whole, last).coherent
@@ -284,9 +283,9 @@ def test_story_dialogues_are_of_their_split_and_their_answers_right(split: str) 
 
 @pytest.mark.parametrize("wrong", ["", "question : who ? answer : me . question : why ?"])
 def test_the_second_answer_is_judged_by_the_story_whatever_was_said_first(wrong: str) -> None:
-    for row in story_dialogue_set(8, 2):
-        text = Dialogue((row.turns[0], wrong, row.turns[1])).text
-        right = judge(text, row.references[1])
+    for (first, second), (_, answer) in story_dialogues(8, 2):
+        text = Dialogue((first, wrong, second)).text
+        right = judge(text, answer)
         assert (right.kind, right.coherent) == ("dialogue", True)
         assert not judge(text, "nothing at all .").coherent
 
@@ -301,14 +300,15 @@ def test_units_go_on_with_a_dialogue() -> None:
 
 
 def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:
-    mini, rows, shape = predictors["mini"], story_dialogue_set(12, 1), {"length": 16, "steps": 4, "block": 16}
-    first = decode(mini, [row.turns[0] for row in rows], Confidence(), **grouped(**shape)).texts
-    dialogues = [Dialogue((row.turns[0], text or "", row.turns[1])) for row, text in zip(rows, first, strict=True)]
+    mini, shape = predictors["mini"], {"length": 16, "steps": 4, "block": 16}
+    rows = [turns for turns, _ in story_dialogues(12, 1)]
+    first = decode(mini, [first for first, _ in rows], Confidence(), **grouped(**shape)).texts
+    dialogues = [Dialogue((turns[0], text or "", turns[1])) for turns, text in zip(rows, first, strict=True)]
     right = {
         name: sum(judge(dialogue.text, text or "").coherent for dialogue, text in zip(dialogues, decoded, strict=True))
         for name, decoded in (
             ("told", decode(mini, dialogues, Confidence(), **grouped(**shape)).texts),
-            ("bare", decode(mini, [row.turns[1] for row in rows], Confidence(), **grouped(**shape)).texts),
+            ("bare", decode(mini, [second for _, second in rows], Confidence(), **grouped(**shape)).texts),
         )
     }
     assert right["told"] >= 10 > 6 >= right["bare"]

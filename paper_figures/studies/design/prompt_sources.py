@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -21,63 +21,38 @@ import numpy as np
 from paper_figures.data import loaders
 from paper_figures.data.examples import further_prompts, shipped_examples
 from paper_figures.data.keywords import load_keyword_set
-from paper_figures.data.loaders import load_humaneval
+from paper_figures.data.loaders import Prompt, load_humaneval
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.sequences import load_chains, load_reactions
-from paper_figures.data.story_sets import story_dialogue_set, story_puzzle_set
+from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest
-from rws_decode.mini.stories.tasks import KINDS, sample_split
+from rws_decode.mini.stories.tasks import KINDS
 from rws_decode.text.gaps import with_gaps
 
 _SLUG = 20  # characters of a prompt's own words in its name
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """One prompt: its name in its set, the user's turns, and what is known of it.
-
-    Only dialogues have more than one turn. `labels` are JSON-ready: keywords, topic, category, answer, or whatever else
-    the source has.
-    """
-
-    name: str
-    turns: tuple[str, ...]
-    labels: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """Return the first turn."""
-        return self.turns[0]
 
 
 def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
     kinds = KINDS if kind == "all" else (kind or "keywords",)
     if not set(kinds) <= set(KINDS):
         raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")
-    rng = Random(f"{split} {seed}")
-    by_text: dict[str, Prompt] = {}
-    tries = 0
-    while len(by_text) < count:
-        task = sample_split(rng, split, kinds[len(by_text) % len(kinds)])
-        tries += 1
-        if tries > 100 * count + 1000:
-            raise ValueError(f"data is 'stories:{kind}': {count} different prompts are more than it has")
-        labels = {"kind": task.kind, **task.meta, "keywords": list(task.keywords)}
-        by_text.setdefault(task.prompt, Prompt(f"{split}-{len(by_text)}", (task.prompt,), labels))
-    return list(by_text.values())
+    tasks = story_tasks(kinds, count, Random(f"{split} {seed}"), split)
+    return [
+        Prompt(f"{split}-{at}", (task.prompt,), {"kind": task.kind, **task.meta, "keywords": list(task.keywords)})
+        for at, task in enumerate(tasks)
+    ]
 
 
 def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-    rows = story_dialogue_set(count, seed, split=split)
-    return [Prompt(row.id, tuple(row.turns), {"kind": "dialogue"}) for row in rows]
+    rows = story_dialogues(count, seed, split)
+    return [Prompt(f"{split}-{at}", turns, {"kind": "dialogue"}) for at, (turns, _) in enumerate(rows, start=1)]
 
 
 def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
-    rows = story_puzzle_set(count, seed, split=split)  # type: ignore[arg-type] - one of the two splits
-    return [
-        Prompt(row.id, (row.prompt,), {"kind": "puzzle", "puzzle": row.kind, "right_answer": row.answer})
-        for row in rows
-    ]
+    tasks = story_tasks(["puzzle"], count, Random(f"puzzles {split} {seed}"), split)
+    labels = [{"kind": "puzzle", "puzzle": task.meta["puzzle"], "right_answer": task.answer} for task in tasks]
+    rows = enumerate(zip(tasks, labels, strict=True), start=1)
+    return [Prompt(f"{split}-{at}", (task.prompt,), known) for at, (task, known) in rows]
 
 
 def _gapped(
@@ -110,7 +85,7 @@ def _gapped(
 
 
 def _chains() -> dict[str, tuple[Sequence[str], int]]:
-    return {chain.id: (chain.sequence, 0) for chain in load_chains()}
+    return {name: (residues, 0) for name, residues in load_chains().items()}
 
 
 def _products() -> dict[str, tuple[Sequence[str], int]]:
@@ -187,20 +162,8 @@ def _name_of(turns: tuple[str, ...]) -> str:
     return f"{slug or 'prompt-'}{digest(turns)[:6]}"
 
 
-def _keywords(file: str | None, _: str) -> list[Prompt]:
-    keyword_set = load_keyword_set(file)
-    return [
-        Prompt(prompt.id, (keyword_set.text(prompt),), {"topic": prompt.topic, "keywords": list(prompt.keywords)})
-        for prompt in keyword_set.prompts
-    ]
-
-
-def _benchmark(loader: str) -> Callable[[str | None, str], list[Prompt]]:
-    def load(file: str | None, _: str) -> list[Prompt]:
-        rows = getattr(loaders, loader)(file).rows
-        return [Prompt(row.id, tuple(row.turns), {"category": row.category, "subset": row.subset}) for row in rows]
-
-    return load
+def _benchmark(loader: str) -> Callable[[str | None, str], Iterable[Prompt]]:
+    return lambda file, _: getattr(loaders, loader)(file).rows
 
 
 def _humaneval(file: str | None, _: str) -> list[Prompt]:
@@ -224,10 +187,10 @@ DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
     "reactions": _gapped("reactions", "tokens of the product", 16, _products),
 }
 # What loads prompts: file or detail, and mask predictor -> prompts.
-LOADED: dict[str, Callable[[str | None, str], list[Prompt]]] = {
+LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
     "examples": _examples,
     "openings": _openings,
-    "keywords": _keywords,
+    "keywords": lambda file, _: load_keyword_set(file),
     "reward-bench": _benchmark("load_reward_bench"),
     "mt-bench": _benchmark("load_mt_bench"),
     "nectar": _benchmark("load_nectar"),

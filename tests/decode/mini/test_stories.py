@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.data.story_sets import story_puzzle_set
+from paper_figures.data.story_sets import story_tasks
 from rws_decode.mini.stories import check
 from rws_decode.mini.stories.answers import ExactReward, judge, keyword_inclusion
 from rws_decode.mini.stories.check import VIOLATIONS, read_story
@@ -230,9 +230,9 @@ def test_exact_reward_counts_violations() -> None:
 
 @pytest.mark.parametrize("split", ["test", "validation"])
 def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
-    rows = story_puzzle_set(150, seed=3, split=split)  # type: ignore[arg-type]
-    assert len(rows) == len({row.prompt for row in rows}) == len({row.id for row in rows}) == 150
-    assert {row.kind for row in rows} == {"add", "subtract", "reverse", "sort", "largest"}
+    rows = story_tasks(["puzzle"], 150, Random(3), split)
+    assert len(rows) == len({row.prompt for row in rows}) == 150
+    assert {row.meta["puzzle"] for row in rows} == {"add", "subtract", "reverse", "sort", "largest"}
     for row in rows:
         assert split_of(row.prompt, row.answer) == split
         assert judge(row.prompt, row.answer).kind == "puzzle"
@@ -243,13 +243,15 @@ def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
 
 
 def test_a_set_is_repeated_by_its_seed_and_what_cannot_be_drawn_is_refused() -> None:
-    rows = story_puzzle_set(9, 3)
-    assert rows == story_puzzle_set(12, 3)[:9] != story_puzzle_set(9, 4)  # a smaller set begins a larger one
+    rows, more, other = (
+        story_tasks(["puzzle"], *of, "test") for of in ((9, Random(3)), (12, Random(3)), (9, Random(4)))
+    )
+    assert rows == more[:9] != other  # a smaller set begins a larger one
     assert sample_task(Random(5), "dialogue") == sample_task(Random(5), "dialogue")
     task = sample_split(Random(3), "reward-a")
     assert split_of(task.prompt, task.answer) == "reward-a"
     assert sorted(bucket for buckets in SPLITS.values() for bucket in buckets) == list(range(16))
-    for count in (0, -1, 5001):
-        refused(partial(story_puzzle_set, count), f"count is {count}:  ... 1 to 5000")
-    refused(lambda: story_puzzle_set(1, split="mini"), "split is 'mini': one of test, validation")  # type: ignore[arg-type]
+    for count in (0, -1):
+        refused(partial(story_tasks, ["puzzle"], count, Random(0), "test"), f"count is {count}: ")
+    refused(lambda: story_tasks(["puzzle"], 1, Random(0), "mini"), "split is 'mini': one of test, validation")
     refused(lambda: sample_split(Random(0), "dev"), "split is 'dev'")

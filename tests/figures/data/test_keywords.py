@@ -14,26 +14,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.data.inclusion import included_keywords, lemmas, same_word, words_of
-from paper_figures.data.keywords import TOPICS, load_keyword_set
+from paper_figures.data.keywords import load_keyword_set
 from rws_decode.mini.stories.answers import keyword_inclusion
 from rws_decode.mini.stories.tasks import sample_split
 
-OWN = load_keyword_set()
+OWN = [(prompt.text, prompt.text.partition("\n")[0], prompt.labels["keywords"]) for prompt in load_keyword_set()]
+# Appendix D of the paper, in its order.
+TOPICS = "science technology economy health sports environment politics education culture entertainment".split()
 
 
 def test_the_set_is_a_hundred_prompts_ten_for_each_topic_of_the_paper() -> None:
-    assert Counter(prompt.topic for prompt in OWN.prompts) == dict.fromkeys(TOPICS, 10)
-    assert len({prompt.id for prompt in OWN.prompts}) == len({prompt.prompt for prompt in OWN.prompts}) == 100
-    assert all(len(prompt.keywords) == 4 and len(words_of(prompt.prompt)) >= 12 for prompt in OWN.prompts)
-    assert all("anchor keywords" in prompt.prompt for prompt in OWN.prompts)
-    words = [sum(len(words_of(keyword)) for keyword in prompt.keywords) for prompt in OWN.prompts]
+    assert Counter(prompt.labels["topic"] for prompt in load_keyword_set()) == dict.fromkeys(TOPICS, 10)
+    assert len({prompt.name for prompt in load_keyword_set()}) == len({asked for _, asked, _ in OWN}) == 100
+    assert all(len(keywords) == 4 and len(words_of(asked)) >= 12 for _, asked, keywords in OWN)
+    assert all("anchor keywords" in asked for _, asked, _ in OWN)
+    words = [sum(len(words_of(keyword)) for keyword in keywords) for _, _, keywords in OWN]
     assert Counter(words) == {8: 98, 9: 2}
 
 
 def test_no_keyword_includes_another_and_none_is_asked_for_twice() -> None:
-    for prompt in OWN.prompts:
-        assert not any(included_keywords([one], two)[0] for one, two in permutations(prompt.keywords, 2))
-    keywords = [keyword for prompt in OWN.prompts for keyword in prompt.keywords]
+    for _, _, asked_for in OWN:
+        assert not any(included_keywords([one], two)[0] for one, two in permutations(asked_for, 2))
+    keywords = [keyword for _, _, asked_for in OWN for keyword in asked_for]
     text = " . ".join(keywords)  # a full stop parts them
     assert all(len(re.findall(rf"(?<!\w){re.escape(keyword)}(?!\w)", text)) == 1 for keyword in keywords)
 
@@ -41,13 +43,13 @@ def test_no_keyword_includes_another_and_none_is_asked_for_twice() -> None:
 def test_the_published_examples_are_not_in_the_set() -> None:
     published = "global temperatures;carbon emissions;international agreements;renewable technologies;market analysis"
     published += ";competitive advantage;revenue streams;strategic partnerships"
-    assert not any(any(included_keywords(published.split(";"), OWN.text(prompt))) for prompt in OWN.prompts)
+    assert not any(any(included_keywords(published.split(";"), text)) for text, _, _ in OWN)
 
 
 def test_what_the_model_reads_includes_every_keyword_and_the_wording_none() -> None:
-    for prompt in OWN.prompts:
-        assert included_keywords(prompt.keywords, OWN.text(prompt)) == (True,) * 4
-        assert included_keywords(prompt.keywords, prompt.prompt) == (False,) * 4
+    for text, asked, keywords in OWN:
+        assert included_keywords(keywords, text) == (True,) * 4
+        assert included_keywords(keywords, asked) == (False,) * 4
 
 
 def test_inclusion_is_that_of_the_stories_in_their_domain() -> None:
