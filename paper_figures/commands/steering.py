@@ -17,7 +17,7 @@ from rws_theory.commands.progress import each
 if TYPE_CHECKING:
     import pandas
 
-_USUAL = "default rws:8 random-order best-of soft-best-of particles particle-gibbs svdd"
+_USUAL = "default rws:8 random-order best-of soft-best-of particles guided-particles particle-gibbs svdd tree-search"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from rws_decode.decode import decode
 from rws_decode.settings import Options, Shape
 from rws_decode.steering.steer import steer
 from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of
-from rws_decode.testing.exact import tabulated_predictor, token_reward
+from rws_decode.testing.exact import TableReward, tabulated_predictor
 from rws_theory.worlds.joint_table import JointTable
 
 __all__ = ["Divergence", "SmallWorld", "divergences", "kl_divergence", "small_world"]
@@ -107,7 +107,7 @@ def _of_method(
 ) -> Divergence:
     predictor, length = tabulated_predictor(world.table), world.table.length
     place = {text: index for index, text in enumerate(world.texts)}
-    reward = token_reward(lambda tokens: float(world.rewards[place[tuple(tokens)]]))
+    reward = TableReward(world.rewards.reshape((world.table.vocabulary,) * length))
     shape, began = Shape(length, length, length), time.perf_counter()
     options = Options(sampling_temperature=1.0, seed=tuple(range(seed, seed + draws)))
     label: Any = name

@@ -33,8 +33,8 @@ class Ensemble:
     """K copies of the decode of each of P prompts; slot p K + j is copy j of prompt p.
 
     decoder: of P K rows; prompts: their ids, P of them; scorer: what values texts; rows: the scorer's number of each
-    prompt, P of them; rngs: one generator for each prompt, which chooses among its copies. forwards: int64 [P],
-    canvases that the predictor ran for each prompt; canvases that are equal run once.
+    prompt, P of them; rngs: one generator for each prompt, which chooses among its copies. forwards, gradients: int64
+    [P], canvases that the predictor ran for each prompt, and gradients of the reward; canvases that are equal run once.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Ensemble:
         self.rngs = rngs
         self.steps = len(decoder.plan)
         self.forwards = np.zeros(len(prompts), np.int64)
-        self.gradients = 0
+        self.gradients = np.zeros(len(prompts), np.int64)
         self._ids = [ids for ids in prompts for _ in range(copies)]
         self.restart()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, pieces_of, tokenizer_of
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel, SoftReward
 from rws_decode.steering.ensemble import Ensemble
@@ -88,19 +88,12 @@ class GradientGuidance:
 
     def _guided(self, ensemble: Ensemble, answers: SoftAnswers) -> Tensor:
         """Return the logits of all masked positions, [N, V], each prompt's moved by the reward of its own answer."""
-        seen, canvas, scorer = ensemble.look(), ensemble.state.canvas, ensemble.scorer
-        tokens = canvas.ids.gather(1, canvas.answer).tolist()
-        counts = torch.bincount(seen.row, minlength=len(tokens)).tolist()
         temperature = ensemble.decoder.options.sampling_temperature
         moved = []
-        parts = zip(seen.logits.split(counts), seen.position.split(counts), strict=True)
-        for slot, (logits, positions) in enumerate(parts):
-            row = int(ensemble.rows[slot])
-            rest = scorer.rests[row]
-            score = partial(answers.score, scorer.prompts[row], rest, tokens[slot], positions.tolist())
+        for slot, (logits, score) in enumerate(scores(ensemble, answers)):
             moved.append(self.climb(logits, score, temperature, ensemble.rngs[slot]) if len(logits) else logits)
-            ensemble.gradients += self.gradients * bool(len(logits))
-        return torch.cat(moved).to(seen.logits.dtype)
+            ensemble.gradients[slot] += self.gradients * bool(len(logits))
+        return torch.cat(moved).to(ensemble.look().logits.dtype)
 
     def climb(
         self, logits: Tensor, score: Callable[[Tensor], Tensor], temperature: float, rng: np.random.Generator
@@ -140,6 +133,16 @@ class GradientGuidance:
             tokens = max(shares.shape[1] - 1, 2)
             away = torch.special.entr(shares).sum(dim=-1, keepdim=True) / math.log(tokens) * away
         return q + away
+
+
+def scores(ensemble: Ensemble, answers: SoftAnswers) -> Iterator[tuple[Tensor, Callable[[Tensor], Tensor]]]:
+    """Yield each slot's logits [N, V] at its masked positions, and the raw reward of its answer by mixtures [N, V]."""
+    seen, canvas, scorer = ensemble.look(), ensemble.state.canvas, ensemble.scorer
+    tokens = canvas.ids.gather(1, canvas.answer).tolist()
+    counts = torch.bincount(seen.row, minlength=len(tokens)).tolist()
+    parts = zip(seen.logits.split(counts), seen.position.split(counts), strict=True)
+    for row, own, (logits, positions) in zip(ensemble.rows[ensemble.prompt].tolist(), tokens, parts, strict=True):
+        yield logits, partial(answers.score, scorer.prompts[row], scorer.rests[row], own, positions.tolist())
 
 
 class SoftAnswers:
@@ -230,6 +233,9 @@ def _vocabulary(predictor: MaskPredictor) -> Mapping[str, int]:
     if isinstance(predictor, WorldPredictor):
         return {word: number for number, word in enumerate(predictor.words.words)}
     codec = tokenizer_of(predictor)
-    if codec is None:
+    if codec is not None:
+        return codec.get_vocab()
+    named = {piece: int(token) for token, piece in pieces_of(predictor, range(predictor.vocab_size or 0)).items()}
+    if not named or len(named) != predictor.vocab_size:
         raise ValueError(f"predictor is {predictor.name}: it has no tokenizer, and gradients need its vocabulary")
-    return codec.get_vocab()
+    return named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +54,15 @@ class Particles(Copies):
         def ancestors(log_weights: Floats, prompt: int) -> Ints:
             return systematic(log_weights, ensemble.rngs[prompt])
 
-        weights, log_partition = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors)
+        step = partial(self.step, ensemble)
+        weights, log_partition = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, step)
         copy = np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
         return Choice(copy, log_partition)
+
+    def step(self, ensemble: Ensemble) -> Floats:
+        """Run one step of all copies; return ln p / q of what each committed, 0 here, where p itself is drawn from."""
+        ensemble.step()
+        return np.zeros((len(ensemble.rngs), self.n))
 
 
 def weigh_along(
@@ -63,20 +70,19 @@ def weigh_along(
     beta: float,
     ess_threshold: float,
     ancestors: Callable[[Floats, int], Ints],
-    stepped: Callable[[], None] = lambda: None,
+    step: Callable[[], Floats],
 ) -> tuple[Floats, Floats]:
     """Decode all copies to their end; return their last log-weights [P, K], and estimates of ln Z [P].
 
-    ancestors: of a prompt's log-weights [K] and its number, which copy each goes on from. stepped: called after each
-    step, before values are asked for.
+    ancestors: of a prompt's log-weights [K] and its number, which copy each goes on from. step: runs one step of all
+    copies, and returns what it adds to their log-weights besides the values, [P, K].
     """
     values = beta * ensemble.values()
     weights, log_partition = np.zeros_like(values), values[:, 0].copy()
     while ensemble.unfinished:
-        ensemble.step()
-        stepped()
+        ratio = step()
         before, values = values, beta * ensemble.values()
-        weights += values - before
+        weights += values - before + ratio
         if not ensemble.unfinished:
             break
         rows = effective_size(weights) < ess_threshold * ensemble.copies * EVEN
@@ -138,11 +144,13 @@ class ParticleGibbs(Copies):
             drawn = ensemble.rngs[prompt].choice(self.n, self.n, p=softmax(log_weights))
             return np.concatenate([[0], drawn[1:]]) if paths else drawn
 
-        def follow() -> None:
+        def step() -> Floats:
+            ensemble.step()
             for prompt, path in enumerate(paths):
                 ensemble.follow(prompt * self.n, path)
+            return np.zeros((len(ensemble.rngs), self.n))
 
-        weights, _ = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, follow)
+        weights, _ = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, step)
         return np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
 
 

@@ -60,9 +60,7 @@ class RewardLookahead:
         """Decode to the end, all copies from one state in each step."""
         while ensemble.unfinished:
             log_p, position, token = self._commits(ensemble)
-            decoder = replace(ensemble.decoder, strategy=FirstCommit(position.flatten()))
-            ensemble.decoder = replace(decoder, sampler=FirstToken(ensemble, position.flatten(), token.flatten()))
-            ensemble.step()
+            commit_first(ensemble, self.name, position.flatten(), token.flatten())
             values = ensemble.values()
             score = values if math.isinf(self.beta) else log_p.cpu().numpy() + self.beta * values
             ensemble.resample(np.repeat(score.argmax(axis=1)[:, None], self.width, axis=1))
@@ -86,12 +84,23 @@ class RewardLookahead:
         return log_p, position, token
 
 
+def commit_first(ensemble: Ensemble, name: str, position: Tensor, token: Tensor) -> None:
+    """Run a step that commits a token at a position of each copy, int64 [slots]; others go by confidence.
+
+    name: of the method, which is its own base in the trace.
+    """
+    position, token = position.to(ensemble.state.masked.device), token.to(ensemble.state.masked.device)
+    sampler = FirstToken(ensemble, position, token)
+    ensemble.decoder = replace(ensemble.decoder, strategy=FirstCommit(position, name), sampler=sampler)
+    ensemble.step()
+
+
 @dataclass(frozen=True, eq=False)
 class FirstCommit:
     """One position of each row first, the others by confidence. position: int64 [rows]."""
 
     position: Tensor
-    name = "reward-lookahead"
+    name: str
     needs_reward = False
 
     def order(self, view: MaskedPositions) -> Tensor:

@@ -129,7 +129,7 @@ def steer(
         ensemble = _ensemble(job, options, scorer, rows, method, base)
         with torch_threads(), torch.inference_mode():
             choice = method.run(ensemble)
-        forwards, gradients = forwards + int(ensemble.forwards.sum()), gradients + ensemble.gradients
+        forwards, gradients = forwards + int(ensemble.forwards.sum()), gradients + int(ensemble.gradients.sum())
         if choice.log_partition is not None:
             partitions[rows] = choice.log_partition
         traces |= _traces(job, method, scorer, ensemble, rows, choice.copy)
@@ -238,8 +238,8 @@ def _traces(
         "reward_settings": reward_settings(scorer.model),
     }
     traces = {}
-    for row in rows:
+    for row, gradients in zip(rows, ensemble.gradients.tolist(), strict=True):
         costs = scorer.costs(row)
-        costs["reward_calls"] += ensemble.gradients // len(rows)
+        costs["reward_calls"] += gradients
         traces[row] = trace_of(job, row, settings | records[row] | ends[row] | costs)
     return traces

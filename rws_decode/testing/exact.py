@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.predictors.callable import CallablePredictor
@@ -91,3 +92,28 @@ def token_reward(
     return CallableReward(
         lambda prompt, answer: function([int(word) for word in f"{prompt} {answer}".split()]), mean, std, name
     )
+
+
+class TableReward(CallableReward):
+    """A reward of answers of n tokens by a table, float64 [V] * n; a `rewards.base.SoftReward`.
+
+    >>> reward = TableReward(np.array([[1.0, 2.0], [3.0, 5.0]]))
+    >>> reward.score([""], ["1 0"]), float(reward.soft_score("", torch.tensor([[0.5, 0.5], [1.0, 0.0]]), None))
+    ([3.0], 2.0)
+    """
+
+    def __init__(self, table: NDArray[np.float64], name: str = "table") -> None:
+        super().__init__(lambda answer: float(table[tuple(int(word) for word in answer.split())]), name=name)
+        self._table = torch.from_numpy(table)
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """Return the id of each token."""
+        return {str(token): token for token in range(len(self._table))}
+
+    def soft_score(self, prompt: object, mixtures: Tensor, written: object) -> Tensor:
+        """Return the mean over texts whose tokens are drawn from their shares [n, V]; the rest is not looked at."""
+        value = self._table
+        for shares in mixtures.double():
+            value = torch.tensordot(shares, value, 1)
+        return value
