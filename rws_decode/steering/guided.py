@@ -78,7 +78,7 @@ def slopes(ensemble: Ensemble) -> Tensor:
         key = (prompt, ids.tobytes())
         if key not in known:
             with torch.inference_mode(False), torch.enable_grad():
-                best = torch.zeros_like(logits, dtype=torch.float32)
+                best = torch.zeros_like(logits, dtype=torch.promote_types(logits.dtype, torch.float32))
                 shares = best.scatter(1, logits.argmax(dim=-1, keepdim=True).clone(), 1.0).requires_grad_()
                 reward = score(shares)
                 known[key] = torch.zeros_like(best)

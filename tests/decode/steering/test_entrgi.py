@@ -139,14 +139,16 @@ def test_rewards_rise_in_the_english_world(numbers: dict[str, Any], least: float
     assert gains.mean() > 3 * gains.std(ddof=1) / math.sqrt(12)
 
 
-def test_a_prompts_answer_does_not_depend_on_its_batch() -> None:
+@pytest.mark.parametrize("method", ["gradient-guidance:2", "guided-particles:2"])
+def test_a_prompts_answer_does_not_depend_on_its_batch(method: str) -> None:
     predictor, reward = tiny_pair()
     prompts = ["the cat", "a small red bird flew over the hill", "it was"]
     options = Options(sampling_temperature=0.8, seed=(1, 2, 3))
-    together = steer(predictor, prompts, "gradient-guidance:2", SHAPE, reward=reward, options=options)
+    together = steer(predictor, prompts, method, SHAPE, reward=reward, options=options)
     for row, prompt in enumerate(prompts):
         own = Options(sampling_temperature=0.8, seed=(row + 1,))
-        alone = steer(predictor, [prompt], "gradient-guidance:2", SHAPE, reward=reward, options=own)[0]
+        alone = steer(predictor, [prompt], method, SHAPE, reward=reward, options=own)[0]
+        assert alone.reward_calls == together[row].reward_calls
         assert alone.tokens.tolist() == together[row].tokens.tolist()
         assert alone.final_reward == pytest.approx(together[row].final_reward, abs=1e-4)
     assert len({trace.tokens.tobytes() for trace in together}) > 1

@@ -8,10 +8,12 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, steer
+from rws_decode.steering.guided import GuidedParticles
 from rws_decode.steering.protocol import SteeringMethod
-from rws_decode.testing.exact import tabulated_predictor, token_reward
+from rws_decode.testing.exact import TableReward, tabulated_predictor
 from rws_theory.worlds.joint_table import JointTable
 
 V, N = 3, 3
@@ -25,10 +27,10 @@ def reward_of(tokens: tuple[int, ...]) -> float:
 
 
 PREDICTOR = tabulated_predictor(WORLD)
-REWARD = token_reward(lambda tokens: reward_of(tuple(tokens)))
 TEXTS = list(itertools.product(range(V), repeat=N))
 P = np.exp([WORLD.log_prob(text) for text in TEXTS])
 R = np.array([reward_of(text) for text in TEXTS])
+REWARD = TableReward(R.reshape(V, V, V))
 BETA = 1.0
 
 
@@ -73,6 +75,29 @@ def test_many_particles_write_the_tilt(ess_threshold: float) -> None:
     few, many = (counts_of(run_of(Particles(n, BETA, ess_threshold), 300, seed=1000)) for n in (1, 30))
     assert distance(many, tilt()) < 4 < distance(few, tilt())
     assert distance(few, P) < 4
+
+
+def test_few_guided_particles_write_the_tilt() -> None:
+    guided, plain = (counts_of(run_of(kind(3, BETA, 1.0), 400)) for kind in (GuidedParticles, Particles))
+    assert distance(guided, tilt()) < 4 < distance(plain, tilt())
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1)])
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_guided_particles_estimate_without_bias_what_the_sampler_writes(
+    sizes: tuple[int, ...], temperature: float
+) -> None:
+    """Also where a step draws several words, each without the others, and the sampler is not the world."""
+    law = np.ones(len(TEXTS))
+    for number, text in enumerate(TEXTS):
+        for begin, end in itertools.pairwise([0, *itertools.accumulate(sizes)]):
+            log_p = WORLD.conditionals([*text[:begin], *[-1] * (N - begin)])[begin:end] / temperature
+            law[number] *= np.prod(softmax(log_p, axis=-1)[range(end - begin), text[begin:end]])
+    options = Options(sampling_temperature=temperature, seed=tuple(range(800)))
+    given = {"strategy": "left-to-right", "reward": REWARD, "options": options}
+    run = steer(PREDICTOR, [""] * 800, GuidedParticles(2, BETA), Shape(N, len(sizes), N), **given)
+    estimates = np.exp(run.log_partition)
+    assert abs(estimates.mean() - law @ np.exp(BETA * R)) < 4 * estimates.std() / math.sqrt(len(estimates))
 
 
 @pytest.mark.parametrize("method", [Particles(3, BETA, 0.5), SoftBestOf(2, BETA)], ids=str)

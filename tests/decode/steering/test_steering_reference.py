@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +19,10 @@ from misuse import refused
 from rws_decode import SVDD, BestOf, Options, RandomOrder, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
+from rws_decode.steering.guided import GuidedParticles
 from rws_decode.steering.particles import EVEN, ParticleGibbs, Particles
 from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of, reward_calls_of
+from rws_decode.steering.tree_search import TreeSearch
 from rws_decode.trace.trace import load
 
 PREDICTOR = load_predictor("english")
@@ -29,6 +31,8 @@ PROMPT = PREDICTOR.encode_prompt("we ask for")
 N = 5
 SHAPE = Shape(N, N, N)
 SAMPLED = Options(sampling_temperature=1.0, seed=7)
+END = PREDICTOR.words.end
+WORTH = np.array(REWARD.score([""] * END, [PREDICTOR.decode_answer([word]) or "" for word in range(END)]))
 
 
 @dataclass
@@ -45,10 +49,23 @@ class Copy:
         canvas = torch.tensor([PROMPT + self.answer + [PREDICTOR.mask_id] * (N - len(self.answer))])
         return PREDICTOR.logits(canvas, None)[0, len(PROMPT) + len(self.answer) :]
 
-    def step(self) -> None:
+    def step(self, beta: float | None = None) -> float:
+        """Draw a word, guided at a weight beta; return its ln p / q."""
         z = self.logits()
+        guided = z[0] if beta is None else z[0] + beta * self.worths(z.argmax(-1).tolist())
         uniform = torch.rand(z.shape, generator=self.generator, dtype=torch.float64)
-        self.answer = [*self.answer, int((z[0].exp() / -uniform[0].log()).argmax())]
+        word = int((guided.exp() / -uniform[0].log()).argmax())
+        self.answer = [*self.answer, word]
+        return float(z[0].log_softmax(0)[word] - guided.log_softmax(0)[word])
+
+    def worths(self, best: list[int]) -> torch.Tensor:
+        """Return the reward of the best completion with each word at the next place; nothing counts after an end."""
+
+        def until_end(words: list[int]) -> float:
+            return float(WORTH[words[: words.index(END)] if END in words else words].sum())
+
+        before, after = until_end(self.answer), until_end(best[1:])
+        return torch.from_numpy(before + np.append(WORTH + after, [0, 0]) * (END not in self.answer))
 
     def value(self) -> float:
         completed = self.answer + (self.logits().argmax(-1).tolist() if len(self.answer) < N else [])
@@ -65,7 +82,7 @@ def share(log_weights: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def slow_particles(n: int, beta: float, ess_threshold: float, sweeps: int = 0) -> list[int]:
+def slow_particles(n: int, beta: float, ess_threshold: float, sweeps: int = 0, guided: bool = False) -> list[int]:
     """Resample in equal steps; in sweeps of particle Gibbs each parent alone, and copy 0 repeats the last answer."""
     rng, slots = np.random.default_rng([7, 0, 1]), copies(n)
     last: list[int] = []
@@ -74,12 +91,12 @@ def slow_particles(n: int, beta: float, ess_threshold: float, sweeps: int = 0) -
             slot.answer = []
         weights, values = [0.0] * n, [beta * slot.value() for slot in slots]
         for step in range(N):
-            for slot in slots:
-                slot.step()
+            ratios = [slot.step(beta if guided else None) for slot in slots]
             if last:
                 slots[0].answer = last[: step + 1]
             now = [beta * slot.value() for slot in slots]
-            weights = [weight + new - old for weight, new, old in zip(weights, now, values, strict=True)]
+            parts = zip(weights, now, values, ratios, strict=True)
+            weights = [weight + new - old + (ratio if guided else 0.0) for weight, new, old, ratio in parts]
             values, shares = now, share(weights)
             if step < N - 1 and 1 / sum(part**2 for part in shares) < ess_threshold * n * EVEN:
                 if sweeps:
@@ -129,6 +146,10 @@ SLOW: dict[str, tuple[Any, Callable[[Any], list[int]]]] = {
         st.builds(Particles, st.integers(1, 6), BETAS, st.sampled_from([0.0, 0.5, 1.0])),
         lambda m: slow_particles(m.n, m.beta, m.ess_threshold),
     ),
+    "guided-particles": (
+        st.builds(GuidedParticles, st.integers(1, 6), BETAS, st.sampled_from([0.0, 0.5, 1.0])),
+        lambda m: slow_particles(m.n, m.beta, m.ess_threshold, guided=True),
+    ),
     "svdd": (st.builds(SVDD, st.integers(1, 6), BETAS), lambda m: slow_svdd(m.n, m.beta)),
 }
 
@@ -143,19 +164,23 @@ def test_a_method_is_the_slow_one(name: str, data: st.DataObject) -> None:
     assert run[0].tokens.tolist() == slow(method)
 
 
+def logits(answer: list[int]) -> torch.Tensor:
+    return PREDICTOR.logits(torch.tensor([PROMPT + answer]), None)[0, len(PROMPT) :]
+
+
+def full(answer: list[int], z: torch.Tensor) -> list[int]:
+    best = z.argmax(-1).tolist()
+    return [best[at] if token == PREDICTOR.mask_id else token for at, token in enumerate(answer)]
+
+
+def worth(answer: list[int]) -> float:
+    return float(REWARD.score([""], [PREDICTOR.decode_answer(answer) or ""])[0])
+
+
 def slow_lookahead(width: int, beta: float) -> list[int]:
     canvas = [PREDICTOR.mask_id] * N
-
-    def logits(answer: list[int]) -> torch.Tensor:
-        return PREDICTOR.logits(torch.tensor([PROMPT + answer]), None)[0, len(PROMPT) :].log_softmax(-1)
-
-    def value(answer: list[int]) -> float:
-        best = logits(answer).argmax(-1).tolist()
-        full = [best[at] if token == PREDICTOR.mask_id else token for at, token in enumerate(answer)]
-        return float(REWARD.score([""], [PREDICTOR.decode_answer(full) or ""])[0])
-
     while PREDICTOR.mask_id in canvas:
-        z = logits(canvas)
+        z = logits(canvas).log_softmax(-1)
         commits = [
             (float(z[at, token]), at, token)
             for at in range(N)
@@ -166,9 +191,32 @@ def slow_lookahead(width: int, beta: float) -> list[int]:
         tried: list[tuple[float, list[int]]] = []
         for log_p, at, token in commits[:width]:
             after = [*canvas[:at], token, *canvas[at + 1 :]]
-            tried.append((value(after) if math.isinf(beta) else log_p + beta * value(after), after))
+            value = worth(full(after, logits(after)))
+            tried.append((value if math.isinf(beta) else log_p + beta * value, after))
         canvas = max(tried, key=lambda score: score[0])[1]
     return canvas
+
+
+def slow_tree(n: int, children: int) -> list[int]:
+    rng, canvases = np.random.default_rng([0, 0, 1]), [[PREDICTOR.mask_id] * N] * n
+    for _ in range(N):
+        tried: dict[tuple[int, ...], float] = {}
+        for canvas in canvases:
+            z = logits(canvas)
+            at = int(rng.choice([at for at in range(N) if canvas[at] == PREDICTOR.mask_id]))
+            for token in z[at].topk(children).indices.tolist():
+                child = [*canvas[:at], token, *canvas[at + 1 :]]
+                tried.setdefault(tuple(child), worth(full(child, z)))
+        best = sorted(tried, key=lambda child: -tried[child])[:n]
+        canvases = [list(child) for child in best + best[:1] * (n - len(best))]
+    return canvases[0]
+
+
+@pytest.mark.parametrize(("n", "children"), [(1, 1), (1, 6), (4, 1), (4, 5), (20, 2)])
+def test_tree_search_is_the_slow_one(n: int, children: int) -> None:
+    run = steer(PREDICTOR, [PROMPT], TreeSearch(n, children), SHAPE, reward=REWARD)
+    assert run[0].tokens.tolist() == slow_tree(n, children)
+    assert run[0].forwards <= 1 + n * (N - 1) and run.cost.reward_calls <= n * children * N
 
 
 @pytest.mark.parametrize(("width", "beta"), [(1, 0.7), (3, 0.0), (3, math.inf), (8, 0.7)])
@@ -191,7 +239,9 @@ def test_one_copy_is_a_plain_decode() -> None:
 
 
 @pytest.mark.parametrize("base", ["", "+random-order"])
-@pytest.mark.parametrize("method", ["best-of", "soft-best-of", "particles", "particle-gibbs", "svdd"])
+@pytest.mark.parametrize(
+    "method", ["best-of", "soft-best-of", "particles", "guided-particles", "particle-gibbs", "svdd"]
+)
 def test_prompts_have_orders_of_their_own_and_copies_of_one_share_theirs(method: str, base: str) -> None:
     prompts, shape = ["we ask for", "peace", "the war"], Shape(8, 8, 8)
 
@@ -268,6 +318,11 @@ def test_what_the_strategy_of_the_copies_asks_counts_too(name: str) -> None:
         ("gradient-guidance:3", {"update": "sgd"}, "update is 'sgd': one of adam, plain is needed"),
         ("best-of:4", {"options": Options()}, "sampling_temperature is 0.0: the copies of best-of would all"),
         ("reward-lookahead:4", {"strategy": "rws:8"}, "strategy is 'rws:8': reward-lookahead chooses"),
+        ("tree-search:4+children:0", {}, "children is 0: "),
+        ("guided-particles:4+rws:8", {}, "strategy is  ... : guided-particles needs an order without logits"),
+        ("guided-particles:4", {"strategy": "margin"}, "strategy is  ... : guided-particles needs an order"),
+        ("guided-particles:4", {"options": replace(SAMPLED, top_k=5)}, "top_k is 5: guided-particles draws from all"),
+        ("guided-particles:4", {"options": replace(SAMPLED, end_of_text="defer")}, "end_of_text is 'defer': guided"),
         ("best-of:4", {"strategy": "threshold:0.9"}, "strategy is  ... : copies stay in step"),
     ],
 )
@@ -287,7 +342,7 @@ def test_gaps_are_steered_and_fixed_words_stay() -> None:
 PROMPTS = ["the war and peace of the nation", "peace"]
 
 
-@pytest.mark.parametrize("method", ["particles:2", "reward-lookahead:2"])
+@pytest.mark.parametrize("method", ["particles:2", "reward-lookahead:2", "tree-search:2"])
 def test_a_prompt_in_a_batch_of_its_own_has_its_own_reward_and_its_own_costs(method: str) -> None:
     reward = CallableReward(lambda prompt, answer: 0.1 * len(prompt) + 0.01 * len(answer))
     together = steer(PREDICTOR, PROMPTS, method, Shape(4, 4, 4), reward=reward)

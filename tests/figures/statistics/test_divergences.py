@@ -42,9 +42,12 @@ def test_a_small_world_is_normalised_and_its_tilt_is_the_definition() -> None:
 
 
 def test_particles_come_nearer_with_a_larger_budget_and_a_plain_draw_does_not() -> None:
-    rows = list(divergences([0], ["random-order", "rws:8", "particles"], [4, 64], beta=1.5, draws=400))
+    rows = list(
+        divergences([0], ["random-order", "rws:8", "particles", "guided-particles"], [4, 64], beta=1.5, draws=400)
+    )
     kl = {row.method: row.kl for row in rows}
     assert kl["exact draws"] < kl["particles:21"] + 0.05 < kl["particles:1"] < kl["rws:8"]
+    assert kl["guided-particles:21"] < kl["exact draws"] + 0.05 and kl["guided-particles:1"] < kl["particles:1"]
     assert kl["particles:1"] == pytest.approx(kl["random-order"], abs=0.3)
     forwards = {row.method: row.forwards for row in rows}
     assert forwards["particles:1"] == forwards["random-order"] == 4.0 and 4 < forwards["particles:21"] <= 64
