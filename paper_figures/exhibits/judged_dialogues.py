@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.differences import Difference, rws_minus
-from paper_figures.exhibits.names import with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
 
 Row = Mapping[str, Any]
@@ -59,30 +58,26 @@ class Dialogues:
 def judged_dialogues(runs: Path) -> Dialogues:
     """Read the verdicts of the run on dialogues; MissingRun, with the command, if it is missing."""
     run = read_run(runs, "mt-bench")
-
-    def named(table: str) -> list[dict[str, Any]]:
-        return with_guide_names(run.rows.get(table, ()), run.settings["rewards"])
-
-    asked = named("llm_win_rates")
+    asked = run.named("llm_win_rates")
     if asked:
         rows = [_percent(row, _judge(row, asked), 100.0) for row in asked if row["measure"] == "both"]
-        signs = [row | {"measure": _judge(row, asked)} for row in named("llm_sign_tests") if row["method"] == "rws"]
+        signs = [row | {"measure": _judge(row, asked)} for row in run.named("llm_sign_tests") if row["method"] == "rws"]
         found = [(row["measure"], _of_sign_test(row)) for row in signs]
     else:
         rows = [
-            _percent(row, _REWARDS[row["measure"]], 50.0) for row in named("win_rates") if row["measure"] in _REWARDS
+            _percent(row, _REWARDS[row["measure"]], 50.0) for row in run.named("win_rates") if row["measure"] in _REWARDS
         ]
         found = [(row["measure"], rws_minus(row["name"], row)) for row in rows if row["method"] == "default"]
     rows = [row for row in rows if row["mean"] is not None]
     if not rows:
-        raise ValueError(f"{runs / 'mt-bench'} has no table win_rates: no answer was judged")
+        raise ValueError("the run of mt-bench has no table win_rates: no answer was judged")
     against: dict[str, list[Difference]] = {}
     for judge, difference in found:
         if difference is not None:
             against.setdefault(judge, []).append(difference)
     orders = [
         row | {"judge": _judge(row, asked)} | {end: 100.0 * row[end] for end in ("mean", "low", "high")}
-        for row in named("llm_orders")
+        for row in run.named("llm_orders")
         if row["method"] == "rws" and row["mean"] is not None
     ]
     return Dialogues(run, rows, orders, against, {_judge(row, asked): row["judge_prompt"] for row in asked})

@@ -25,7 +25,7 @@ class Results:
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
     None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
-    their folder; names: absolute path -> what it is called in all of these.
+    their folder.
     """
 
     experiment: str
@@ -35,7 +35,6 @@ class Results:
     rows: Mapping[str, Sequence[Row]]
     inputs: tuple[str, ...]
     units: str
-    names: Mapping[str, str]
 
     def named(self, table: str, needed: str = "") -> list[dict[str, Any]]:
         """Return a table's rows with their guide's `name`; needed: ValueError with these words where there are none."""
@@ -51,21 +50,20 @@ def read_run(runs: Path, experiment: str) -> Results:
     ValueError as `read_results_json` has it.
     """
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    results, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
+    results = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
     try:
         rows = {name: [{**row} for row in table["rows"]] for name, table in results["tables"].items()}
     except (AttributeError, KeyError, TypeError):
         raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
     files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
     settings, prompts, selection, units = (results[name] for name in ("settings", "prompts", "selection", "units"))
-    return Results(experiment, settings, prompts, selection, rows, files, units, names)
+    return Results(experiment, settings, prompts, selection, rows, files, units)
 
 
-def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what `read_results_json` does, with short names for the paths in its settings, and these names."""
+def read_named(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
+    """Return what `read_results_json` does, with short names for the paths in its settings."""
     results = read_results_json(path, command, parts)
-    names = short_names(results.get("settings"))
-    return renamed(results, names), names
+    return renamed(results, short_names(results.get("settings")))
 
 
 def read_results_json(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def compute(runs: Path) -> Rounding:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     (experiment,) = NEEDS
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    results, _ = read_named(path, made_by, ("summary", "settings"))
+    results = read_named(path, made_by, ("summary", "settings"))
     if not results["summary"]:
         raise ValueError(f"{path} has no rows: run {made_by} --retry-failed")
     files = (f"{experiment}/results.json", f"{experiment}/summary.csv")

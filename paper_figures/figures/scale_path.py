@@ -60,7 +60,7 @@ def compute(runs: Path) -> Profile:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     parts = ("profiles", "summary", "grid", "settings")
     path, made_by = runs / "scale-path" / "results.json", command("scale-path", runs)
-    results, _ = read_named(path, made_by, parts)
+    results = read_named(path, made_by, parts)
     if not results["profiles"]:
         raise ValueError(f"{path} holds no prompt: run {made_by} --retry-failed")
     return Profile(*(results[part] for part in parts))

@@ -16,8 +16,8 @@ from paper_figures.exhibits.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.studies.summaries.evidence_answers import VERDICTS, address_answer, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure, arms_of, worlds_of
-from paper_figures.studies.summaries.evidence_tables import arm_tables, best_table
+from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure
+from paper_figures.studies.summaries.evidence_tables import arm_tables
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
@@ -29,7 +29,6 @@ def exhibit(runs: Path) -> Exhibit:
     rows = comparisons_of(record)
     made = [*arm_tables(record.answers), *([comparison_table(rows)] if rows else [])]
     made += [address_table(rows)] if any(row.by_address for row in rows) else []
-    made += [best_table(arms_of(record.answers, w), record.frontiers, w) for w in worlds_of(record.answers)]
     said = reward_answer(rows) or "The results have no runs of RWS to compare."
     return Exhibit(
         "Does the reward matter? Every arm and every comparison",

@@ -153,11 +153,6 @@ def _floats(column: Any) -> NDArray[np.float64]:
     return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
 
 
-def deviation_of(reward: str) -> float:
-    """Return the standard deviation of a reward model over texts, its unit in figures."""
-    return _guide(reward)[1]
-
-
 @lru_cache(maxsize=8)
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""

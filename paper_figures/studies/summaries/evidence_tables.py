@@ -1,13 +1,11 @@
-"""Make the evidence study's tables: every arm with its cost, and how far it is from the best."""
+"""Make the evidence study's tables: every arm with its means, intervals and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, exact_share, mean_interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
@@ -16,15 +14,12 @@ from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES, diff
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
     arms_of,
-    deviation_of,
     measures_of,
     scores_of,
     worlds_of,
 )
 from paper_figures.table import Table
 
-_SHOWN = ("default", "rws", "lookahead", "tilt-decode", "particles", "best-of")  # beside the frontier
-_SLACK = 1e-9  # nats
 _ENDS = ("", " low", " high")
 
 
@@ -98,79 +93,6 @@ def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict
             net = difference_interval((frame, default), world, name) if compared else None
             cells[MEASURES[name].title] = (net and Interval(*(100 * end for end in net)), 0)
     return cells
-
-
-class Distance(NamedTuple):
-    """How far texts lie from the most probable of their reward, as means with 95 % intervals over prompts.
-
-    - `log_prob`: nats that a text of at least the same reward can have more, at most: the regret.
-    - `least` and `most`, in the guide's deviations: a text with at least the same log p has `least` more reward, and
-      none has more than `most`.
-    """
-
-    log_prob: Interval
-    least: Interval
-    most: Interval
-
-
-def missing_reward(
-    log_prob: float, reward: float, points: NDArray[np.float64], lines: NDArray[np.float64]
-) -> tuple[float, float]:
-    """Return (least, most): how much more reward a text of at least this log p can have.
-
-    `points` are texts on the frontier, (log p, reward); `lines` are (beta, the largest log p + beta reward of all
-    texts). The best text of `points` that is no less likely gives `least`. No text with log p >= L has a reward above
-    (value - L) / beta, for any beta > 0, and the smallest of these gives `most`. So least <= most.
-
-    >>> points, lines = np.array([[0.0, 0.0], [-1.0, 2.0]]), np.array([[0.0, 0.0], [0.5, 0.0], [4.0, 7.0]])
-    >>> missing_reward(-0.5, 0.0, points, lines)
-    (0.0, 1.0)
-    """
-    likely = points[points[:, 0] >= log_prob - _SLACK]
-    least = max(0.0, float(likely[:, 1].max()) - reward) if len(likely) else 0.0
-    beta, value = lines[lines[:, 0] > 0].T
-    most = float(((value - log_prob) / beta).min()) - reward
-    return least, max(least, most)
-
-
-def distance_of(answers: pd.DataFrame, frontiers: pd.DataFrame, world: str) -> Distance | None:
-    """Return how far an arm's texts are from the most probable; None where a prompt has no frontier."""
-    curves = {row["prompt"]: row for row in frontiers[frontiers["world"] == world].to_dict("records")}
-    regret = answers["regret"].to_numpy(dtype=float)
-    if not set(answers["prompt"]) <= curves.keys() or not np.isfinite(regret).all():
-        return None
-    deviation, gaps = deviation_of(WORLDS[world].reward), []
-    for prompt, log_prob, reward in zip(*(answers[name] for name in ("prompt", "log_prob", "reward")), strict=True):
-        points, lines = (np.asarray([list(pair) for pair in curves[prompt][name]]) for name in ("points", "lines"))
-        gaps.append(missing_reward(log_prob, reward, points, lines))
-    least, most = np.array(gaps).T / deviation
-    draws = np.random.default_rng(0)
-    return Distance(*(mean_interval(values, draws, resamples=RESAMPLES) for values in (regret, least, most)))
-
-
-def best_table(arms: Mapping[Arm, pd.DataFrame], frontiers: pd.DataFrame, world: str) -> Table:
-    """Return how far RWS and the methods that use the reward lie from the most probable texts, as a table."""
-    kept = [arm for arm in arms if arm.method in _SHOWN and not arm.one_by_one and WORLDS[world].tilts]
-    kept.sort(key=lambda arm: (arm.sampling_temperature, _SHOWN.index(arm.method), arm.number or 0))
-    names = ("log p below the most probable at equal reward, nats", "more reward at equal log p, at least, deviations")
-    names = (*names, "at most, deviations")
-    rows: list[dict[str, Any]] = []
-    shown: list[dict[str, Any]] = []
-    for arm in kept:
-        distance = distance_of(arms[arm], frontiers, world)
-        if distance is not None:
-            title = arm_title(arm.method, arm.number, arm.sampling_temperature > 0)
-            rows.append({"method": title})
-            shown.append({"method": title})
-            for name, interval in zip(names, distance, strict=True):
-                rows[-1] |= {f"{name}{end}": value for end, value in zip(_ENDS, interval, strict=True)}
-                shown[-1] |= {name: _span(interval, 1 if name == names[0] else 2)}
-    caption = (
-        f"{world}: how far texts are from the most probable of their reward, means with 95 % intervals over prompts. "
-        "At equal reward: the log p that no text of at least that reward exceeds, less the text's own. At equal log p: "
-        "a text that is no less likely has this much more reward, and none has more than the last column."
-    )
-    return Table(f"evidence_best_{WORLDS[world].model}", rows, shown, caption)
 
 
 def _mean(values: Any) -> Interval:

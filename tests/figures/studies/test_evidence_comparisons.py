@@ -8,8 +8,6 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from evidence_records import PROMPTS, SCALES, evidence_record
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from paper_figures.recorded import Recorded
@@ -26,7 +24,6 @@ from paper_figures.studies.summaries.evidence_comparisons import (
     rivals_of,
 )
 from paper_figures.studies.summaries.evidence_measures import arms_of
-from paper_figures.studies.summaries.evidence_tables import distance_of, missing_reward
 from rws_decode.rewards import load_reward
 
 
@@ -148,31 +145,6 @@ def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:
     first = answers[(answers["method"] == "constant") & (answers["prompt"] == "p00") & ~answers["drawn"]]
     arms = arms_of(answers.drop(index=first.index), "english:era")
     assert Arm("constant", 8.0) not in arms and Arm("rws", 8.0) in arms
-
-
-@given(
-    points=st.lists(st.tuples(st.floats(-50, -1), st.floats(-5, 5)), min_size=1, max_size=6),
-    text=st.tuples(st.floats(-60, -1), st.floats(-5, 5)),
-)
-def test_missing_reward_encloses_the_best_of_a_finite_world(
-    points: list[tuple[float, float]], text: tuple[float, float]
-) -> None:
-    """The world has these texts and no others, so the best reward of an equally likely text is known."""
-    texts = np.array([*points, text])
-    lines = np.array([[beta, (texts[:, 0] + beta * texts[:, 1]).max()] for beta in np.linspace(0, 4, 9)])
-    best = max(reward for log_prob, reward in texts if log_prob >= text[0])
-    least, most = missing_reward(*text, texts, lines)
-    assert least == pytest.approx(best - text[1], abs=1e-6)
-    assert most >= best - text[1] - 1e-6
-
-
-def test_distances_to_a_frontier_are_means_over_prompts() -> None:
-    answers = arms_of(record().answers, "english:era")[Arm("rws", 8.0)]
-    distance = distance_of(answers, record().frontiers, "english:era")
-    assert distance is not None
-    assert distance.log_prob.mean == pytest.approx(answers["regret"].mean())
-    assert 0 <= distance.least.mean <= distance.most.mean
-    assert distance_of(answers, record().frontiers.iloc[1:], "english:era") is None
 
 
 def test_orders_of_one_god_that_differ_are_counted_over_all_pairs() -> None:
