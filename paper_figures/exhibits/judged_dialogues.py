@@ -65,7 +65,9 @@ def judged_dialogues(runs: Path) -> Dialogues:
         found = [(row["measure"], _of_sign_test(row)) for row in signs]
     else:
         rows = [
-            _percent(row, _REWARDS[row["measure"]], 50.0) for row in run.named("win_rates") if row["measure"] in _REWARDS
+            _percent(row, _REWARDS[row["measure"]], 50.0)
+            for row in run.named("win_rates")
+            if row["measure"] in _REWARDS
         ]
         found = [(row["measure"], rws_minus(row["name"], row)) for row in rows if row["method"] == "default"]
     rows = [row for row in rows if row["mean"] is not None]

@@ -18,16 +18,15 @@ from typing import Any, NamedTuple
 
 
 class Study(NamedTuple):
-    """A study: its module in this package, its options' class in `studies.options`, and a line on what it does."""
+    """A study: its options' class in `studies.options`, and a line on what it does; its module has its name."""
 
-    module: str
     options: str
     summary: str
 
 
 def study_module(name: str) -> Any:
     """Import and return the module of a study."""
-    return import_module(f"{__name__}.{STUDIES[name].module}")
+    return import_module(f"{__name__}.{name.replace('-', '_')}")
 
 
 def options_class(name: str) -> Any:
@@ -36,37 +35,21 @@ def options_class(name: str) -> Any:
 
 
 STUDIES: dict[str, Study] = {
-    "reward-bench": Study(
-        "reward_bench", "RewardBenchOptions", "win rates of RWS against the default, by every judge, guide and GOD"
-    ),
-    "keywords": Study("keywords", "KeywordsOptions", "perplexity, GOD, keywords included, by guide"),
-    "diversity": Study("diversity", "DiversityOptions", "distinct-1, distinct-2 of RWS beside every control"),
-    "mt-bench": Study(
-        "mt_bench", "MTBenchOptions", "two-turn dialogues, judged by reward models and by an LLM in both orders"
-    ),
-    "frequency": Study("frequency", "FrequencyOptions", "RWS that asks at every 1st, 2nd, 4th step: GOD, time"),
-    "overhead": Study("overhead", "OverheadOptions", "seconds and memory that each guide costs, and savings"),
-    "temperature": Study("temperature", "TemperatureOptions", "temperature against reward on keyword prompts"),
-    "precision": Study("precision", "PrecisionOptions", "how much of the order is due to rounding, per scale"),
-    "scale-path": Study(
-        "scale_path", "ScalePathOptions", "every answer on the axes of c and s_R, what one alone reaches, RWS's walk"
-    ),
-    "commit-order": Study("commit_order", "CommitOrderOptions", "left to right, confidence and RWS, step by step"),
-    "humaneval": Study(
-        "humaneval", "HumanEvalOptions", "pass@k of programs, or of the mini models' puzzles, by method"
-    ),
+    "reward-bench": Study("RewardBenchOptions", "win rates of RWS against the default, by every judge, guide and GOD"),
+    "keywords": Study("KeywordsOptions", "perplexity, GOD, keywords included, by guide"),
+    "diversity": Study("DiversityOptions", "distinct-1, distinct-2 of RWS beside every control"),
+    "mt-bench": Study("MTBenchOptions", "two-turn dialogues, judged by reward models and by an LLM in both orders"),
+    "frequency": Study("FrequencyOptions", "RWS that asks at every 1st, 2nd, 4th step: GOD, time"),
+    "overhead": Study("OverheadOptions", "seconds and memory that each guide costs, and savings"),
+    "temperature": Study("TemperatureOptions", "temperature against reward on keyword prompts"),
+    "precision": Study("PrecisionOptions", "how much of the order is due to rounding, per scale"),
+    "scale-path": Study("ScalePathOptions", "every answer on the axes of c and s_R, and what one alone reaches"),
+    "commit-order": Study("CommitOrderOptions", "left to right, confidence and RWS, step by step"),
+    "humaneval": Study("HumanEvalOptions", "pass@k of programs, or of the mini models' puzzles, by method"),
     "evidence": Study(
-        "evidence",
-        "EvidenceOptions",
-        "what the reward does in RWS: every control, 400 prompts a world, the frontier",
+        "EvidenceOptions", "what the reward does in RWS: every control, 400 prompts a world, the frontier"
     ),
-    "laws": Study(
-        "laws", "LawsOptions", "how far samplers' laws are from the model's, and what moves them: four leaks"
-    ),
-    "rivals": Study(
-        "rivals", "RivalsOptions", "samplers of other papers beside the default and RWS: reward, order, cost"
-    ),
-    "controls": Study(
-        "controls", "ControlsOptions", "RWS beside constant, shuffled, flipped and random rewards, and best of N"
-    ),
+    "laws": Study("LawsOptions", "how far samplers' laws are from the model's, and what moves them: four leaks"),
+    "rivals": Study("RivalsOptions", "samplers of other papers beside the default and RWS: reward, order, cost"),
+    "controls": Study("ControlsOptions", "RWS beside constant, shuffled, flipped and random rewards, and best of N"),
 }

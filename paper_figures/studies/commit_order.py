@@ -28,8 +28,6 @@ from paper_figures.table import Table, records
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.arguments import divisors, nearest
 from rws_decode.common.files import write_bytes
-from rws_decode.mini.stories.answers import judge
-from rws_decode.trace.trace import load
 from rws_theory.checks import finite
 
 NAME = "commit-order"
@@ -90,13 +88,8 @@ def _rows(frame: pd.DataFrame, folder: Path) -> list[dict[str, Any]]:
             raise ValueError(f"{source} is missing: remove {folder} and run again to make it")
         if not path.is_file() or path.read_bytes() != source.read_bytes():
             write_bytes(path, source.read_bytes())
-        trace, story = load(path), judge(row["prompt"], row["text"])
         line = {name: row[name] for name in ("method", "prompt", "text", "block", "god_tokens", "god_steps")}
-        line |= {"example": _example(row["example"]), "trace": path.name}
-        is_story = story.kind != "free"
-        line |= {"coherent": story.coherent if is_story else None}
-        line |= {"violations": [violation.kind for violation in story.violations] if is_story else None}
-        rows.append(line | {"commit_step": trace.commit_step.tolist(), "factors": trace.factor.tolist()})
+        rows.append(line | {"example": _example(row["example"]), "trace": path.name})
     return rows
 
 

@@ -11,7 +11,6 @@ besides the units' parts and `selection.json|csv`:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -23,7 +22,7 @@ from paper_figures.studies.options import DiversityOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
 from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.table import Table
+from paper_figures.table import Row, Rows, Table, wide
 
 NAME = "diversity"
 _ORDERS = (1, 2)
@@ -96,12 +95,15 @@ def _differences(answers: pd.DataFrame, seed: int) -> Table:
     return Table("differences", differences, _shown(differences), caption)
 
 
-def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _shown(rows: Rows) -> Rows:
     """Format the differences for reading: a row per guide and other method, a column per n and length."""
-    table: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        line = {name: row[name] for name in list(row)[: list(row).index("n")]}
-        out = table.setdefault(str(line), line | {"pairs": row["pairs"]})
-        text = f"{row['difference']:+.3f} {spread_text(row['pairs'], row['low'], row['high'], row['p_holm'], '+.3f')}"
-        out[f"distinct-{row['n']}, {row['length']}"] = text
-    return list(table.values())
+
+    def text(row: Row) -> str:
+        spread = spread_text(row["pairs"], row["low"], row["high"], row["p_holm"], "+.3f")
+        return f"{row['difference']:+.3f} {spread}"
+
+    return wide(
+        rows,
+        lambda row: dict(list(row.items())[: list(row).index("n")]) | {"pairs": row["pairs"]},
+        lambda row: {f"distinct-{row['n']}, {row['length']}": text(row)},
+    )

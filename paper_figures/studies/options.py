@@ -141,7 +141,6 @@ class ScalePathOptions(ExactStageOptions):
     reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
     judge: str = option("mini-judge", "reward model that only judges", metavar="NAME")
     causal: str = option("mini-causal", "causal model for perplexity, or none", metavar="NAME")
-    reward_scale: tuple[float, ...] = option((2.0, 8.0, 32.0), "s_R of RWS", metavar="S")
     scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
     scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
     budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")

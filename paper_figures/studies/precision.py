@@ -43,7 +43,7 @@ from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import SCALED, PrecisionOptions
 from paper_figures.studies.summaries.means import readable
-from paper_figures.studies.work.precision import work
+from paper_figures.studies.work.measuring import rounding
 from paper_figures.table import Table, records
 
 NAME = "precision"
@@ -75,7 +75,7 @@ def run(options: PrecisionOptions) -> dict[str, Any]:
 
     base = base_unit(options, NAME)
     first = precision_units(base, prompts.test, options.scales, strategies, options.reward)
-    with open_stages(options, first, work) as stages:
+    with open_stages(options, first, rounding) as stages:
         rws_rows = stages.run(NAME, first)
         second = precision_units(base, prompts.test, options.scales, strategies, options.reward, rws=rws_rows)
         frame = pd.concat([rws_rows, stages.run("controls", second)], ignore_index=True)

@@ -1,33 +1,24 @@
-"""Profile the complete scale path of a prompt: every answer on the axis, what it is worth, and where RWS walks.
+"""Profile the complete scale path of a prompt: every answer on the axis, and what it is worth.
 
 Each prompt gets its two complete scale paths (`rws_decode.scales.path`), over the constant factor c and over s_R of
-Reward-Weighted Sampling. Both go over the one range that is given, and every distinct answer is scored once. RWS is
-also decoded at some reward scales. Its factors, step by step, are points of the axis of c. Prompts are the first of the
-source.
+Reward-Weighted Sampling. Both go over the one range that is given, and every distinct answer is scored once. Prompts
+are the first of the source.
 
 The files below OUT/scale-path, besides the units' parts, are `summary.csv|md`, `reach.csv|md`, and `results.json` with
-both, the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
+both, the grid, and every prompt's outputs and paths (pieces and unexplored parts).
 
 The summary has these columns, per prompt and axis, and added up ("all"):
 
-- `pieces`: maximal intervals of one answer and one commit order;
-- `outputs`: distinct answers by tokens; `texts`: distinct texts;
-- `grid_outputs`: the answers that a point of the paper's grid within the range gives;
-- `missed`: the answers that no such point gives; `missed_width`: how much of the axis leads there, ln of upper / lower;
-  `missed_pieces`;
-- `best_judge`, `grid_best_judge`: the greatest normalised score of the judge on the axis and on its grid (the mean over
-  prompts in "all");
-- `unexplored`: ln of upper / lower; `certified`: paths that are whole and proved; `forwards`; `reward_calls`.
+- `pieces`: maximal intervals of one answer and one commit order; `outputs`: distinct answers by tokens;
+- `grid_outputs`: the answers that a point of the paper's grid within the range gives; `missed`: those that none gives;
+- `unexplored`: ln of upper / lower; `certified`: paths that are whole and proved; `forwards`.
 
 `reach` counts, per prompt and added up, the distinct answers that some c gives (`temperature`), some s_R
 (`reward_scale`), both (`shared`), or one alone, which the other axis is proved not to give (`only_temperature`,
-`only_reward_scale`); `open`: not known, as a budget left parts unexplored. The factors of RWS at s_R lie in
-[s_R sqrt(eps), s_R sqrt(1 + eps)], eps = 1e-5, and vary from step to step, so no axis holds the other's factors.
+`only_reward_scale`); `open`: not known, as a budget left parts unexplored.
 
 An output, in the order of the scales, those of c first, has its widths on both axes; `coherent` and `violations`,
-by the language's own checker, None for other prompts; `reward` and `judge`, normalised scores; and `perplexity`. A walk
-has its factors, its output, both readings of GOD, and `on_path`: whether the path over s_R agrees, None at an enclosure
-or outside.
+by the language's own checker, None for other prompts; `reward` and `judge`, normalised scores; and `perplexity`.
 """
 
 from __future__ import annotations
@@ -46,13 +37,12 @@ from paper_figures.studies.design.stages import base_unit, open_stages
 from paper_figures.studies.options import ScalePathOptions
 from paper_figures.studies.work.scale_paths import profile_work
 from paper_figures.table import Table, records
-from rws_theory.checks import finite
 
 NAME = "scale-path"
 _SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
 _CAPTION = (
     "Answers on the axes of the constant factor c and of the reward scale s_R, complete in the range followed. Missed: "
-    "answers that no point of the paper's grid gives, with the ln of upper / lower of the scales that do."
+    "answers that no point of the paper's grid gives."
 )
 _REACH = (
     "Distinct answers, by tokens, that any constant factor c and any reward scale s_R of the range gives. Only: the "
@@ -62,13 +52,12 @@ _REACH = (
 
 def run(options: ScalePathOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    _check(options)
+    check_range(options.scale_min, options.scale_max, options.budget, options.steps)
     causal = None if options.causal == "none" else options.causal
     readers = {"--reward": (options.reward,), "--judge": (options.judge,), "--causal": (causal,)}
     options, prompts = begin(options, NAME, readers, judged=True)
 
-    scales = list(dict.fromkeys(options.reward_scale))
-    strategy = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max, "scales": scales}
+    strategy: dict[str, Any] = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max}
     strategy |= {} if options.budget is None else {"budget": options.budget}
     models = {"reward": options.reward, "judges": (options.judge,), "causal": causal}
     base = replace(base_unit(options, NAME), strategy=strategy, **models)
@@ -80,15 +69,9 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
     if study_tables:
         results |= {table.name: list(table.rows) for table in study_tables}
         results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
-        profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
+        profiles = frame[["example", "prompt", "outputs", "paths"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
     return finish(NAME, options, stages.outcome(), study_tables, results, options.seed)
-
-
-def _check(options: ScalePathOptions) -> None:
-    for scale in options.reward_scale:
-        finite("reward_scale", scale, above=0)
-    check_range(options.scale_min, options.scale_max, options.budget, options.steps)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -104,14 +87,18 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     for _, group in frame.groupby(list(_SETTINGS), dropna=False):
         at = {name: group[name].iloc[0] for name in varied}
         rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
-        lines = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
-        overs = dict.fromkeys(line["over"] for line in lines)
-        totals = [_total([line for line in lines if line["over"] == over]) for over in overs]
-        summary += [at | line for line in [*lines, *totals]]
+        lines = [{"prompt": row["example"]} | summary_row(path) for row in rows for path in row["paths"]]
+        by_axis = ([line for line in lines if line["over"] == over] for over in dict.fromkeys(x["over"] for x in lines))
+        summary += [at | line for line in [*lines, *map(_added, by_axis)]]
         reached = [reach_row(row) for row in rows]
-        total = {name: sum(row[name] for row in reached) for name in list(reached[0])[1:]}
-        reach += [at | line for line in [*reached, {"prompt": "all"} | total]]
+        reach += [at | line for line in [*reached, _added(reached)]]
     return [Table("summary", summary, summary, _CAPTION), Table("reach", reach, reach, _REACH)]
+
+
+def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the numbers of rows added up; what names them is the first's."""
+    same = {name: value for name, value in rows[0].items() if isinstance(value, str)} | {"prompt": "all"}
+    return same | {name: sum(row[name] for row in rows) for name in rows[0] if name not in same}
 
 
 def reach_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,45 +115,21 @@ def reach_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of one path of a prompt's row, as the module describes them.
+def summary_row(path: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of one path of a prompt, as the module describes them.
 
     The grid is the part of the paper's grid within the path.
     """
-    pieces, outputs = path["pieces"], row["outputs"]
+    pieces = path["pieces"]
     hit = [piece for piece in pieces if any(piece["lower"] <= point <= piece["upper"] for point in GRID)]
     reached, on_grid = ({piece["output"] for piece in part} for part in (pieces, hit))
-    missed = reached - on_grid
-    judged = {"best_judge": reached, "grid_best_judge": on_grid}
     return {
         "over": path["over"],
         "pieces": len(pieces),
         "outputs": len(reached),
-        "texts": len({outputs[output]["text"] for output in reached}),
         "grid_outputs": len(on_grid),
-        "missed": len(missed),
-        "missed_width": math.fsum(_width(piece) for piece in pieces if piece["output"] in missed),
-        "missed_pieces": len(pieces) - len(hit),
-        **{name: max((outputs[n]["judge"] for n in numbers), default=None) for name, numbers in judged.items()},
-        "unexplored": math.fsum(map(_width, path["unexplored"])),
+        "missed": len(reached - on_grid),
+        "unexplored": math.fsum(math.log(part["upper"] / part["lower"]) for part in path["unexplored"]),
         "certified": int(path["certified"]),
         "forwards": path["forwards"],
-        "reward_calls": path["reward_calls"],
     }
-
-
-def _width(part: Mapping[str, Any]) -> float:
-    return math.log(part["upper"] / part["lower"])
-
-
-def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up one axis over the prompts.
-
-    For the judge's best scores it takes the mean over the prompts that have a score.
-    """
-    total: dict[str, Any] = {"prompt": "all", "over": rows[0]["over"]}
-    for name in list(rows[0])[2:]:
-        values = [row[name] for row in rows if row[name] is not None]
-        mean = name.endswith("best_judge")
-        total[name] = (math.fsum(values) / len(values) if values else None) if mean else sum(values)
-    return total

@@ -33,7 +33,7 @@ scales.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,7 +52,7 @@ from paper_figures.studies.options import TEMPERATURES, TemperatureOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.means import Summary, readable, summarise
 from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.table import Table
+from paper_figures.table import Row, Rows, Table, wide
 
 NAME = "temperature"
 
@@ -200,11 +200,13 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
     return list(summary.values()), controls
 
 
-def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _shown_controls(controls: Rows) -> Rows:
     """Format the comparisons for reading: one row per control, guide and scale, a column per metric."""
-    table: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in controls:
-        start = dict(list(row.items())[: list(row).index("metric")])
-        text = f"{row['difference']:+.2f} {spread_text(row['n'], row['low'], row['high'], row['p_holm'], '+.2f')}"
-        table.setdefault(tuple(start.values()), start)[row["metric"]] = text
-    return list(table.values())
+
+    def text(row: Row) -> str:
+        return f"{row['difference']:+.2f} {spread_text(row['n'], row['low'], row['high'], row['p_holm'], '+.2f')}"
+
+    def line(row: Row) -> Row:
+        return dict(list(row.items())[: list(row).index("metric")])
+
+    return wide(controls, line, lambda row: {row["metric"]: text(row)})

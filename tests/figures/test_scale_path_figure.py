@@ -26,7 +26,6 @@ from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}
-SCALES = (2.0, 8.0)
 
 
 run = partial(single_stage_runs.run, "scale-path")
@@ -43,7 +42,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    return options_of(models, judge=models / "judge", reward_scale=SCALES, prompts=len(PROMPTS), **SHAPE)
+    return options_of(models, judge=models / "judge", prompts=len(PROMPTS), **SHAPE)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
     return out
 
 
-def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -> None:
+def test_paths_are_what_decoding_gives(finished: Path, models: Path) -> None:
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
 
     def decoded(prompt: str, rule: Strategy) -> Decoding:
@@ -77,17 +76,12 @@ def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -
             assert (row["outputs"], row["grid_outputs"]) == (len(reached), len(on_grid))
             assert (row["missed"], row["pieces"]) == (len(reached - on_grid), len(path["pieces"]))
             assert (row["certified"], row["unexplored"], path["unexplored"]) == (1, 0.0, [])
-        for walk, scale in zip(prompt["walks"], SCALES, strict=True):
-            (trace,) = decoded(prompt["prompt"], RWS(scale))
-            assert walk["factors"] == trace.factor.tolist() and walk["on_path"] is True
-            assert outputs[walk["output"]] == tuple(trace.tokens.tolist())
     totals = [row for row in results["summary"] if row["prompt"] == "all"]
     assert [row["over"] for row in totals] == ["temperature", "reward-scale"]
     for total in totals:
         prompt_rows = [row for row in results["summary"] if row["over"] == total["over"] and row["prompt"] != "all"]
         for name in ("pieces", "outputs", "missed", "forwards", "certified"):
             assert total[name] == sum(row[name] for row in prompt_rows)
-        assert total["best_judge"] == pytest.approx(np.mean([row["best_judge"] for row in prompt_rows]))
 
 
 def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:

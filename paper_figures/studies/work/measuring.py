@@ -87,6 +87,32 @@ def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def rounding(units: Sequence[Unit]) -> list[Rows]:
+    """Decode the units of one batch and count what rounding did to each order; `studies.precision` has the columns."""
+    started = time.perf_counter()
+    decoding = decode_units(units)
+    seconds = (time.perf_counter() - started) / len(units)
+    return [[_rounded(trace) | {"seconds": seconds}] for trace in decoding]
+
+
+def _rounded(trace: Trace) -> dict[str, Any]:
+    return {
+        "text": trace.text,
+        "tokens": trace.tokens.tolist(),
+        "commit_step": trace.commit_step.tolist(),
+        "mean_factor": float(trace.factor.mean()),
+        "rewards": trace.reward_normalised.tolist() if trace.strategy["name"] == "rws" else None,
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "steps_run": trace.steps_run,
+        "inexact": int(trace.inexact.sum()),
+        "tied": int((trace.ties > 0).sum()),
+        "near_tied": int((trace.near_ties > 0).sum()),
+        "saturated": int(trace.saturated.sum()),
+        "eligible": int(trace.eligible.sum()),
+    }
+
+
 def _text(unit: Unit) -> str:
     prompt = prompt_of(unit)
     return prompt.text if isinstance(prompt, Dialogue) else prompt

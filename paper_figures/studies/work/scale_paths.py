@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, get_args
 
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.causal_scores import answer_scores
-from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
+from paper_figures.studies.work.decoding import causal_of, predictor_for, prompt_of, reward_for
 from rws_decode.mini.stories.answers import judge
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import Over, ScalePath, scale_path
@@ -52,11 +52,9 @@ def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
     paths, reach = both_paths(unit)
     number = {output.tokens: index for index, output in enumerate(reach.outputs)}
-    walks = [_walk(unit, scale, number) for scale in unit.strategy["scales"]]
     return {
         "outputs": _outputs(unit, reach),
         "paths": [_profile(path, number) for path in paths.values()],
-        "walks": [walk | {"on_path": _on_path(paths["reward-scale"], walk)} for walk in walks],
         "seconds": time.perf_counter() - started,
     }
 
@@ -102,31 +100,3 @@ def _profile(path: ScalePath, number: dict[Answer, int]) -> dict[str, Any]:
     counts = ("over", "certified", "states", "forwards", "grid_forwards", "reward_calls", "near_tokens")
     unexplored = [asdict(part) for part in path.unexplored]
     return {name: getattr(path, name) for name in counts} | {"pieces": pieces, "unexplored": unexplored}
-
-
-def _walk(unit: Unit, scale: float, number: dict[Answer, int]) -> dict[str, Any]:
-    """Return what RWS does at one reward scale: its factor at every step, and its output number if that is known."""
-    rule = {"name": "rws", "reward_scale": scale}
-    (trace,) = decode_units([replace(unit, strategy=rule)])
-    return {
-        "reward_scale": scale,
-        "factors": trace.factor.tolist(),
-        "output": number.get(tuple(trace.tokens.tolist())),
-        "tokens": trace.tokens.tolist(),
-        "text": trace.text,
-        "commit_step": trace.commit_step.tolist(),
-        "god_tokens": trace.god_tokens,
-        "god_steps": trace.god_steps,
-    }
-
-
-def _on_path(path: ScalePath, walk: dict[str, Any]) -> bool | None:
-    """Return whether the path has the walk's tokens and commit steps at the walk's scale; None where it is unknown."""
-    scale = walk["reward_scale"]
-    inside = path.scale_min <= scale <= path.scale_max
-    if not inside or any(gap.lower <= scale <= gap.upper for gap in path.breakpoints):
-        return None
-    piece = path.at(scale)
-    if piece is None:
-        return None
-    return list(piece.tokens) == walk["tokens"] and list(piece.commit_step) == walk["commit_step"]

@@ -227,4 +227,3 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
         trace = traces[f"{row['method']}-{row['example']}"]
         assert row["trace"] == f"{row['method']}-{row['example']}.parquet"
         assert (row["text"], row["god_steps"]) == (trace.text, trace.god_steps)
-        assert (row["commit_step"], row["factors"]) == (trace.commit_step.tolist(), trace.factor.tolist())
