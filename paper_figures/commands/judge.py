@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.data.rows import local_rows
+from paper_figures.judging.judge import JUDGE_SETTINGS
 from rws_decode.commands.shown import table
-from rws_decode.common.files import parse_json
 from rws_theory.commands.options import add_options, json_option, option, read_options
 from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
-    from paper_figures.judging import LLMJudge, Pair
+    from paper_figures.judging import Pair
     from paper_figures.judging.rates import JudgeRates
     from paper_figures.statistics.intervals import Interval
 
@@ -36,15 +36,7 @@ class JudgeOptions:
     prompt: Literal["paper", "with-question"] = option(
         "paper", "the paper's, which does not show the question, or our own, which does"
     )
-    temperature: str = option("0", "sent to the judge, or none", metavar="T")
-    max_tokens: str = option("16", "of a reply, or none", metavar="N")
-    judge_seed: int | None = option(None, "sent to the judge (not sent)")
-    extra: str = option("{}", "further fields of the request", metavar="JSON")
-    repeats: int = option(2, "when a reply is no verdict")
-    timeout: float = option(60.0, "seconds of silence allowed", metavar="S")
-    retries: int = option(5, "further tries when no reply comes")
-    concurrency: int = option(4, "requests at a time")
-    trust_env: bool = option(False, "take proxies and certificates from the environment")
+    settings: str = option("{}", f"further settings of the judge: {', '.join(JUDGE_SETTINGS)}", metavar="JSON")
     seed: int = option(0, "of the bootstrap", least=0)
     dry_run: bool = option(False, "count the requests, and ask nothing")
     yes: bool = option(False, "begin without being asked")
@@ -65,9 +57,10 @@ def run(args: argparse.Namespace) -> int:
     """
     options = read_options(JudgeOptions, args)
 
-    from paper_figures.judging import compare, count_requests
+    from paper_figures.judging import LLMJudge, compare, count_requests, judge_settings
 
-    judge = _judge(options)
+    settings = judge_settings(options.settings, "--settings")
+    judge = LLMJudge(options.judge_model, options.base_url, prompt=options.prompt, **settings)
     names, pairs = _pairs(options.file, judge.prompt == "with-question")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -100,41 +93,10 @@ def run(args: argparse.Namespace) -> int:
         print(_table(rates))
     invalid = [verdict for pair in verdicts for verdict in (pair.forward, pair.backward) if verdict.choice == "invalid"]
     if invalid:
-        why = " (cut short: --max-tokens)" if invalid[0].finish == "length" else ""
+        why = " (cut short: max_tokens)" if invalid[0].finish == "length" else ""
         line = " ".join(invalid[0].raw.split())[:80]
         tell(f"note: {len(invalid)} verdicts are invalid; a reply was {line!r}{why}")
     return 0
-
-
-def _judge(options: JudgeOptions) -> LLMJudge:
-    from paper_figures.judging import LLMJudge
-
-    try:
-        extra = parse_json(options.extra)
-    except ValueError as error:
-        raise ValueError(f"--extra is {options.extra!r}: not JSON ({error})") from error
-    if not isinstance(extra, dict):
-        raise ValueError(f"--extra is {options.extra!r}: a JSON object is needed")
-    numbers: dict[str, Any] = {"temperature": float, "max_tokens": int}
-    for name, kind in numbers.items():
-        text = getattr(options, name)
-        try:
-            numbers[name] = None if text == "none" else kind(text)
-        except ValueError:
-            raise ValueError(f"--{name.replace('_', '-')} is {text!r}: a number or none is needed") from None
-    return LLMJudge(
-        options.judge_model,
-        options.base_url,
-        **numbers,
-        timeout=options.timeout,
-        max_retries=options.retries,
-        concurrency=options.concurrency,
-        seed=options.judge_seed,
-        prompt=options.prompt,
-        repeats=options.repeats,
-        extra=extra,
-        trust_env=options.trust_env,
-    )
 
 
 def _pairs(path: str, with_question: bool) -> tuple[list[str | int], list[Pair]]:

@@ -15,7 +15,7 @@ and, for an endpoint elsewhere, the environment variable OPENAI_API_KEY. Reading
 from __future__ import annotations
 
 from paper_figures.judging.asking import Pair, RequestCount, compare, count_requests
-from paper_figures.judging.judge import PROMPTS, JudgePrompt, LLMJudge, judge_messages
+from paper_figures.judging.judge import PROMPTS, JudgePrompt, LLMJudge, judge_messages, judge_settings
 from paper_figures.judging.verdicts import CacheWarning, PairVerdict, Verdict
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "compare",
     "count_requests",
     "judge_messages",
+    "judge_settings",
 ]

@@ -6,12 +6,13 @@ import ipaddress
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
 from paper_figures.runner.digests import digest
+from rws_decode.common.files import parse_json
 from rws_theory.checks import finite, one_of, whole
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -198,6 +199,23 @@ class LLMJudge:
         if not all("!" <= letter <= "~" for letter in key):
             raise ValueError(f"{KEY_VARIABLE} holds characters that no key has (it is not shown here)")
         return key
+
+
+# What of a judge may be given as JSON.
+JUDGE_SETTINGS = tuple(
+    each.name for each in fields(LLMJudge) if each.name not in ("model", "base_url", "prompt", "endpoint")
+)
+
+
+def judge_settings(text: str, argument: str) -> dict[str, Any]:
+    """Return settings of `LLMJudge` that a text holds as JSON; ValueError, naming the argument, for any other text."""
+    try:
+        settings = parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"{argument} is {text!r}: not JSON ({error})") from error
+    if not isinstance(settings, dict) or not set(settings) <= set(JUDGE_SETTINGS):
+        raise ValueError(f"{argument} is {text!r}: a JSON object with some of {', '.join(JUDGE_SETTINGS)} is needed")
+    return settings
 
 
 def _endpoint(url: str) -> str:

@@ -587,7 +587,7 @@ COMMANDS: dict[str, str] = {
     "paper_figures calibrate --reward mini --data list.jsonl": "is no object",
     "paper_figures calibrate --reward mini --data half.parquet": "half.parquet",
     "paper_figures calibrate --reward mini --data surrogate.jsonl --sample 1": "--sample is 1",
-    "paper_figures judge half.jsonl --judge-model m --cache c --yes --extra [": "half.jsonl|--extra",
+    "paper_figures judge half.jsonl --judge-model m --cache c --yes --settings [": "half.jsonl|--settings",
     "paper_figures summarize folder": "no results",
     "paper_figures summarize gone": "gone: no results of experiments here",
     "rws_decode convert folder target": "no config.json",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from paper_figures.judging.judge import JUDGE_SETTINGS
 from paper_figures.runner.executors import RunOptions
 from paper_figures.studies.design.methods import COMPARED
 from rws_decode.checkpoints.files import dtype_named
@@ -35,9 +36,6 @@ _FILES = (
     "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
     "line (.txt)"
 )
-# The settings of a judge that --llm-options may give.
-JUDGE_SETTINGS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
-JUDGE_SETTINGS += ("repeats", "extra", "trust_env")
 _OTHERS = tuple(name for name in COMPARED if name != "default")
 
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.judging import LLMJudge, Pair, PairVerdict, compare, count_requests
-from paper_figures.studies.design.options import JUDGE_SETTINGS, LLMJudgeOptions
+from paper_figures.judging import LLMJudge, Pair, PairVerdict, compare, count_requests, judge_settings
+from paper_figures.studies.design.options import LLMJudgeOptions
 from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.table import records, to_csv
-from rws_decode.common.files import parse_json, write_changed
+from rws_decode.common.files import write_changed
 from rws_theory.commands.progress import tell
 from rws_theory.extras import not_installed
 
@@ -53,21 +53,16 @@ def judge_from(options: LLMJudgeOptions, methods: Sequence[str]) -> LLMJudge | N
         raise ValueError(f"--llm-methods is {list(options.llm_methods)}: {', '.join(missing)} is not among --methods")
     if not (options.yes or sys.stdin.isatty()):
         raise ValueError("--yes is missing: there is no terminal to ask at before the judge is asked")
-    judge = LLMJudge(options.llm_judge, options.base_url, prompt=options.judge_prompt, **_options(options.llm_options))
+    judge = LLMJudge(
+        options.llm_judge,
+        options.base_url,
+        prompt=options.judge_prompt,
+        **judge_settings(options.llm_options, "--llm-options"),
+    )
     if find_spec("openai") is None:
         raise ValueError(f"--llm-judge: {not_installed('openai')}")
     judge.secret()
     return judge
-
-
-def _options(text: str) -> dict[str, Any]:
-    try:
-        options = parse_json(text)
-    except ValueError as error:
-        raise ValueError(f"--llm-options is {text!r}: not JSON ({error})") from error
-    if not isinstance(options, dict) or not set(options) <= set(JUDGE_SETTINGS):
-        raise ValueError(f"--llm-options is {text!r}: a JSON object with some of {', '.join(JUDGE_SETTINGS)} is needed")
-    return options
 
 
 def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: Sequence[str]) -> Pair:

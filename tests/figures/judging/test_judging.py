@@ -548,8 +548,8 @@ def test_the_command_says_what_is_wrong_in_one_line(command: Command, serve: Ser
     server = serve(lambda number, body: fails(404, "no such model"))
     for options, named in (
         (["--yes"], r"HTTP 404.*0 of 6 verdicts"),
-        (["--temperature", "warm"], "--temperature"),
-        (["--extra", "[]"], "--extra"),
+        (["--settings", '{"temperature": "warm"}'], "temperature is"),
+        (["--settings", "[]"], "--settings"),
         (["--seed", "-1"], "--seed"),
     ):
         status, out, err = command(server.url, *options)
@@ -590,9 +590,9 @@ def test_the_command_says_what_was_invalid_and_which_files_were_broken(
     command: Command, serve: Serve, tmp_path: Path
 ) -> None:
     server = serve(lambda number, body: "Both are fine" if "short" in answers(body) else longer(number, body))
-    status, out, err = command(server.url, "--yes", "--repeats", "0", "--concurrency", "1")
+    status, out, err = command(server.url, "--yes", "--settings", '{"repeats": 0, "concurrency": 1}')
     assert status == 0 and re.search("both +0 +0 +2 +1 ", out)
     assert "2 verdicts are invalid; a reply was 'Both are fine'" in err
     sorted((tmp_path / "cache").rglob("*.json"))[0].write_text("{")
-    status, out, err = command(server.url, "--yes", "--repeats", "0")
+    status, out, err = command(server.url, "--yes", "--settings", '{"repeats": 0}')
     assert status == 0 and len(re.findall(r"note: .*asked again", err)) == 1 and len(server.arrivals) == 7
