@@ -1,15 +1,22 @@
-"""RewardBench, MT-Bench, HumanEval and Nectar as prompts, from a local file or by the datasets library."""
+"""RewardBench, MT-Bench, HumanEval and Nectar as prompts, from a local file or by the datasets library.
+
+Also the sequences that ship: 472 heavy variable domains of mice, and 600 reactions of US patents as canonical SMILES.
+"""
 
 from __future__ import annotations
 
+import importlib.resources
 import importlib.util
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from paper_figures.data.rows import Origin, hub_rows, local_rows
+from rws_decode.common.files import parse_json
+from rws_decode.text.alphabets import SMILES
 
 Kind = Literal["reward-bench", "mt-bench", "humaneval", "nectar"]
 
@@ -217,3 +224,24 @@ def _human_turns(text: str) -> tuple[str, ...]:
     spoken = parts if len(parts) == 1 else parts[1:]
     turns = (part.split("Assistant:")[0].strip() for part in spoken)
     return tuple(turn for turn in turns if turn)
+
+
+def load_chains() -> dict[str, str]:
+    """Load the residues of each mouse chain by its PDB entry and chain, in the order of these (see ANTIBODIES.md).
+
+    >>> len(load_chains()), [*load_chains().values()][2][:20]
+    (472, 'QVQLQESGPGLVAPSQSLSI')
+    """
+    shipped = importlib.resources.files("paper_figures.data") / "antibodies.json"
+    return {row["id"]: row["sequence"] for row in parse_json(shipped.read_text(encoding="utf-8"))["chains"]}
+
+
+def load_reactions() -> dict[str, list[str]]:
+    """Load the reactions, each by its id as the tokens of `reactants>>product` (see REACTIONS.md).
+
+    >>> "".join(load_reactions()["ORD-0009918"])[-32:]
+    'CC(C)=CCCC(C)CC=CC(C)=CC(=O)[O-]'
+    """
+    shipped = importlib.resources.files("paper_figures.data") / "reactions.json"
+    reactions = parse_json(shipped.read_text(encoding="utf-8"))["reactions"]
+    return {name: re.findall(SMILES, text) for name, text in reactions.items()}

@@ -21,7 +21,7 @@ _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 
 @dataclass(frozen=True)
 class Results:
-    """What a study's results.json holds (`paper_figures.studies.design.results_json`).
+    """What a study's results.json holds (`paper_figures.studies.design.stages`).
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
     None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
@@ -94,9 +94,9 @@ def read_results_json(path: Path, command: str, parts: Sequence[str]) -> dict[st
 def _schema(experiment: str) -> tuple[str, int]:
     """Return the schema, with its version, that results of an experiment have."""
     from paper_figures.runner import claims_run
-    from paper_figures.studies.design import results_json
+    from paper_figures.studies.design import stages
 
-    return claims_run.SCHEMA if experiment == claims_run.NAME else results_json.SCHEMA
+    return claims_run.SCHEMA if experiment == claims_run.NAME else stages.SCHEMA
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

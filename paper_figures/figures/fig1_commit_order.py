@@ -14,10 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from paper_figures.exhibits.canvas_cells import end_of
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
 from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import LINES, figure, panel_title
-from paper_figures.exhibits.token_words import end_of
 from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import Look

@@ -15,10 +15,20 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.data.examples import examples_of
-from paper_figures.exhibits.canvas_cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.exhibits.canvas_cells import (
+    FRESH,
+    HEIGHT,
+    MASKED,
+    SHOWN,
+    end_of,
+    flow,
+    height_of,
+    paint,
+    sheet_axes,
+    words_of,
+)
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import figure
-from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.trace.trace import Trace

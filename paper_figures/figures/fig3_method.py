@@ -16,10 +16,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.exhibits.canvas_cells import (
+    GUESSED,
+    MASKED,
+    SHOWN,
+    end_of,
+    flow,
+    height_of,
+    paint,
+    sheet_axes,
+    words_of,
+)
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
 from paper_figures.exhibits.style import GREY, LINES, figure
-from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.replay.step_logits import step_logits

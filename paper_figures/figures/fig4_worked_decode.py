@@ -18,10 +18,9 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.exhibits.canvas_cells import MASKED
+from paper_figures.exhibits.canvas_cells import MASKED, end_of, words_of
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
 from paper_figures.exhibits.style import GREY, figure
-from paper_figures.exhibits.token_words import end_of, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.mini.stories.answers import judge

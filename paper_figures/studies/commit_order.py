@@ -21,8 +21,7 @@ import pandas as pd
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.asked import begin
 from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.results_json import finish
-from paper_figures.studies.design.stages import base_unit, open_stages
+from paper_figures.studies.design.stages import base_unit, finish, open_stages
 from paper_figures.studies.options import CommitOrderOptions
 from paper_figures.table import Table, records
 from rws_decode.canvas.schedule import block_plan
@@ -51,7 +50,7 @@ def run(options: CommitOrderOptions) -> dict[str, Any]:
     outcome = stages.outcome()
     rows = _rows(frame, outcome.folder)
     results = {"rows": rows}
-    return finish(NAME, options, outcome, tables(frame), results, options.seed) | results
+    return finish(NAME, options, outcome, tables(frame), results) | results
 
 
 def _check_steps(options: CommitOrderOptions) -> None:

@@ -40,15 +40,13 @@ from paper_figures.studies.design.evidence_arms import (
     validation_arms,
 )
 from paper_figures.studies.design.prompts import Prompt, Prompts, prompts_of
-from paper_figures.studies.design.results_json import about_run, finish
-from paper_figures.studies.design.stages import Stages, on_device, open_stages
+from paper_figures.studies.design.stages import Stages, about_run, finish, on_device, open_stages
 from paper_figures.studies.options import EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_tables import arm_tables
 from paper_figures.studies.work.evidence import work
 from paper_figures.table import Table
-from rws_decode.common.files import write_json
 from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 
@@ -67,9 +65,8 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
     searched = _frontiers(worlds, options)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
-    write_json(Path(options.out) / NAME / "about.json", _about(options, outcome.frame))
     study_tables = tables(pd.concat([outcome.frame, searched], ignore_index=True), seed=options.seed)
-    return finish(NAME, options, outcome, study_tables, None, options.seed)
+    return finish(NAME, options, outcome, study_tables, about=_about(options, outcome.frame))
 
 
 def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:

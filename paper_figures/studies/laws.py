@@ -23,8 +23,7 @@ import pandas as pd
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.methods import seed_of
 from paper_figures.studies.design.prompts import Prompt, prompts_of
-from paper_figures.studies.design.results_json import about_run, finish
-from paper_figures.studies.design.stages import on_device, open_stages
+from paper_figures.studies.design.stages import about_run, finish, on_device, open_stages
 from paper_figures.studies.options import LawsOptions
 from paper_figures.studies.summaries.laws import (
     BLIND,
@@ -39,7 +38,6 @@ from paper_figures.studies.summaries.laws import (
 )
 from paper_figures.studies.work.laws import work
 from paper_figures.table import Column, Table, make_table
-from rws_decode.common.files import write_json
 from rws_decode.mini.stories.tasks import sample_split
 from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
@@ -109,8 +107,7 @@ def run(options: LawsOptions) -> dict[str, Any]:
     about = about_run(NAME, options, ("worlds", "prompts", "seed")) | {
         "worlds": {w: asdict(WORLDS[w]) for w in options.worlds}
     }
-    write_json(Path(options.out) / NAME / "about.json", about)
-    return finish(NAME, options, outcome, tables(frame), None, options.seed)
+    return finish(NAME, options, outcome, tables(frame), about=about)
 
 
 def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Prompt, str]]:

@@ -39,8 +39,7 @@ from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.design.asked import begin
 from paper_figures.studies.design.methods import FROM_RWS, numbers_of, strategy_of
 from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.results_json import finish
-from paper_figures.studies.design.stages import base_unit, open_stages
+from paper_figures.studies.design.stages import base_unit, finish, open_stages
 from paper_figures.studies.options import SCALED, PrecisionOptions
 from paper_figures.studies.summaries.means import readable
 from paper_figures.studies.work.measuring import rounding
@@ -81,7 +80,7 @@ def run(options: PrecisionOptions) -> dict[str, Any]:
         frame = pd.concat([rws_rows, stages.run("controls", second)], ignore_index=True)
     study_tables = tables(frame, seed=options.seed)
     results = {table.name: list(table.rows) for table in study_tables}
-    return finish(NAME, options, stages.outcome(), study_tables, results, options.seed)
+    return finish(NAME, options, stages.outcome(), study_tables, results)
 
 
 def precision_units(

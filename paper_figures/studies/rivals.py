@@ -26,8 +26,7 @@ from paper_figures.data.examples import shipped_examples
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import Interval, clustered_interval, mean_interval, share_interval
 from paper_figures.studies.design.asked import begin
-from paper_figures.studies.design.results_json import finish
-from paper_figures.studies.design.stages import base_unit, open_stages
+from paper_figures.studies.design.stages import base_unit, finish, open_stages
 from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, readable, summary_table
 from paper_figures.studies.work.rivals import HELD_OUT, work
@@ -79,7 +78,7 @@ def run(options: RivalsOptions) -> dict[str, Any]:
         frame = stages.run(NAME, units)
     study_tables = tables(frame, seed=options.seed)
     results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
-    return finish(NAME, begun[0][0], stages.outcome(), study_tables, results, options.seed)
+    return finish(NAME, begun[0][0], stages.outcome(), study_tables, results)
 
 
 def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:

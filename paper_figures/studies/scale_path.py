@@ -32,8 +32,7 @@ import pandas as pd
 
 from paper_figures.studies.design.asked import begin, check_range
 from paper_figures.studies.design.options import GRID
-from paper_figures.studies.design.results_json import finish
-from paper_figures.studies.design.stages import base_unit, open_stages
+from paper_figures.studies.design.stages import base_unit, finish, open_stages
 from paper_figures.studies.options import ScalePathOptions
 from paper_figures.studies.work.scale_paths import profile_work
 from paper_figures.table import Table, records
@@ -71,7 +70,7 @@ def run(options: ScalePathOptions) -> dict[str, Any]:
         results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
         profiles = frame[["example", "prompt", "outputs", "paths"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
-    return finish(NAME, options, stages.outcome(), study_tables, results, options.seed)
+    return finish(NAME, options, stages.outcome(), study_tables, results)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

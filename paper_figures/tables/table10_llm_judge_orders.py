@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import binomtest
-
 from paper_figures.exhibits.differences import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.judged_dialogues import Dialogues, judged_dialogues
@@ -37,20 +35,6 @@ _MEASURES = {
 compute = judged_dialogues
 
 
-def counted_shares() -> list[dict[str, Any]]:
-    """Return model, order, won, of, share, p, p_holm of each printed share, and its exact interval, low and high.
-
-    Counts, sign tests and their correction are those of `studies.summaries.llm_judge.printed_intervals`. The interval
-    is Clopper's and Pearson's instead of Wilson's. No row if the printed shares are not whole numbers of dialogues.
-
-    >>> [(row["won"], round(row["low"], 3)) for row in counted_shares()][0]
-    (52, 0.535)
-    """
-    rows = [row for table in printed_intervals() for row in table.rows]
-    exact = [binomtest(row["won"], row["of"]).proportion_ci(0.95, method="exact") for row in rows]
-    return [{**row, "low": float(e.low), "high": float(e.high)} for row, e in zip(rows, exact, strict=True)]
-
-
 def tables(data: Dialogues) -> tuple[Table, ...]:
     """Return the printed table beside ours, and the printed one tested where counts follow from it."""
     table = printed_in(_STEM)
@@ -69,7 +53,7 @@ def tables(data: Dialogues) -> tuple[Table, ...]:
         f"Left: {table['where']}: {table['task']}; the default's shares are the rest of 100. {setting(data.run)} "
         f"{data.verdict()}{unordered} Brackets: 95 % intervals over dialogues."
     )
-    tested = [row | {"place": _PLACES[row["order"]]} for row in counted_shares()]
+    tested = [{**row, "place": _PLACES[row["order"]]} for row in _tested()]
     numbers = [Column("reward model", "model"), Column("place"), Column("won"), Column("of")]
     numbers += [Column("share, % [exact 95 % interval]", "share", ".3g", ("low", "high"), 100)]
     numbers += [Column("sign test p", "p", ".2g"), Column("p, corrected", "p_holm", ".2g")]
@@ -91,9 +75,13 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 10: the LLM judge, by the order of the answers",
         tables=tables(data),
-        conclusions=(_headline(counted_shares()),),
+        conclusions=(_headline(_tested()),),
         inputs=data.run.inputs,
     )
+
+
+def _tested() -> list[dict[str, Any]]:
+    return [dict(row) for table in printed_intervals() for row in table.rows]
 
 
 def _headline(tested: Sequence[dict[str, Any]]) -> str:

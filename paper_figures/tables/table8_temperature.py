@@ -211,16 +211,11 @@ def exhibit(runs: Path) -> Exhibit:
         "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant of equal mean "
         f"and shuffled rewards: {', '.join(_DRAWN[field][0] for field in _DRAWN if data.has(field))}."
     )
-    printed = sorted(printed_in(_STEM)["rows"], key=lambda row: row["perplexity"])
-    ends = (
-        f"largest perplexity at scale {printed[-1]['scale']:g} ({printed[-1]['perplexity']:.2f}) and its smallest at "
-        f"scale {printed[0]['scale']:g} ({printed[0]['perplexity']:.2f})"
-    )
     return Exhibit(
         "Table 8: temperature against reward",
         (Picture(_STEM, draw(data), caption, alt),),
         tables(data),
-        conclusions=(*_headline(data), f"The printed Table 8 has its {ends}."),
+        conclusions=_headline(data),
         inputs=data.inputs,
     )
 

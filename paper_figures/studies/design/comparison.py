@@ -18,9 +18,8 @@ from paper_figures.studies.design.arms import Arms, run_arms
 from paper_figures.studies.design.asked import announce, asked_prompts, check_options, recorded
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.design.prompts import Prompts, prompts_of
-from paper_figures.studies.design.results_json import finish
 from paper_figures.studies.design.scale_selection import GRID, select_scales
-from paper_figures.studies.design.stages import Stages, base_unit, open_stages
+from paper_figures.studies.design.stages import Stages, base_unit, finish, open_stages
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, to_csv
 from rws_decode.common.files import parse_json, write_changed
@@ -78,7 +77,7 @@ def run_comparison(
             for item in measured_tables(study_tables)
         },
     }
-    return finish(name, options, outcome, study_tables, results, options.seed) | {"data": asked}
+    return finish(name, options, outcome, study_tables, results) | {"data": asked}
 
 
 def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from paper_figures.judging import PairVerdict, Verdict
-from paper_figures.statistics.intervals import share_interval
+from paper_figures.statistics.intervals import exact_share
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.win_rates import rate_of_counts
 from paper_figures.studies.summaries.answers import dialogues_of
@@ -166,7 +166,7 @@ def printed_intervals() -> list[Table]:
             won = printed[order] / 100 * _PRINTED_PROMPTS
             if abs(won - round(won)) > 1e-9:
                 return []
-            share = share_interval(round(won), _PRINTED_PROMPTS)
+            share = exact_share(round(won), _PRINTED_PROMPTS)
             p = float(stats.binomtest(round(won), _PRINTED_PROMPTS).pvalue)
             tests.append({"model": printed["model"], "order": order, "won": round(won), "of": _PRINTED_PROMPTS})
             tests[-1] |= {"share": share.mean, "low": share.low, "high": share.high, "p": p, "p_holm": None}
@@ -174,7 +174,8 @@ def printed_intervals() -> list[Table]:
         rows += tests
     caption = (
         "The paper's Table 10 by what it printed: every share is a whole number of 80ths; with 80 dialogues, 95 % "
-        "intervals (Wilson) and the exact two-sided sign test against 0.5, corrected over the six models by Holm's "
-        "method within an order. All six are against the same 80 default answers, by one judge that saw no question."
+        "intervals (Clopper and Pearson) and the exact two-sided sign test against 0.5, corrected over the six models "
+        "by Holm's method within an order. All six are against the same 80 default answers, by one judge that saw no "
+        "question."
     )
     return [Table(f"{PREFIX}table10_llm_judge_orders, tested", rows, rows, caption)]
