@@ -5,19 +5,18 @@ The results are those below the runs where they are there, else the record that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.recorded import Recorded, recorded
-from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_mean_interval
-from paper_figures.statistics.paired_proportions import paired_share_difference
+from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_differences
+from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.evidence import read_rows
 from paper_figures.studies.summaries.evidence import answers_of, arm_title, completed, frontiers_of
@@ -178,15 +177,8 @@ def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:
     A share has the exact interval, any other mean the BCa bootstrap's.
     """
     values = frame[measure].to_numpy(dtype=float)
-    return None if np.isnan(values).any() or not values.size else _interval(values.tobytes(), MEASURES[measure].share)
-
-
-@lru_cache(maxsize=4096)
-def _interval(buffer: bytes, share: bool) -> Interval:
-    values = np.frombuffer(buffer)
-    if share:
-        return exact_share(int(values.sum()), values.size)
-    return mean_interval(values, np.random.default_rng(0), resamples=_RESAMPLES)
+    known = values.size and not np.isnan(values).any()
+    return _interval(values.tobytes(), "share" if MEASURES[measure].share else "mean") if known else None
 
 
 def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: str) -> Interval | None:
@@ -198,12 +190,16 @@ def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: st
     pairs = [frame.loc[prompts, measure].to_numpy(dtype=float) for frame in (first, second)]
     if not len(prompts) or np.isnan(pairs).any():
         return None
-    return _difference(*(values.tobytes() for values in pairs), MEASURES[measure].share)
+    if MEASURES[measure].share:
+        return _interval((pairs[0] - pairs[1]).tobytes(), "net")
+    return _interval(paired_differences(*pairs).tobytes(), "mean")
 
 
 @lru_cache(maxsize=4096)
-def _difference(first: bytes, second: bytes, share: bool) -> Interval:
-    pairs: Iterable[ArrayLike] = (np.frombuffer(first), np.frombuffer(second))
-    if share:
-        return paired_share_difference(*pairs)
-    return paired_mean_interval(*pairs, np.random.default_rng(0), resamples=_RESAMPLES)
+def _interval(buffer: bytes, kind: str) -> Interval:
+    values = np.frombuffer(buffer)
+    if kind == "share":
+        return exact_share(int(values.sum()), values.size)
+    if kind == "net":
+        return net_share(values)
+    return mean_interval(values, np.random.default_rng(0), resamples=_RESAMPLES)

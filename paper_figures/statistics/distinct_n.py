@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from paper_figures.statistics.intervals import Interval
-from paper_figures.statistics.resampling import check_resampling, exchange_test
+from paper_figures.statistics.resampling import check_resampling, exchange_tests
 from rws_theory.checks import whole
 
 __all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference", "distinct_n"]
@@ -178,10 +178,11 @@ def _swap_test(
     `turned` marks the pairs whose texts are in falling order; their exchanges are counted from the other order.
     """
 
-    def as_far(exchanged: NDArray[np.bool_]) -> int:
-        return int((np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum())
+    def as_far(exchanged: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return (np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum(keepdims=True)
 
-    return exchange_test(turned.size, as_far, rng, resamples, batch=max(1, 2**24 // max(1, grams.types.size)))
+    batch = max(1, 2**24 // max(1, grams.types.size))
+    return float(exchange_tests(turned.size, as_far, rng, resamples, batch=batch)[0])
 
 
 def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -59,27 +59,6 @@ def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:
         yield min(most, total - start)
 
 
-def exchange_test(
-    pairs: int,
-    as_far: Callable[[NDArray[np.bool_]], int],
-    rng: np.random.Generator,
-    resamples: int,
-    *,
-    batch: int | None = None,
-) -> float:
-    """Return the p-value of a permutation test that exchanges the two of each pair, or leaves them.
-
-    `as_far` takes the pairs that are exchanged, [B, pairs], and counts the patterns that are at least as far from the
-    null as what was observed. If the 2^pairs patterns are no more than `resamples`, all are tried and p is exact.
-    Otherwise drawn ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). `batch` is the number of
-    patterns at once; None is as many as `batch_sizes` allows.
-
-    >>> exchange_test(3, lambda exchanged: int(exchanged.all(axis=1).sum()), np.random.default_rng(0), 99)
-    0.125
-    """
-    return float(exchange_tests(pairs, lambda exchanged: np.array([as_far(exchanged)]), rng, resamples, batch=batch)[0])
-
-
 def exchange_tests(
     pairs: int,
     as_far: Callable[[NDArray[np.bool_]], NDArray[np.int64]],
@@ -88,7 +67,12 @@ def exchange_tests(
     *,
     batch: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return the p-values of several permutation tests of the same pairs: `exchange_test` with a count for each.
+    """Return the p-values of permutation tests of the same pairs that exchange the two of each pair, or leave them.
+
+    `as_far` takes the pairs that are exchanged, [B, pairs], and counts for each test the patterns that are at least as
+    far from the null as what was observed. If the 2^pairs patterns are no more than `resamples`, all are tried and p is
+    exact. Otherwise drawn ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). `batch` is the number
+    of patterns at once; None is as many as `batch_sizes` allows.
 
     >>> both = lambda exchanged: np.array([exchanged.all(axis=1).sum(), exchanged.any(axis=1).sum()])
     >>> exchange_tests(3, both, np.random.default_rng(0), 99)

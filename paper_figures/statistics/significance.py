@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paper_figures.statistics.resampling import exchange_test, exchange_tests
+from paper_figures.statistics.resampling import exchange_tests
 from rws_theory.checks import whole
 
 __all__ = ["LEAST_PAIRS", "holm", "holm_within", "max_t", "max_t_of_groups", "paired_test", "spread_text"]
@@ -51,10 +51,10 @@ def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, r
     threshold = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
     total = differences.sum()
 
-    def as_far(exchanged: NDArray[np.bool_]) -> int:
-        return int((np.abs(total - 2 * (exchanged.astype(np.float64) @ differences)) >= threshold).sum())
+    def as_far(exchanged: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return (np.abs(total - 2 * (exchanged.astype(np.float64) @ differences)) >= threshold).sum(keepdims=True)
 
-    return exchange_test(differences.size, as_far, rng, resamples)
+    return float(exchange_tests(differences.size, as_far, rng, resamples)[0])
 
 
 def spread_text(pairs: int, low: float, high: float, p: float | None, form: str) -> str:

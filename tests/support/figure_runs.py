@@ -31,7 +31,7 @@ TINY = {
     "humaneval": _GIVEN,
     "diversity": _GIVEN,
     "precision": f"--prompts 2 --scales 1 8 {_SHAPE}",
-    "scale-path": f"--prompts 1 --reward-scale 2 8 {_SHAPE}",
+    "scale-path": f"--prompts 1 {_SHAPE}",
     "frequency": f"--prompts 2 --reward-scale 8 {_METHODS} --timing-prompts 1 --repetitions 1",
     "overhead": f"--prompts 2 --reward-scale 8 {_METHODS} --repetitions 1",
     "claims": "",
