@@ -95,10 +95,10 @@ def sheet_axes(picture: Figure, left: float, top: float, width: float, height: f
     return axes
 
 
-def paint(axes: Axes, cells: Sequence[Cell], words: Sequence[str], looks: Sequence[Look], top: float = 0.0) -> None:
-    """Draw the cells on axes of `sheet_axes`, their first line `top` inches from the upper edge."""
+def paint(axes: Axes, cells: Sequence[Cell], words: Sequence[str], looks: Sequence[Look]) -> None:
+    """Draw the cells on axes of `sheet_axes`, from the upper edge."""
     for cell, word, look in zip(cells, words, looks, strict=True):
-        upper = top + cell.line * HEIGHT
+        upper = cell.line * HEIGHT
         axes.add_patch(
             Rectangle(
                 (cell.left, upper),

@@ -145,11 +145,10 @@ def path_of(arms: Mapping[Arm, Any], method: str) -> list[Arm]:
     return sorted(greedy, key=lambda arm: 1.0 if arm.number is None else arm.number)
 
 
-def chosen_scale(evidence: Recorded, world: str, method: str = "rws") -> Arm | None:
-    """Return the greedy arm of the scale that was chosen on validation prompts; None if there is none."""
+def chosen_scale(evidence: Recorded, world: str) -> Arm | None:
+    """Return the greedy arm of RWS at the scale that was chosen on validation prompts; None if there is none."""
     scales = evidence.about.get("chosen", {}).get(world) or chosen_scales(evidence.answers, world)
-    path = path_of(arms_of(evidence, world), method)
-    return next((arm for arm in path if arm.method == method and arm.number == scales.get(method)), None)
+    return next((arm for arm in path_of(arms_of(evidence, world), "rws") if arm.number == scales.get("rws")), None)
 
 
 def places_of(evidence: Recorded, world: str, x: str, y: str, keep: Callable[[Arm], bool] = lambda arm: True) -> Places:

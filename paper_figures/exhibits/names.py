@@ -29,9 +29,9 @@ def in_words(method: str) -> str:
     return METHODS[method].phrase if method in METHODS else method
 
 
-def methods_in(rows: Iterable[Mapping[str, Any]], column: str = "method") -> list[str]:
+def methods_in(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the methods of the rows in the order of tables; methods without a name come last."""
-    present = dict.fromkeys(row[column] for row in rows)
+    present = dict.fromkeys(row["method"] for row in rows)
     return [name for name in METHODS if name in present] + [name for name in present if name not in METHODS]
 
 

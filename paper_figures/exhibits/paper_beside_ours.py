@@ -45,7 +45,7 @@ def beside(
     return Table(stem, rows, texts, caption)
 
 
-def numbers_by(rows: Iterable[Mapping[str, Any]], by: str = "name") -> dict[str, dict[str, Any]]:
+def numbers_by(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return name -> the means of each measure of its rows, with the ends of their intervals, for `measured`.
 
     >>> numbers_by([{"name": "a", "measure": "win", "mean": 1.0, "low": 0.0, "high": 2.0, "n": 9, "reward_scale": 8.0}])
@@ -54,14 +54,14 @@ def numbers_by(rows: Iterable[Mapping[str, Any]], by: str = "name") -> dict[str,
     lines: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row["mean"] is not None:
-            line = lines.setdefault(row[by], {"s_R": row.get("reward_scale"), "prompts": row["n"]})
+            line = lines.setdefault(row["name"], {"s_R": row.get("reward_scale"), "prompts": row["n"]})
             line |= {row["measure"]: row["mean"]} | {f"{row['measure']} {end}": row[end] for end in ("low", "high")}
     return lines
 
 
-def measured(label: str, measure: str, form: str = ".3g", unit: float = 1.0) -> Column:
+def measured(label: str, measure: str, form: str = ".3g") -> Column:
     """Return the column of a measure of `numbers_by` with its interval."""
-    return Column(label, measure, form, (f"{measure} low", f"{measure} high"), unit)
+    return Column(label, measure, form, (f"{measure} low", f"{measure} high"))
 
 
 def number_text(value: Any) -> str | None:

@@ -50,10 +50,10 @@ class JudgeRates:
     first_chosen: float | None
 
 
-def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator, level: float = 0.95) -> JudgeRates:
+def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator) -> JudgeRates:
     """Return the rates of judged pairs; an invalid one is counted and left out of all rates.
 
-    rng: of the bootstrap. Intervals take pairs as independent draws of prompts. ValueError for a bad level.
+    rng: of the bootstrap. Intervals take pairs as independent draws of prompts.
 
     >>> from paper_figures.judging import Verdict
     >>> one, two = (Verdict(choice, choice, "judge", 1, 9, 1, 0.1, False) for choice in ("1", "2"))
@@ -68,14 +68,14 @@ def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator, level: f
     def tally(outcome: Callable[[PairVerdict], Outcome]) -> Tally:
         outcomes = [outcome(pair) for pair in valid]
         invalid = sum(outcome(pair) == "invalid" for pair in pairs)
-        win = share_interval(outcomes.count("win"), len(outcomes), level) if outcomes else None
+        win = share_interval(outcomes.count("win"), len(outcomes)) if outcomes else None
         return Tally(outcomes.count("win"), outcomes.count("draw"), outcomes.count("loss"), invalid, win)
 
     firsts = [verdict.choice == "1" for pair in asked for verdict in (pair.forward, pair.backward)]
     agree = [pair.forward_outcome == pair.backward_outcome for pair in asked]
     return JudgeRates(
         tally(lambda pair: pair.outcome),
-        bootstrap_interval(points, rng, level) if points else None,
+        bootstrap_interval(points, rng) if points else None,
         tally(lambda pair: pair.forward_outcome),
         tally(lambda pair: pair.backward_outcome),
         len(valid) - len(asked),

@@ -14,7 +14,8 @@ from rws_decode.mini.stories.tasks import Task, sample_split
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.protocol import Strategy
+
+_BATCH = 32  # answers at a time
 
 
 def held_out(split: str, count: int, kind: str = "keywords", band: str = "short", seed: int = 0) -> list[Task]:
@@ -23,18 +24,16 @@ def held_out(split: str, count: int, kind: str = "keywords", band: str = "short"
     return [sample_split(rng, split, kind, band) for _ in range(count)]
 
 
-def decode_tasks(
-    predictor: HFMaskPredictor, tasks: list[Task], strategy: Strategy | None = None, per_step: int = 2, batch: int = 32
-) -> list[Judgement]:
+def decode_tasks(predictor: HFMaskPredictor, tasks: list[Task], per_step: int = 2) -> list[Judgement]:
     """Decode tasks of one answer length, `per_step` tokens a step in blocks of at most 32, and judge the answers."""
     out = []
-    for start in range(0, len(tasks), batch):
-        part = tasks[start : start + batch]
+    for start in range(0, len(tasks), _BATCH):
+        part = tasks[start : start + _BATCH]
         length = part[0].length
         done = decode(
             predictor,
             [task.prompt for task in part],
-            strategy or Confidence(),
+            Confidence(),
             Shape(length=length, steps=length // per_step, block=min(32, length)),
         )
         out += [judge(task.prompt, text or "") for task, text in zip(part, done.texts, strict=True)]
@@ -47,7 +46,7 @@ def coherence(model: ModernBertForMaskedLM, tokenizer: PreTrainedTokenizerFast, 
     return sum(judgement.coherent for judgement in judged) / len(judged)
 
 
-def coherence_by_kind(predictor: HFMaskPredictor, count: int, split: str = "test") -> dict[str, float]:
+def coherence_by_kind(predictor: HFMaskPredictor, count: int) -> dict[str, float]:
     """Return the share of coherent answers per kind of task, and how often each violation occurs in short stories."""
     out: dict[str, float] = {}
     for kind, band in (
@@ -57,12 +56,12 @@ def coherence_by_kind(predictor: HFMaskPredictor, count: int, split: str = "test
         ("dialogue", "short"),
         ("puzzle", "short"),
     ):
-        judged = decode_tasks(predictor, held_out(split, count, kind, band))
+        judged = decode_tasks(predictor, held_out("test", count, kind, band))
         label = f"{kind} {band}" if kind in ("keywords", "continuation") else kind
         out[label] = sum(j.coherent for j in judged) / count
         if label == "keywords short":
             kinds = sorted({v.kind for j in judged for v in j.violations})
-            slow = decode_tasks(predictor, held_out(split, count, kind, band), per_step=1)
+            slow = decode_tasks(predictor, held_out("test", count, kind, band), per_step=1)
             out[f"{label}, one token per step"] = sum(j.coherent for j in slow) / count
             out |= {
                 f"violation {k}": sum(any(v.kind == k for v in j.violations) for j in judged) / count for k in kinds
