@@ -35,8 +35,8 @@ RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
     *("remdm:0.1", "p2:1", "wino:0.3"),
-    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "particle-gibbs:2+sweeps:2", "svdd:4"),
-    *("reward-lookahead:4", "gradient-guidance:3", "information-gain:8", "lookum:3"),
+    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "guided-particles:4", "particle-gibbs:2+sweeps:2"),
+    *("svdd:4", "tree-search:4", "reward-lookahead:4", "gradient-guidance:3", "information-gain:8", "lookum:3"),
 )
 
 

@@ -24,12 +24,12 @@ class TreeSearch(Copies):
 
     TReASURe (Yu et al. 2025, 2509.23146). A child's text is its parent's greedy completion with that token, so that it
     costs a reward call and no forward: a step takes N forwards for N times `children` texts. Equal children count once;
-    where they are fewer than N, the best is taken more often, and has more positions. The likelier token wins ties.
-    Where a step commits more positions, the most confident others go with it. The first answer is the best one.
+    where they are fewer than N, the best is kept more than once, and has more positions tried. The likelier token wins
+    ties. Where a step commits more positions, the most confident others go with it.
 
     No guarantee: the law of the answer is not the tilt, and goes further from it as N grows.
 
-    n: N, at least 1; children: at least 1, the most in a vocabulary being all of its tokens. ValueError for others.
+    n: N, at least 1; children: at least 1. ValueError for others.
     """
 
     n: int = number("canvases kept", metavar="N", usual=8, range="at least 1")

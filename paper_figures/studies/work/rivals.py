@@ -16,7 +16,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import steer
+from rws_decode.steering.steer import drawing, steer
 from rws_decode.text.words import Words, split_words
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
@@ -77,8 +77,7 @@ def _decoded(units: Sequence[Unit]) -> Decoding:
     if method := first.strategy.get("method"):
         if reward is None:
             raise ValueError(f"reward is None: {method} needs a reward model")
-        draws = 0.0 if method.startswith("reward-lookahead") else 1.0
-        options = Options(**settings, sampling_temperature=draws)
+        options = drawing(method, Options(**settings))
         return steer(predictor, prompts, method, shape, reward=reward, options=options)
     return decode(predictor, prompts, strategy_of(units), shape, reward=reward, options=Options(**settings))
 

@@ -41,7 +41,7 @@ RIVALS = (
     "threshold:0.9+rws:8 entropy-bound:0.5 klass:0.4 parallel-factor:1 dus:2 certainty-prior:2 random-order remdm:0.5 "
     "p2:0.5 wino:0.9 information-gain:2 lookum:2 default+apart:2 threshold:0.2+apart:2"
 ).split()
-STEERED = "best-of:2 best-order:2 particles:2+beta:2 particle-gibbs:2 svdd:2 reward-lookahead:2".split()
+STEERED = "best-of:2 best-order:2 particles:2+beta:2 particle-gibbs:2 svdd:2 reward-lookahead:2 tree-search:2".split()
 # The authors' own networks and loops on these checkpoints (JetAstra/SDAR: generate.py and modeling_sdar.py; dllm: its
 # copy of LLaDA2's network, and its samplers llada2 and bd3lm), each draw made the best token that `decode` commits. In
 # all, 208 answers were the same, and logits of 36 canvases within 4e-6. By model, prompt, and tokens a step.

@@ -26,7 +26,7 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.text.words import split_words
 from rws_theory.worlds import frontier
 
-STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "reward-lookahead:2"]
+STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "tree-search:2"]
 WORLDS = ["--worlds", "mini:mini", "english:era"]
 SIZE = ["--prompts", "3", "--length", "16", "--steps", "8", "--block", "16", "--strategies", *STRATEGIES]
 
