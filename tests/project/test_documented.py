@@ -169,6 +169,9 @@ HERE: dict[str, Here] = {
         says=("threshold:0.9",),
         leaves=("out/runs/rivals/rivals.csv",),
     ),
+    "rws experiment rivals --out out/steering .*": Here(
+        more=f"{SMALL} --strategies tree-search guided-particles", leaves=("out/steering/rivals/rivals.csv",)
+    ),
     "rws experiment rivals --out out/scales .*": Here(
         more=f"{SMALL} --strategies rws:8", leaves=("out/scales/rivals/rivals.csv",)
     ),
