@@ -17,6 +17,8 @@ from rws_theory.checks import whole
 
 __all__ = ["TreeSearch"]
 
+Text = tuple[int, ...]
+
 
 @dataclass(frozen=True)
 class TreeSearch(Copies):
@@ -27,7 +29,7 @@ class TreeSearch(Copies):
     where they are fewer than N, the best is kept more than once, and has more positions tried. The likelier token wins
     ties. Where a step commits more positions, the most confident others go with it.
 
-    No guarantee: the law of the answer is not the tilt, and goes further from it as N grows.
+    No guarantee: the law of the answer is not the tilt, whatever N.
 
     n: N, at least 1; children: at least 1. ValueError for others.
     """
@@ -61,8 +63,7 @@ class TreeSearch(Copies):
         seen, block = ensemble.look(), in_block(ensemble.state, ensemble.decoder.plan)
         before = ensemble.state.canvas.ids.gather(1, ensemble.state.canvas.answer)
         completed = before.index_put((seen.row, seen.position), seen.logits.argmax(dim=-1))
-        children: list[dict[tuple[int, ...], tuple[int, int, int]]] = [{} for _ in ensemble.rngs]
-        texts: list[list[tuple[int, ...]]] = [[] for _ in ensemble.rngs]
+        children: list[dict[Text, tuple[tuple[int, int, int], Text]]] = [{} for _ in ensemble.rngs]
         for slot, prompt in enumerate(ensemble.prompt.tolist()):
             places = ((seen.row == slot) & block[slot][seen.position]).nonzero()[:, 0]
             at = places[int(ensemble.rngs[prompt].integers(len(places)))]
@@ -71,15 +72,13 @@ class TreeSearch(Copies):
             for token in best.indices[best.values.isfinite()].tolist():
                 child, text = before[slot].tolist(), completed[slot].tolist()
                 child[position] = text[position] = token
-                if tuple(child) not in children[prompt]:
-                    children[prompt][tuple(child)] = (slot % self.n, position, token)
-                    texts[prompt].append(tuple(text))
-        pairs = list(dict.fromkeys((int(ensemble.rows[p]), text) for p, own in enumerate(texts) for text in own))
+                children[prompt].setdefault(tuple(child), ((slot % self.n, position, token), tuple(text)))
+        made = list(zip(ensemble.rows.tolist(), children, strict=True))
+        pairs = list(dict.fromkeys((row, text) for row, own in made for _, text in own.values()))
         raw, _ = ensemble.scorer.score([row for row, _ in pairs], [list(text) for _, text in pairs])
         values = dict(zip(pairs, raw, strict=True))
-        kept = np.zeros((len(texts), self.n, 3), np.int64)
-        for prompt, (own, made) in enumerate(zip(texts, children, strict=True)):
-            order = np.argsort([-values[int(ensemble.rows[prompt]), text] for text in own], kind="stable")[: self.n]
-            order = np.concatenate([order, np.repeat(order[:1], self.n - len(order))])
-            kept[prompt] = np.array(list(made.values()))[order]
-        return kept
+        kept = []
+        for row, own in made:
+            ranked = sorted(own.values(), key=lambda child, row=row: -values[row, child[1]])[: self.n]
+            kept.append([commit for commit, _ in ranked + ranked[:1] * (self.n - len(ranked))])
+        return np.array(kept, np.int64)
