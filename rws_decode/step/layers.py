@@ -14,9 +14,7 @@ from rws_decode.step.completion import Choice, Completion, Done, Seats, TokenSam
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import revising
-from rws_decode.step.step import Decoder, Run, State, forward, in_block
-from rws_decode.strategies.credit import Credit
-from rws_decode.strategies.lopa import LoPA
+from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import (
     ChoosingStrategy,
@@ -222,44 +220,6 @@ def _before(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:
     return tuple(logits)
 
 
-class Credits(NamedTuple):
-    """The best tokens of steps before, int64 [b, T, n], and what each gained, float64; 0 where none stood."""
-
-    token: Tensor
-    gain: Tensor
-
-    def of(self, rows: Tensor) -> Credits:
-        return Credits(self.token[rows], self.gain[rows])
-
-
-def crediting(run: Run) -> Run:
-    def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        rule = decoder.strategy
-        assert isinstance(rule, Credit)
-        seen = decoder.forward(decoder, state)
-        b, n = state.masked.shape
-        zero = torch.zeros(b, 0, n, dtype=torch.float64, device=state.masked.device)
-        past = state.beside.get("credit", Credits(zero.long(), zero))
-        at = (seen.row, seen.position)
-        inside = in_block(state, decoder.plan)[at]
-        z = seen.logits.double()
-        best, token = z.softmax(dim=-1).max(dim=-1)
-        gain = torch.where(inside, best**rule.boost, 0.0)
-        grid = torch.zeros(b, n, dtype=torch.float64, device=z.device)
-        past = Credits(
-            torch.cat([past.token, grid.long().index_put(at, token)[:, None]], dim=1),
-            torch.cat([past.gain * rule.decay, grid.index_put(at, gain)[:, None]], dim=1),
-        )
-        mine, gains = past.token.transpose(1, 2)[at], past.gain.transpose(1, 2)[at]  # [N, T]
-        credit = torch.zeros_like(z).scatter_add(1, mine, gains)
-        fused = (z + rule.weight * credit.log1p()).to(seen.logits.dtype)
-        seen = seen._replace(logits=fused, published=fused)
-        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
-        return after._replace(beside={**after.beside, "credit": past}), done
-
-    return step
-
-
 def layered(decoder: Decoder) -> Decoder:
     """Return the decoder with a layer around its step for each thing that its strategy does besides.
 
@@ -268,8 +228,6 @@ def layered(decoder: Decoder) -> Decoder:
     """
     layers = (
         (OwnCount, counting),
-        (LoPA, looking),
-        (Credit, crediting),
         (LookingStrategy, looking),
         (Remembering, remembering),
         (RevisingStrategy, revising),

@@ -90,8 +90,6 @@ STRATEGIES: dict[str, Entry] = {
     "parallel-factor": Entry("parallel.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"),
     "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
     "klass": Entry("parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"),
-    "credit": Entry("credit.Credit", "all of probability --threshold or more, past best tokens counted (CreditDecoding)"),
-    "lopa": Entry("lopa.LoPA", "all of probability --threshold or more, and one more (LoPA)"),
     "dus": Entry("dilated.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
     "certainty-prior": Entry("weighed.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
     "remdm": Entry("revising.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
