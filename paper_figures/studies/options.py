@@ -33,10 +33,10 @@ INSTALLED = ("antibody:human",)  # networks that `make real` installs
 INSTALLED_EVIDENCE = (*INSTALLED, "reactions:balanced", "english:smollm2")
 RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
-    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "certainty-prior:8", "random-order", "left-to-right"),
-    *("remdm:0.1", "p2:1", "wino:0.3"),
+    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "dus:16", "certainty-prior:8"),
+    *("random-order", "left-to-right", "remdm:0.1", "p2:1", "wino:0.3", "information-gain:8", "lookum:3", "lopa:0.9"),
     *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "guided-particles:4", "particle-gibbs:2+sweeps:2"),
-    *("svdd:4", "tree-search:4", "reward-lookahead:4", "gradient-guidance:3", "information-gain:8", "lookum:3"),
+    *("svdd:4", "tree-search:4", "reward-lookahead:4", "gradient-guidance:3"),
 )
 
 

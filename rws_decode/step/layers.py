@@ -164,7 +164,12 @@ def looking(run: Run) -> Run:
         after, done = run(replace(decoder, complete=complete), state)
         look = done.choice.completion.view.look
         assert look is not None
-        return after, done._replace(forwards=done.forwards.cpu() + look.forwards, calls=done.calls + look.calls)
+        commits, choice = done.choice.completion.commits, done.choice
+        if isinstance(commits, Count):  # what is asked of rounding afterwards must take no forward
+            commits = commits._replace(view=commits.view._replace(look=None))
+            choice = choice._replace(completion=choice.completion._replace(commits=commits))
+        forwards, calls = done.forwards.cpu() + look.forwards, done.calls + look.calls
+        return after, done._replace(choice=choice, forwards=forwards, calls=calls)
 
     return step
 

@@ -80,10 +80,7 @@ class Lookahead(Counted, ABC):
         if not len(which):
             return view.log_odds
         chosen = table[number, which]
-        scale = view.scale.new_ones(len(rows)).index_put((at,), view.scale)[which]
-        left = (view.masked[rows[which]] & ~chosen).sum(dim=1).clamp(min=1)
-        mean = view.look(rows[which], chosen, scale).sum(dim=1) / left
-        score = self.score(view, Tried(number, rows[which], chosen, mean))
+        score = self.score(view, Tried(number, rows[which], chosen, mean_left(view, rows[which], chosen)))
         return _values(view, at, sets, new, score)
 
     def uniform(self, view: MaskedPositions, numbers: int, columns: int, stream: int) -> Tensor:
@@ -94,6 +91,14 @@ class Lookahead(Counted, ABC):
         seeds = per_row("seed", self.seed, view.rows).tolist()
         drawn = {seed: np.random.default_rng((seed, view.step, stream)).random((numbers, columns)) for seed in {*seeds}}
         return torch.from_numpy(np.stack([drawn[seed] for seed in seeds])).to(view.row.device)
+
+
+def mean_left(view: MaskedPositions, row: Tensor, chosen: Tensor) -> Tensor:
+    """Return the mean entropy of what H hypotheses leave masked, in nats, float64 [H]; row and chosen as for a look."""
+    assert view.look is not None
+    scale = view.scale.new_ones(view.rows).index_put((view.row,), view.scale)[row]
+    left = (view.masked[row] & ~chosen).sum(dim=1).clamp(min=1)
+    return view.look(row, chosen, scale).sum(dim=1) / left
 
 
 def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:

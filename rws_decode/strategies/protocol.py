@@ -210,12 +210,13 @@ class Remembering(Protocol):
 
 @runtime_checkable
 class LookingStrategy(Protocol):
-    """An order that looks at what the canvas would be: `view.look` takes at most `hypotheses` forwards a row."""
+    """A strategy that looks at what the canvas would be: `view.look` takes at most `hypotheses` forwards a row.
+
+    Its order, or its choice, looks once in a step; a choice is also asked without, for what rounding may change.
+    """
 
     @property
     def hypotheses(self) -> int: ...
-
-    def order(self, view: MaskedPositions) -> Tensor: ...
 
 
 @runtime_checkable

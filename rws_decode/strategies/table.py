@@ -98,6 +98,7 @@ STRATEGIES: dict[str, Entry] = {
     "information-gain": Entry(
         "lookahead.InformationGain", "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)"
     ),
+    "lopa": Entry("lopa.LoPA", "all of probability --threshold or more, and one more looked at, or none (LoPA)"),
     "lookum": Entry("lookahead.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)"),
     "calibrated": Entry("weighed.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
     "oracle-order": Entry("weighed.OracleOrder", "the positions whose candidate is the truth first"),

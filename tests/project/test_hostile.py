@@ -622,6 +622,7 @@ COMMANDS: dict[str, str] = {
     "paper_figures experiment commit-order --out out --length 16 --steps 6 --block 16": "steps is 6",
     f"{STUDY} --reward-scale 1 1": "--reward-scale is",
     f"{GENERATE} --adapter nowhere": "adapter is nowhere: ",
+    f"{GENERATE} --strategy lopa:1": "threshold is 1.0: ",
     f"{GENERATE} --strategy dus:0": "stride is 0: a whole number, at least 1, is needed",
     f"{GENERATE} --preset diffusion-gemma": "--preset is 'diffusion-gemma': it has no masks",
     "paper_figures experiment controls --out out --draw": "--draw is given: no figure is drawn from controls",

@@ -20,6 +20,7 @@ from rws_decode.strategies.apart import Apart, ApartChoice
 from rws_decode.strategies.dilated import Dilated
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.lookahead import InformationGain, LookUM
+from rws_decode.strategies.lopa import LoPA
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.parallel import EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
@@ -41,7 +42,7 @@ STRATEGIES = [
     *(Margin(), Margin("logit"), Entropy(), RandomOrder(3), LeftToRight()),
     *(Threshold(0.42), Threshold(0.99), ParallelFactor(1.9), EntropyBound(1.9), Threshold(0.6, scaled=RWS(12.0))),
     *(Klass(0.3, 0.05, 1, scaled=Temperature(2.0)), Klass(0.5, 0.2, scaled=Temperature(2.0))),
-    *(Dilated(3), ApartChoice(Threshold(0.42), 2)),
+    *(Dilated(3), LoPA(0.42, scaled=RWS(8.0)), ApartChoice(Threshold(0.42), 2)),
     *(CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
     *(InformationGain(5), InformationGain(8, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
     *(ReMDM(0.5, scaled=RWS(8.0)), P2(2.0), P2(1.0, "left-out"), Wino(0.2, scaled=RWS(8.0))),
@@ -75,7 +76,7 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
     [
         *("temperature:4", "rws:8", "rws-flipped:8", "margin", "threshold:0.42", "klass:0.3", "entropy-bound:0.5"),
         *("threshold:0.9+rws:8", "remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.3+temperature:2"),
-        *("information-gain:3+temperature:2", "lookum:3", "certainty-prior:2"),
+        *("information-gain:3+temperature:2", "lookum:3", "lopa:0.9+rws:8", "certainty-prior:2"),
         *("dus:16", "default+apart:3", "rws:8+apart:2", "threshold:0.9+rws:8+apart:2", "margin+apart:4"),
     ],
 )
@@ -117,6 +118,8 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: as_strategy("rws:8+evry:2"), "evry is no number of rws, whose numbers are reward_scale"),
         (lambda: as_strategy("rws-every:8+every:2+every:3"), "every is given twice"),
         (lambda: check_text("margin+apart:x", "--compare"), "a whole number is needed after apart:, as in apart:3"),
+        (lambda: LoPA(0.9, 0), "hypotheses is 0: a whole number, at least 1, is needed, such as 3"),
+        (lambda: as_strategy("lopa:0.9+apart:2"), "strategy lopa masks again, compares steps, looks ahead"),
         (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),
         (lambda: as_strategy("rws:8+apart:0"), "apart is 0: a whole number, at least 1, is needed"),
         (lambda: decode(PREDICTOR, "a", "rws:8+apart:2", SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),

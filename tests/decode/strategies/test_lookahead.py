@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,8 @@ from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Optio
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.lookahead import InformationGain, LookUM
+from rws_decode.strategies.lopa import LoPA
+from rws_decode.strategies.parallel import Threshold
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes
 from rws_theory.worlds.joint_table import JointTable
@@ -33,6 +36,7 @@ STRATEGIES = [
     InformationGain(5, scaled=RWS(4.0)),
     LookUM(5, scaled=RWS(4.0)),
 ]
+BRANCHES = [LoPA(0.5), LoPA(0.99, 2), LoPA(0.9, 4, scaled=Temperature(2.0)), LoPA(0.95, scaled=RWS(4.0))]
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 
 
@@ -77,11 +81,29 @@ def ahead(strategy: Any, length: int) -> Rule:
     return rule
 
 
+def lopa(strategy: LoPA) -> Rule:
+    """Look at the sure positions with one more, and at these alone, one forward each; take what leaves least open."""
+
+    def rule(row: Row) -> tuple[list[int], set[int]]:
+        surest = sorted(row.entropy, key=lambda i: (row.entropy[i], i))
+        anchor = [i for i, p in row.masked.items() if p > strategy.threshold] or surest[:1]
+        more = [[*anchor, i] for i in surest if i not in anchor][: strategy.hypotheses - 1]
+
+        def left(branch: list[int]) -> float:
+            answer = [row.candidate[i] if i in branch else token for i, token in enumerate(row.answer)]
+            open_ = [i for i in row.candidate if i not in branch]
+            return sum(map(entropy, row.look(answer)[open_].tolist())) / max(len(open_), 1)
+
+        return min([*more, anchor], key=left) if more else anchor, set()
+
+    return rule
+
+
 def slow(
     predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: Trace
 ) -> tuple[list[int], list[int], int]:
     """Return tokens, steps and forwards of one row, at the scales of a trace."""
-    rule = ahead(strategy, shape.length)
+    rule = lopa(strategy) if isinstance(strategy, LoPA) else ahead(strategy, shape.length)
     run = slow_decode(predictor, prompt, shape, rule, lambda step, answer: float(trace.factor[step]))
     return run.tokens, run.commit_step, run.forwards
 
@@ -103,6 +125,36 @@ def test_it_is_the_slow_version(strategy: Any, shape: Shape) -> None:
     # Steps of a batch count once: one forward, and one of all hypotheses of all rows.
     steps = decoding[0].steps
     assert steps < decoding.forwards <= 2 * steps < sum(trace.forwards for trace in decoding)
+
+
+@pytest.mark.parametrize("strategy", BRANCHES, ids=repr)
+@pytest.mark.parametrize("shape", [Shape(12, 12, 6), Shape(8, 8, 8)], ids=str)
+def test_branches_are_the_published_ones(strategy: LoPA, shape: Shape) -> None:
+    decoding = decode(PREDICTOR, PROMPTS, strategy, shape, reward=REWARD)
+    plain = decode(PREDICTOR, PROMPTS, Threshold(strategy.threshold, scaled=strategy.scaled), shape, reward=REWARD)
+    small = decode(PREDICTOR, PROMPTS, strategy, shape, reward=REWARD, savings=Savings(memory=1))
+    for prompt, trace, one in zip(PROMPTS, decoding, small, strict=True):
+        expected = slow(PREDICTOR, PREDICTOR.encode_prompt(prompt), strategy, shape, trace)
+        (alone,) = decode(PREDICTOR, [prompt], strategy, shape, reward=REWARD)
+        for made in (trace, one, alone):
+            assert (made.tokens.tolist(), made.commit_step.tolist(), made.forwards) == expected
+        assert trace.steps_run < trace.forwards <= (1 + strategy.hypotheses) * trace.steps_run
+    # Steps are fewer, in a row, than those of the threshold alone; a batch looks at all branches at once.
+    assert sum(trace.steps_run for trace in decoding) < sum(trace.steps_run for trace in plain)
+    assert decoding.forwards <= 2 * max(trace.steps_run for trace in decoding)
+
+
+def test_nothing_is_looked_at_where_all_is_sure_or_for_what_rounding_may_change() -> None:
+    (trace,) = decode(PREDICTOR, PROMPTS[0], LoPA(1e-6), SHAPE)
+    assert trace.forwards == trace.steps_run == 2  # a step for each block
+    rows: list[int] = []
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        rows.append(len(canvas))
+        return torch.tensor([0.0, 1.0, 0.5]).expand(*canvas.shape, 3)
+
+    (trace,) = decode(CallablePredictor(logits, mask_id=0), [[1]], LoPA(0.9, scaled=Temperature(0.5)), Shape(4, 4, 4))
+    assert sum(rows) == trace.forwards > trace.steps_run
 
 
 @given(mask_predictors(), st.data())
