@@ -115,7 +115,7 @@ def strategy_named(
     """Return the strategy of that name, made from those of the options that it reads.
 
     numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor, gamma, sigma, eta, hypotheses, gap and stride of the strategies of other papers, which
+    threshold, parallel_factor, gamma, sigma, eta, hypotheses and stride of the strategies of other papers, which
     scale or reward_scale scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes.
     seed: of "rws-random", "random-order", "remdm", those that look ahead, and "shuffled" (the first, if one per row).
     Options that the strategy does not read do nothing. ValueError for an unknown name, an option that is missing, and a
