@@ -31,6 +31,7 @@ from figure_runs import TINY
 from judge_server import JudgeServer, longer
 
 from paper_figures.__main__ import rws
+from paper_figures.runner.results import read_unit_rows
 from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2
 from rws_decode.testing import tiny_checkpoint
 
@@ -453,12 +454,12 @@ def test_jupyter_lab_is_installed_for_the_notebooks() -> None:
 
 
 @pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
-def test_a_cluster_started_by_hand_runs_an_experiment(user: User, tmp_path: Path) -> None:
+def test_a_cluster_started_by_hand_runs_an_experiment_as_it_runs_here(user: User, tmp_path: Path) -> None:
     (scheduler,), (worker,) = commands_of("dask scheduler .*"), commands_of("dask worker .*")
     (experiment,) = commands_of("rws experiment NAME .* --scheduler .*")
     stands = {"/shared/scheduler.json": str(tmp_path / "scheduler.json"), "/shared/out": str(tmp_path / "out")}
     near = ["--host", "127.0.0.1", "--no-dashboard"]
-    small = "--prompts 1 --length 4 --steps 2 --block 4 --reward-scale 8 --methods constant"
+    small = "--prompts 2 --length 4 --steps 2 --block 4 --reward-scale 8 --methods rws constant --batch 1".split()
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with contextlib.ExitStack() as stack:
         for command, more in ((scheduler, ["--port", "0", *near]), (worker, ["--no-nanny", *near])):
@@ -472,6 +473,8 @@ def test_a_cluster_started_by_hand_runs_an_experiment(user: User, tmp_path: Path
             assert time.monotonic() < until
             time.sleep(0.02)
         words = [{"NAME": "controls", **stands}.get(word, word) for word in words_of(experiment)]
-        status, output = user.execute([*words, *small.split()])
+        status, output = user.execute([*words, *small])
     assert status == 0, output
-    assert (tmp_path / "out" / "controls" / "results.json").is_file()
+    assert rws(["experiment", "controls", "--out", str(tmp_path / "here"), *small]) == 0
+    there, here = (read_unit_rows(tmp_path / out / "controls").drop(columns="seconds") for out in ("out", "here"))
+    assert len(there) and repr(there.to_dict("records")) == repr(here.to_dict("records"))

@@ -15,10 +15,8 @@ import pytest
 import unit_work
 from distributed import LocalCluster
 
-from paper_figures.__main__ import main
 from paper_figures.runner.executors import on_cluster
-from paper_figures.runner.results import read_failures, read_unit_rows
-from rws_decode.testing import tiny_checkpoint
+from paper_figures.runner.results import read_failures
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 
@@ -98,20 +96,3 @@ def test_a_cluster_without_workers_is_waited_for_in_words_and_until_a_signal(tmp
             process.terminate()
             assert process.wait() == 143 and waiting
             killer.cancel()
-
-
-def test_experiment_runs_on_the_cluster_as_it_does_here(
-    scheduler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    examples = [{"kind": "keywords", "prompt": text} for text in ("a dog ran", "the cat sat", "it was red")]
-    tiny_checkpoint("bert", tmp_path / "model", files={"examples.json": examples})
-    tiny_checkpoint("classifier", tmp_path / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    words = ["experiment", "controls", "--prompts", "3", "--reward-scale", "8", "--methods", "rws", "constant"]
-    words += ["--model", str(tmp_path / "model"), "--rewards", str(tmp_path / "reward"), "--judges", "exact"]
-    words += ["--length", "8", "--steps", "4", "--block", "8", "--batch", "1"]
-    assert main([*words, "--out", str(tmp_path / "there"), "--scheduler", scheduler]) == 0
-    assert main([*words, "--out", str(tmp_path / "here")]) == 0
-    there, here = (read_unit_rows(tmp_path / out).drop(columns="seconds") for out in ("there", "here"))
-    assert len(there) and repr(there.to_dict("records")) == repr(here.to_dict("records"))
-    out = capsys.readouterr().out
-    assert sum(line.startswith("rws ") for line in out.splitlines()) == 2
