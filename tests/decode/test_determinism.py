@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import alike
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -30,34 +32,30 @@ from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.file import trace_bytes
 
-TESTS = Path(__file__).parents[1] / "support"
+SUPPORT = Path(__file__).parents[1] / "support"
 SHAPE: dict[str, Any] = {"length": 32, "steps": 4, "block": 32}
-# Threads of every library that has its own, the seed that orders sets, and processes at work.
-PROCESSES = {"one": (1, 0, 1), "four": (4, 2, 2)}
-
-
-def environment(threads: int, seed: int) -> dict[str, str]:
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-    variables = {"PYTHONHASHSEED": str(seed), "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
-    # Else MKL takes no more threads than there are cores; threads that wait shall sleep.
-    variables |= {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
-    return os.environ | dict.fromkeys(names, str(threads)) | variables
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what each process wrote, by its name."""
+    """Return a folder with what this process wrote, `one`, and what one with other threads and another seed did."""
     root = tmp_path_factory.mktemp("alike")
     (root / "models" / "options").parent.mkdir()
     (root / "models" / "options").write_text("\n".join(save_models(root / "models")), encoding="utf-8")
-    begun = {}
-    for name, (threads, seed, workers) in PROCESSES.items():
-        words = [sys.executable, str(TESTS / "alike.py"), str(root / "models"), str(root / name), str(workers)]
-        log = (root / f"{name}.log").open("wb")
-        begun[name] = subprocess.Popen(words, env=environment(threads, seed), stdout=log, stderr=subprocess.STDOUT)
-        log.close()
-    for name, process in begun.items():
-        assert process.wait() == 0, (root / f"{name}.log").read_text(encoding="utf-8")[-3000:]
+    # Threads of every library that has its own, and the seed that orders sets: here it is drawn anew, or what is set.
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    other = {"PYTHONHASHSEED": "3" if os.environ.get("PYTHONHASHSEED") == "2" else "2", "HF_HUB_OFFLINE": "1"}
+    # Else MKL takes no more threads than there are cores; threads that wait shall sleep.
+    other |= dict.fromkeys(names, "4") | {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
+    other["PYTHONPATH"] = f"{SUPPORT.parent}{os.pathsep}{SUPPORT}"
+    words = [sys.executable, str(SUPPORT / "alike.py"), str(root / "models"), str(root / "four"), "2"]
+    with (
+        (root / "log").open("wb") as log,
+        subprocess.Popen(words, env=os.environ | other, stdout=log, stderr=subprocess.STDOUT) as process,
+        warnings.catch_warnings(action="ignore"),
+    ):
+        alike.work(root / "models", root / "one", "1")
+    assert process.returncode == 0, (root / "log").read_text(encoding="utf-8")[-3000:]
     return root
 
 
