@@ -1,8 +1,6 @@
 """`rws generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,11 +195,3 @@ def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pyt
         ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),
     ):
         assert named in refusal(capsys, "generate", "--model", models / model, *SIZE, *words, "--json")
-
-
-def test_as_a_process_it_prints_the_same_bytes(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", *map(str, rws(models)), "--prompt", "the cat", *SIZE, "--scale", "3", "--json"]
-    shell = subprocess.run([sys.executable, "-m", "rws_decode", *words], capture_output=True, timeout=120)
-    assert main(words) == shell.returncode == 0, shell.stderr
-    captured = capsys.readouterr()
-    assert captured.out.encode() == shell.stdout and "does not use --scale" in captured.err
