@@ -226,8 +226,8 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
         raise ValueError(
             f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
         )
-    if not isinstance(predictor, KeepsKeys):
-        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream and A2D do")
+    if not isinstance(predictor, KeepsKeys) or not predictor.keeps_keys:
+        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
     if options.cfg:
         raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
     if isinstance(strategy, LookingStrategy | RevisingStrategy):

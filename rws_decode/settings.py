@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, cast, get_args
@@ -15,7 +16,6 @@ from rws_theory.show import one_line
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
 Drawing = Literal["completion", "commit"]
-KeyCache = Literal["none", "prefix", "dual"]
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Options:
     1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
     (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
-    which shorter rows are padded, under an attention mask. key_cache: "prefix" and "dual" keep keys and values of a
-    block's first step through the block (`kept_keys.keeping`); that changes the logits, so it is no saving.
+    which shorter rows are padded, under an attention mask. key_cache: "prefix", "dual" and "delayed:N" keep keys
+    and values from step to step (`kept_keys.keeping`); that changes the logits, so it is no saving.
 
     ValueError names the option that is wrong.
 
@@ -153,7 +153,7 @@ class Options:
     end_of_text: EndOfText = "none"
     end_ids: Sequence[int] | None = None
     padding: Padding = "right"
-    key_cache: KeyCache = "none"
+    key_cache: str = "none"
 
     __repr__ = one_line
 
@@ -172,8 +172,13 @@ class Options:
         if self.end_ids is not None and not all(map(is_id, self.end_ids)):
             raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
         kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing}
-        for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding, "key_cache": KeyCache}).items():
+        for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding}).items():
             one_of(name, getattr(self, name), get_args(kind))
+        if not re.fullmatch("none|prefix|dual|delayed:([2-9]|[1-9][0-9]{1,8})", str(self.key_cache)):
+            raise ValueError(
+                f"key_cache is {self.key_cache!r}: none, prefix, dual, or delayed:N, which renews all keys every N steps "
+                "and at least 2, is needed"
+            )
 
     def only(self, who: str, *names: str) -> None:
         """Raise ValueError, naming the option, where another than these is not at its default.

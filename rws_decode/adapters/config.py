@@ -64,7 +64,7 @@ class RWSGenerationConfig:
 
     max_new_tokens: tokens of the answer, exactly; its text can end before. block_length, steps: `settings.Shape`.
     temperature: of Gumbel sampling, 0 is greedy; seed: of sampling, "rws-random", "random-order" and "shuffled".
-    cfg_scale, end_of_text, ranking, precision, padding, savings: as in `settings`; eos_token_id: its end_ids.
+    cfg_scale, end_of_text, ranking, precision, padding, key_cache, savings: as in `settings`; eos_token_id: its end_ids.
 
     ValueError, naming the option, for a value that no decode could use.
 
@@ -103,6 +103,7 @@ class RWSGenerationConfig:
     ranking: Ranking = "log-odds"
     precision: Precision = "float64"
     padding: Padding = "right"
+    key_cache: str = "none"
     savings: Savings = field(default_factory=Savings)
 
     __repr__ = one_line
@@ -153,6 +154,7 @@ class RWSGenerationConfig:
                 ranking=self.ranking,
                 precision=self.precision,
                 padding=self.padding,
+                key_cache=self.key_cache,
                 sampling_temperature=self.temperature,
                 seed=self.seed if seed is None else seed,
                 cfg=self.cfg_scale,

@@ -160,6 +160,7 @@ class CompactDecoder:
             near_ties=choice.near_ties,
             near_tokens=(near if asked else near[:, :in_block] & choice.chosen).sum(dim=1),
             forwards=torch.ones(len(rows), dtype=torch.int64),
+            computed_columns=torch.zeros(len(rows), dtype=torch.int64),
             logits_dtype=str(seen.logits.dtype).removeprefix("torch."),
         )
         after = State(state.step + 1, canvas._replace(ids=ids), state.masked & ~chosen, state.rows)

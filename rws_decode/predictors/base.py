@@ -108,7 +108,10 @@ class LogitsAt(Protocol):
 
 @runtime_checkable
 class KeepsKeys(Protocol):
-    """A predictor that can compute some columns beside the keys and values that others had before."""
+    """A predictor that can compute some columns beside the keys and values that others had before, if `keeps_keys`."""
+
+    @property
+    def keeps_keys(self) -> bool: ...
 
     def logits_within(
         self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any

@@ -77,6 +77,8 @@ class BidirectionalPredictor(HFMaskPredictor):
     head as the compact decoder runs it. The rest as `HFMaskPredictor`. ValueError for a model with another attention.
     """
 
+    keeps_keys = True
+
     def __init__(
         self,
         model: Any,
@@ -115,27 +117,6 @@ class BidirectionalPredictor(HFMaskPredictor):
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the logits [N, V] that predict N places, row rising: the head is applied to no others."""
         return super().logits_at(canvas, attention_mask, row, self.source(attention_mask, row, column))
-
-    @torch_threads()
-    def logits_within(
-        self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any
-    ) -> Tensor:
-        """Return the logits [N, V] at N places, of those that `keys` renews (`kept_keys.Keys`); other keys stay."""
-        if self.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
-            raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
-        rows, columns = keys.rows, keys.columns
-        real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
-        hidden = self.model.model(
-            input_ids=canvas[rows].gather(1, columns),
-            attention_mask=None if bool(real.all()) else real[rows][:, None, None, :],
-            position_ids=(real.long().cumsum(dim=1) - 1).clamp(min=0)[rows].gather(1, columns),
-            past_key_values=keys,
-            use_cache=False,
-        ).last_hidden_state
-        slot = torch.zeros_like(canvas)
-        slot[rows[:, None], columns] = torch.arange(columns.numel(), device=canvas.device).view(columns.shape)
-        at = slot[row, self.source(attention_mask, row, column)]
-        return self.model.get_output_embeddings()(hidden.flatten(0, 1)[at])
 
     def source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the columns whose logits predict these: where shifted, one to the left, from a row's first on."""

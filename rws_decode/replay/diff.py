@@ -28,10 +28,10 @@ from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
 # What a run brought about, or spent: no setting of it.
-_OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards own_ids".split())
+_OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards computed_columns own_ids".split())
 _OUTCOMES |= set("reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
 # Settings that must agree for a canvas to have the same logits in both runs.
-_OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "end_of_text", "end_ids")
+_OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "key_cache", "end_of_text", "end_ids")
 
 
 def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) -> TraceDiff:

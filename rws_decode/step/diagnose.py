@@ -70,6 +70,7 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
         near_ties=torch.maximum(near, done.near),
         near_tokens=near_tokens.sum(dim=1),
         forwards=done.forwards.cpu(),
+        computed_columns=done.computed_columns.cpu(),
         calls=done.calls,
         logits_dtype=str(completion.view.logits.dtype).removeprefix("torch."),
     )

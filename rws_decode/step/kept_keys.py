@@ -1,7 +1,8 @@
-"""Keys and values of a block's first step, kept through the block: Fast-dLLM's prefix and dual cache.
+"""Keys and values that are kept from step to step: Fast-dLLM's prefix and dual cache, and dKV-Cache's delayed one.
 
 A network whose positions all see each other has no exact cache: every token changes every key. Fast-dLLM (Wu et al.
-2025, arXiv:2505.22618) keeps those of its first step through a block all the same, and renews some alone.
+2025, arXiv:2505.22618) keeps those of its first step through a block all the same, and renews some alone. dKV-Cache
+(Ma et al. 2025, arXiv:2505.15781) keeps those of a token from one step after its commit on.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ class Keys:
     """The keys and values that each layer's attention reads, [B, heads, L, d]; a forward renews some of them.
 
     It stands where a Transformers model expects its cache. rows: int64 [r]; columns: int64 [r, w], of what the coming
-    forward renews; the first one gives all.
+    forward renews, and counts: int64 [r], how many different ones of a row; the first forward gives all.
     """
 
     def __init__(self, layers: Sequence[tuple[Tensor, Tensor]] = ()) -> None:
         self._layers = list(layers)
-        self.rows = self.columns = torch.empty(0, dtype=torch.int64)
+        self.rows = self.columns = self.counts = torch.empty(0, dtype=torch.int64)
 
     def update(self, key: Tensor, value: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Put in what a layer computed, [r, heads, w, d], and return what its attention reads of these rows."""
@@ -51,46 +52,57 @@ class Keys:
 
 
 class Kept(NamedTuple):
-    """What a block's later steps read of its first one, of b rows.
+    """What a block's later steps read of those before, of b rows.
 
-    start: int64 [b], where the block of each row begins; seen: the logits of its first step, by the prompts' numbers.
+    start: int64 [b], where the block of each row begins; age: int64 [b], its steps before the last one; masked: bool
+    [b, n], before the last step; seen: the latest logits of each position, by the prompts' numbers.
     """
 
     keys: Keys
     start: Tensor
+    age: Tensor
+    masked: Tensor
     seen: MaskedLogits
 
     def of(self, rows: Tensor) -> Kept:
         """Return that of some rows, bool or int64; logits are found by the prompts' numbers."""
-        return Kept(self.keys.of(rows), self.start[rows], self.seen)
+        return Kept(self.keys.of(rows), self.start[rows], self.age[rows], self.masked[rows], self.seen)
 
 
 def keeping(run: Run) -> Run:
-    """Return the step that computes a row's whole canvas at the first step of its block alone.
+    """Return the step that computes a row's whole canvas at the first step of its block, and later some positions alone.
 
-    At later steps it computes the block ("dual"), or the block and all after it ("prefix"), beside the keys and values
-    of that first step. What stands after the block keeps the logits of the first step where it is not computed.
+    "dual": the block. "prefix": the block and all after it. "delayed:N": what is masked, and the tokens of the step
+    before; all again at the block's second step, as in the authors' code, and at every N-th. They are computed beside
+    the keys and values that the others had when they were computed last. Masked positions that are not computed keep
+    the logits that they had then.
     """
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         before: Kept | None = state.beside.get("keys")
         block = current_block(state.masked, decoder.plan)
         start = block.int().argmax(dim=1)
-        first = torch.ones_like(start, dtype=torch.bool) if before is None else start != before.start
+        age = torch.zeros_like(start) if before is None else (before.age + 1).where(start == before.start, 0)
         keys = Keys() if before is None else before.keys
-        inside = block if decoder.options.key_cache == "dual" else block.cumsum(dim=1) > 0
-        renewed = torch.where(first[:, None], state.masked, state.masked & inside)
-        parts = []
-        for rows, places in ((first, None), (~first, inside)):
+        kind, _, every = decoder.options.key_cache.partition(":")
+        if kind == "delayed":
+            inside = state.masked if before is None else before.masked
+            whole = (age < 2) | (age % int(every) == 0)
+        else:
+            inside, whole = block if kind == "dual" else block.cumsum(dim=1) > 0, age == 0
+        renewed = torch.where(whole[:, None], state.masked, state.masked & inside)
+        parts, columns = [], torch.zeros_like(start)
+        for rows, places in ((whole, None), (~whole, inside)):
             if bool(rows.any()):
                 parts.append(_forward(decoder, state, renewed & rows[:, None], rows, places, keys))
+                columns[rows] = keys.counts
         if before is not None:
             parts.append(_waiting(before.seen, state, ~renewed & state.masked))
         seen = _joined(parts, state.masked.shape[1])
         after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
-        kept = Kept(keys, start, seen._replace(row=state.rows[seen.row]))
-        calls = 1 + bool(first.any()) * bool((~first).any())
-        return after._replace(beside={**after.beside, "keys": kept}), done._replace(calls=calls)
+        kept = Kept(keys, start, age, state.masked, seen._replace(row=state.rows[seen.row]))
+        calls = 1 + bool(whole.any()) * bool((~whole).any())
+        return after._replace(beside={**after.beside, "keys": kept}), done._replace(calls=calls, computed_columns=columns)
 
     return step
 
@@ -107,13 +119,16 @@ def _forward(
     keys.rows = rows.nonzero()[:, 0]
     if places is None:
         keys.columns = torch.arange(canvas.ids.shape[1], device=canvas.ids.device).expand(len(keys.rows), -1)
+        mask = torch.ones_like(canvas.ids) if canvas.attention_mask is None else canvas.attention_mask
+        keys.counts = mask[keys.rows].sum(dim=1)
     else:
         columns = [canvas.answer[row][places[row]] for row in keys.rows.tolist()]
         indices = [torch.full_like(each, row) for row, each in zip(keys.rows.tolist(), columns, strict=True)]
         read = [predictor.source(canvas.attention_mask, row, each) for row, each in zip(indices, columns, strict=True)]
         # Rows of fewer columns compute their first one again: equal keys are put in the same place.
         needed = [torch.cat([*pair]).unique() for pair in zip(columns, read, strict=True)]
-        most = max(map(len, needed))
+        keys.counts = torch.tensor([len(each) for each in needed], device=canvas.ids.device)
+        most = int(keys.counts.max())
         keys.columns = torch.stack([torch.cat([each, each[:1].expand(most - len(each))]) for each in needed])
 
     def at(_: MaskPredictor, ids: Tensor, mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
@@ -124,7 +139,7 @@ def _forward(
 
 
 def _waiting(seen: MaskedLogits, state: State, wanted: Tensor) -> MaskedLogits:
-    """Return the logits that wanted positions had at the first step of their block."""
+    """Return the logits that wanted positions had when they were computed last."""
     row = torch.searchsorted(state.rows, seen.row).clamp(max=len(state.rows) - 1)
     stays = (state.rows[row] == seen.row) & wanted[row, seen.position]
     logits = seen.logits[stays]

@@ -65,7 +65,7 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
     after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows, state.beside)
     none = torch.zeros_like(state.rows)
-    return after, Done(reward, factor, choice, torch.zeros_like(state.masked), none, none + 1)
+    return after, Done(reward, factor, choice, torch.zeros_like(state.masked), none, none + 1, none)
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:

@@ -38,6 +38,7 @@ LAYOUT: dict[str, tuple[str, str]] = {
 
 # Settings that came later, which the metadata has only where they differ from these.
 UNUSUAL = {"counts": None, "drawing": "completion", "own_ids": False, "top_p": 1.0, "top_k": None, "key_cache": "none"}
+UNUSUAL["computed_columns"] = None
 
 # The fields that are None where a step map is all that is known of a run, and those that it may leave out besides.
 STEP_MAP_LACKS = frozenset(
@@ -91,6 +92,7 @@ class TraceData:
     rules_broken: list[str] | None = None
     own_ids: bool = False
     forwards: int
+    computed_columns: int | None = None
     reward_calls: int
     reward_calls_saved: int
     reward_tokens: int = 0

@@ -23,7 +23,7 @@ class Info(NamedTuple):
 
     step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled, masked_again: [b, n], the
     last of committed tokens that the step masked again; the rest: [b]. forwards: int64 [b], those that the step took
-    for each row, one and what its strategy asked for besides; calls: those of the batch.
+    for each row, one and what its strategy asked for besides; computed_columns: as in `completion.Done`; calls: those of the batch.
     """
 
     step: int
@@ -43,11 +43,12 @@ class Info(NamedTuple):
     near_ties: Tensor
     near_tokens: Tensor
     forwards: Tensor
+    computed_columns: Tensor
     logits_dtype: str
     calls: int = 1
 
 
-_COUNTS = ("ties", "saturated", "near_ties", "near_tokens", "forwards")
+_COUNTS = ("ties", "saturated", "near_ties", "near_tokens", "forwards", "computed_columns")
 
 
 class Record:
@@ -77,7 +78,7 @@ class Record:
             array[at, info.step] = getattr(info, name).cpu().numpy()
 
     def row(self, index: int, uncommitted: int = -1) -> dict[str, Any]:
-        """Return a row's `steps_run`, its `forwards`, and its arrays, those of its steps that committed something.
+        """Return a row's `steps_run`, its `forwards` and `computed_columns`, and its arrays, those of its steps that committed something.
 
         uncommitted: the token that stands at positions which no step committed.
         """
@@ -88,8 +89,9 @@ class Record:
         commit_step, arrays["provisional"] = last_commits(chosen[:run], arrays.pop("masked_again"))
         tokens = self.arrays["candidate"][index][commit_step, np.arange(len(commit_step))]
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
-        forwards = int(arrays.pop("forwards").sum())
-        arrays |= {"steps_run": run, "forwards": forwards, "tokens": tokens, "commit_step": commit_step}
+        costs = {"forwards": int(arrays.pop("forwards").sum())}
+        costs["computed_columns"] = int(arrays.pop("computed_columns").sum()) or None
+        arrays |= costs | {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
         return arrays | {"logits_dtype": self.logits_dtype}
 
 

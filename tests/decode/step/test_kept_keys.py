@@ -1,4 +1,4 @@
-"""Fast-dLLM's caches: a step's logits are those of the whole canvas whose other keys are the block's first step's."""
+"""Kept keys: a step's logits are those of the whole canvas whose other keys are those of steps before."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from grouped import grouped
 from torch import Tensor
 
 from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, watch
+from rws_decode.predictors.base import forbidden_ids
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.replay.replay import replay_with
 from rws_decode.replay.step_logits import step_logits
 from rws_decode.testing import tiny_checkpoint
 
-LAYOUTS = ("llada", "dream", "llada-moe")
+LAYOUTS = ("llada", "dream", "llada-moe", "bert")
 PROMPTS = ["the cat sat on", "why ?", "a dog and the cat of the house"]
-SHAPE: dict[str, Any] = {"length": 12, "steps": 6, "block": 4}
+SHAPE: dict[str, Any] = {"length": 12, "steps": 12, "block": 4}
 REWARD = CallableReward(lambda prompt, answer: float(len(answer) % 7), mean=3.0, std=2.0)
 
 
@@ -53,29 +54,38 @@ class Patched:
 
 def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
     """Return the logits of each step's block, [positions, V], from forwards of the whole canvas of this row alone."""
-    start, size, keys, seen = trace.offset, trace.block, Patched(), []
-    prompt, block = trace.prompt.tolist(), None
+    start, size, keys, seen, counted = trace.offset, trace.block, Patched(), [], []
+    prompt, block, age = trace.prompt.tolist(), None, 0
+    kind, _, every = trace.key_cache.partition(":")
+    shifted = getattr(predictor, "shifted", False)
     for step in range(trace.steps_run):
         ids = torch.tensor([[*prompt, *trace.canvas[step].tolist()]])
         columns = torch.arange(ids.shape[1])
         at = int((trace.canvas[step] == trace.mask_id).argmax()) // size
         first = len(prompt) + at * size
-        fresh = (columns >= first) & ((columns < first + size) | (trace.key_cache == "prefix"))
-        if predictor.shifted:
-            fresh[max(first - 1, 0)] = True
-        keys = Patched() if at != block else Patched(fresh, keys)
+        fresh = (columns >= first) & ((columns < first + size) | (kind == "prefix"))
+        age = age + 1 if at == block else 0
+        whole = age == 0
+        if kind == "delayed":
+            fresh = torch.tensor([False] * len(prompt) + trace.masked[max(step - 1, 0)].tolist())
+            whole = age < 2 or age % int(every) == 0
+        if shifted:
+            fresh |= torch.cat([fresh[1:], torch.tensor([False])])
+        counted.append(ids.shape[1] if whole else int(fresh.sum()))
+        keys = Patched() if whole else Patched(fresh, keys)
         block = at
         logits = predictor.model(
             input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False
         ).logits
         masked = first + np.flatnonzero(trace.canvas[step][at * size : (at + 1) * size] == trace.mask_id)
-        seen.append(logits[0, masked - predictor.shifted].detach().numpy())
+        seen.append(logits[0, masked - shifted].detach().numpy())
         assert start == len(prompt)
+    assert trace.computed_columns == sum(counted)
     return seen
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("cache", ["prefix", "dual"])
+@pytest.mark.parametrize("cache", ["prefix", "dual", "delayed:3"])
 def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
     layout: str, cache: str, predictors: dict[str, BidirectionalPredictor]
 ) -> None:
@@ -83,9 +93,8 @@ def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
     changed = 0
     for prompt in PROMPTS:
         (trace,), (plain,) = (run(predictor, kind, prompts=[prompt], ranking="probability") for kind in (cache, "none"))
-        forbidden = [predictor.mask_id, *predictor.forbidden_ids]
         for step, logits in enumerate(reference(predictor, trace)):
-            logits[:, [token for token in forbidden if token < logits.shape[1]]] = -np.inf
+            logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[1]]] = -np.inf
             best = np.exp(logits.max(axis=1)) / np.exp(logits).sum(axis=1)
             assert trace.value[step][trace.eligible[step]] == pytest.approx(best, abs=1e-4)
             assert trace.candidate[step][trace.eligible[step]].tolist() == logits.argmax(axis=1).tolist()
@@ -95,7 +104,7 @@ def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
 
 @pytest.mark.parametrize("padding", ["left", "right"])
 @pytest.mark.parametrize(
-    ("cache", "strategy"), [("dual", "rws:4"), ("prefix", "threshold:0.02"), ("dual", "klass:0.02")]
+    ("cache", "strategy"), [("dual", "rws:4"), ("prefix", "threshold:0.02"), ("dual", "klass:0.02"), ("delayed:3", "threshold:0.02")]
 )
 def test_rows_in_other_blocks_and_places_do_not_change_a_row(
     padding: str, cache: str, strategy: str, predictors: dict[str, BidirectionalPredictor]
@@ -129,7 +138,8 @@ def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPred
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"cache": "triple"}, "^key_cache is 'triple'"),
+        ({"cache": "triple"}, "^key_cache is 'triple': none, prefix, dual, or delayed:N"),
+        ({"cache": "delayed:1"}, "^key_cache is 'delayed:1': none, prefix"),
         ({"cache": "dual", "cfg": 1.0}, "^key_cache is 'dual': guidance computes a second canvas"),
         ({"cache": "dual", "strategy": "information-gain:2"}, "^key_cache is 'dual': strategy .* looks ahead"),
     ],
