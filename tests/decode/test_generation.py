@@ -110,7 +110,7 @@ def test_every_option_reaches_the_decode() -> None:
         "savings": Savings.nothing(),
     }
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
-    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses", "stride"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses", "stride", "key_cache"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
     (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
     assert (trace.length, trace.steps, trace.block) == (8, 4, 4)
@@ -118,6 +118,7 @@ def test_every_option_reaches_the_decode() -> None:
     assert (trace.end_of_text, trace.end_ids) == ("defer", [7])
     assert (trace.ranking, trace.precision, trace.padding) == ("probability", "float32", "left")
     assert SMALL.update(**options).decode_options()["savings"] == Savings.nothing()
+    assert generate(PREDICTOR, PROMPTS[:1], SMALL, key_cache="dual").traces[0].key_cache == "dual"  # not with guidance
     assert SMALL.update(strategy="rws-every", reward_scale=8, every=3, eps=0.1).make_strategy() == RWSEvery(8, 3, 0.1)
 
 

@@ -27,7 +27,7 @@ from rws_decode.predictors.families import class_of
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "blocks": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
-EXECUTED |= {"traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
+EXECUTED |= {"key-caches": 1, "traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
 LLADA = shapes_named("llada-8b")
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -90,6 +90,14 @@ def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
     assert first.size == 4 and (first != second).any()
     (mean,) = re.findall(r"mean=([-.\d]+)", capsys.readouterr().out)
     assert float(mean) == pytest.approx((first - second).mean())
+
+
+def test_kept_keys_change_what_the_page_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran(guide("key-caches"))
+    assert [capsys.readouterr().out] == shown(guide("key-caches"))
 
 
 def test_hidden_states_of_each_step_and_layer_are_received() -> None:

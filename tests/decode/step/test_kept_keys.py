@@ -102,6 +102,32 @@ def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
     assert changed  # it is no saving
 
 
+# What the authors' code wrote with this checkpoint, read by its own network: generate_with_prefix_cache and
+# generate_with_dual_cache of NVlabs/Fast-dLLM 24cc59e, llada/generate.py, and generate of horseee/dKV-Cache 49a76fc,
+# generation_utils/llada_dkv_cache_decode.py (cache_reloading_step=3); steps=12, gen_length=12, block_length=6. It may
+# commit the mask: here no forbidden token is ever the best.
+AUTHORS = [
+    ("prefix", [20, 45, 31], [234, 194, 194, 194, 194, 194, 194, 140, 101, 194, 194, 194]),
+    ("dual", [20, 45, 31], [194, 194, 194, 194, 194, 194, 194, 234, 250, 194, 194, 194]),
+    ("prefix", [101, 7, 64, 150, 33], [111, 111, 12, 12, 232, 111, 204, 12, 22, 204, 204, 204]),
+    ("dual", [101, 7, 64, 150, 33], [111, 111, 12, 12, 232, 168, 17, 239, 111, 174, 172, 174]),
+    ("delayed:3", [20, 45, 31], [234, 194, 194, 194, 194, 194, 33, 101, 194, 194, 194, 194]),
+]
+
+
+def test_the_tokens_are_those_of_the_authors(tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("llada", tmp_path / "llada", config={"n_kv_heads": 4})
+    predictor = load_predictor(str(checkpoint), dtype="float32", progress=False)
+    assert isinstance(predictor, BidirectionalPredictor)
+    head = predictor.model.get_output_embeddings().weight.data
+    head *= 6
+    head[[token for token in forbidden_ids(predictor) if token < len(head)]] = 0
+    shape = {"length": 12, "steps": 12, "block": 6, "ranking": "topk"}
+    for cache, prompt, tokens in AUTHORS:
+        (trace,) = decode(predictor, [prompt], "default", **grouped(**shape, key_cache=cache))
+        assert trace.tokens.tolist() == tokens, cache
+
+
 @pytest.mark.parametrize("padding", ["left", "right"])
 @pytest.mark.parametrize(
     ("cache", "strategy"), [("dual", "rws:4"), ("prefix", "threshold:0.02"), ("dual", "klass:0.02"), ("delayed:3", "threshold:0.02")]
