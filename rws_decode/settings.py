@@ -176,8 +176,8 @@ class Options:
             one_of(name, getattr(self, name), get_args(kind))
         if not re.fullmatch("none|prefix|dual|delayed:([2-9]|[1-9][0-9]{1,8})", str(self.key_cache)):
             raise ValueError(
-                f"key_cache is {self.key_cache!r}: none, prefix, dual, or delayed:N, which renews all keys every N steps "
-                "and at least 2, is needed"
+                f"key_cache is {self.key_cache!r}: none, prefix, dual, or delayed:N, which renews all keys every N "
+                "steps, at least 2, is needed"
             )
 
     def only(self, who: str, *names: str) -> None:

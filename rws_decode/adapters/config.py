@@ -64,7 +64,7 @@ class RWSGenerationConfig:
 
     max_new_tokens: tokens of the answer, exactly; its text can end before. block_length, steps: `settings.Shape`.
     temperature: of Gumbel sampling, 0 is greedy; seed: of sampling, "rws-random", "random-order" and "shuffled".
-    cfg_scale, end_of_text, ranking, precision, padding, key_cache, savings: as in `settings`; eos_token_id: its end_ids.
+    cfg_scale, end_of_text, ranking, precision, padding, key_cache, savings: as in `settings`; eos_token_id: end_ids.
 
     ValueError, naming the option, for a value that no decode could use.
 

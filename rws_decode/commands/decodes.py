@@ -40,7 +40,7 @@ _DECODING = {
     "top_k": "draw from so many of the likeliest tokens, and from all that equal the last",
     "seed": "of sampling, random-order, rws-random and shuffled",
     "cfg": GUIDANCE,
-    "key_cache": "keep keys of steps before: none, prefix or dual (Fast-dLLM), delayed:N (dKV-Cache); it changes the answer",
+    "key_cache": "keep keys of steps before: prefix or dual (Fast-dLLM), delayed:N (dKV-Cache); it changes the answer",
     "end_of_text": END_OF_TEXT,
 }
 

@@ -70,7 +70,7 @@ class Kept(NamedTuple):
 
 
 def keeping(run: Run) -> Run:
-    """Return the step that computes a row's whole canvas at the first step of its block, and later some positions alone.
+    """Return the step that computes a row's whole canvas at its block's first step, and some positions at later ones.
 
     "dual": the block. "prefix": the block and all after it. "delayed:N": what is masked, and the tokens of the step
     before; all again at the block's second step, as in the authors' code, and at every N-th. They are computed beside
@@ -101,8 +101,8 @@ def keeping(run: Run) -> Run:
         seen = _joined(parts, state.masked.shape[1])
         after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
         kept = Kept(keys, start, age, state.masked, seen._replace(row=state.rows[seen.row]))
-        calls = 1 + bool(whole.any()) * bool((~whole).any())
-        return after._replace(beside={**after.beside, "keys": kept}), done._replace(calls=calls, computed_columns=columns)
+        done = done._replace(calls=1 + bool(whole.any()) * bool((~whole).any()), computed_columns=columns)
+        return after._replace(beside={**after.beside, "keys": kept}), done
 
     return step
 

@@ -23,7 +23,8 @@ class Info(NamedTuple):
 
     step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled, masked_again: [b, n], the
     last of committed tokens that the step masked again; the rest: [b]. forwards: int64 [b], those that the step took
-    for each row, one and what its strategy asked for besides; computed_columns: as in `completion.Done`; calls: those of the batch.
+    for each row, one and what its strategy asked for besides; computed_columns: as in `completion.Done`; calls: those
+    of the batch.
     """
 
     step: int
@@ -78,7 +79,7 @@ class Record:
             array[at, info.step] = getattr(info, name).cpu().numpy()
 
     def row(self, index: int, uncommitted: int = -1) -> dict[str, Any]:
-        """Return a row's `steps_run`, its `forwards` and `computed_columns`, and its arrays, those of its steps that committed something.
+        """Return a row's `steps_run`, its costs, and its arrays, those of its steps that committed something.
 
         uncommitted: the token that stands at positions which no step committed.
         """

@@ -68,7 +68,8 @@ class Trace(TraceData):
     Arrays, what rounding did: `ties`, `saturated`, `near_ties` and `near_tokens` int64 [R] count positions, `inexact`
     bool [R] marks steps. The page's sections Columns and Rounding define them.
 
-    Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
+    Costs: `forwards`; `computed_columns`, of the canvas, None where keys were not kept; `reward_calls`, texts scored;
+    `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).
 
     Of a run that only a step map tells of (`from_step_map`), what the map cannot tell is None, NaN or -1, and `missing`

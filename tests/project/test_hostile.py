@@ -596,7 +596,7 @@ COMMANDS: dict[str, str] = {
     "rws_decode generate --model mini --example 0 --top-p 0.9": "top_p is 0.9: at sampling_temperature 0",
     "rws_decode generate --model mini --example 0 --sampling-temperature 1 --top-k -1": "top_k is -1",
     "rws_decode generate --model mini --example 0 --key-cache dual": "key_cache is 'dual': mini keeps no keys",
-    "rws_decode generate --model mini --example 0 --key-cache delayed": "key_cache is 'delayed': none, prefix, dual, or",
+    "rws_decode generate --model mini --example 0 --key-cache delayed": "key_cache is 'delayed': none, prefix, dual",
     "rws_decode train maxi --runs runs": "'maxi'",
     # Experiments: everything is said before anything is run.
     f"{STUDY} --prompts -1": "--prompts is -1: at least 0 is needed",

@@ -130,7 +130,8 @@ def test_the_tokens_are_those_of_the_authors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("padding", ["left", "right"])
 @pytest.mark.parametrize(
-    ("cache", "strategy"), [("dual", "rws:4"), ("prefix", "threshold:0.02"), ("dual", "klass:0.02"), ("delayed:3", "threshold:0.02")]
+    ("cache", "strategy"),
+    [("dual", "rws:4"), ("prefix", "threshold:0.02"), ("dual", "klass:0.02"), ("delayed:3", "threshold:0.02")],
 )
 def test_rows_in_other_blocks_and_places_do_not_change_a_row(
     padding: str, cache: str, strategy: str, predictors: dict[str, BidirectionalPredictor]
