@@ -29,11 +29,11 @@ from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import (
+    Changing,
     FactorStrategy,
     LookingStrategy,
     OrderStrategy,
     OwnCount,
-    RevisingStrategy,
     Strategy,
     describe,
 )
@@ -176,7 +176,7 @@ def prepare(
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, use 'log-odds'"
         )
-    if options.end_of_text == PUBLISHED and (ordered or isinstance(strategy, OwnCount | RevisingStrategy)):
+    if options.end_of_text == PUBLISHED and (ordered or isinstance(strategy, OwnCount | Changing)):
         raise ValueError(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
@@ -187,7 +187,7 @@ def prepare(
         )
     if strategy.needs_reward and reward is not given:
         refuse_unnormalised(reward, f"strategy {strategy.name}")
-    if options.drawing == "commit" and isinstance(strategy, RevisingStrategy):
+    if options.drawing == "commit" and isinstance(strategy, Changing):
         name = strategy.name
         raise ValueError(f"strategy {name} masks words again, and has no law: decode by it with drawing='completion'")
     if options.key_cache != "none":
@@ -230,7 +230,7 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
         raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
     if options.cfg:
         raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
-    if isinstance(strategy, LookingStrategy | RevisingStrategy):
+    if isinstance(strategy, LookingStrategy | Changing):
         raise ValueError(f"{told}: strategy {strategy.name} looks ahead or masks words again, and needs fresh keys")
 
 

@@ -17,11 +17,11 @@ from rws_decode.job import as_prompts
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import CallableReward, as_reward, refuse_unnormalised
 from rws_decode.strategies.protocol import (
+    Changing,
     FactorStrategy,
     MaskedPositions,
     OrderStrategy,
     OwnCount,
-    RevisingStrategy,
     asks_reward,
     factors_of,
 )
@@ -179,7 +179,7 @@ def decode_uniform(
     """
     options = UniformOptions(**predictor.settings) if options is None else options
     made = as_strategy(strategy, seed=options.seed, **numbers)
-    if not isinstance(made, FactorStrategy) or isinstance(made, OrderStrategy | OwnCount | RevisingStrategy):
+    if not isinstance(made, FactorStrategy) or isinstance(made, OrderStrategy | OwnCount | Changing):
         raise ValueError(
             f"strategy is {made.name}: without masks there is no order, use default, temperature:4 or rws:8"
         )

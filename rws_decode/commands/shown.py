@@ -79,7 +79,9 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
     if trace.unscaled.any() and trace.strategy["name"] != "default" and not steered:
         changed = int(trace.changed.sum())
         lines.append(f"  steps that would have committed otherwise at factor 1: {changed} of {trace.steps_run}")
-    if trace.revisions or trace.strategy.get("revises"):
+    if trace.strategy.get("edits"):
+        lines.append(f"  tokens that were replaced: {trace.revisions}; the deviation is of the commits")
+    elif trace.revisions or trace.strategy.get("revises"):
         of_what = "; the deviation is of the last commits" if trace.revisions else ""
         lines.append(f"  tokens that were masked again: {trace.revisions}{of_what}")
     if forced := forced_commits(trace):

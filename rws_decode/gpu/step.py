@@ -150,6 +150,7 @@ class CompactDecoder:
             chosen=chosen,
             unscaled=nowhere.scatter(1, position, unscaled.chosen),
             masked_again=nowhere,
+            edited=nowhere,
             factor=factor,
             reward_raw=unknown if reward is None else reward.raw,
             reward_normalised=unknown if reward is None else reward.normalised,

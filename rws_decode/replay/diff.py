@@ -24,6 +24,7 @@ from rws_decode.replay.difference import (
 from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.step.select import rank_values
 from rws_decode.trace.data import UNUSUAL
+from rws_decode.trace.labels import revised_words
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
@@ -74,8 +75,8 @@ def _check_comparable(first: Trace, second: Trace) -> None:
             raise ValueError("the runs cannot be compared: one has the texts of its tokens alone, the other their ids")
         if one.missing and other.revisions:
             raise ValueError(
-                f"the runs cannot be compared: one masked {other.revisions} tokens again, of which the step map that "
-                "the other is of does not tell"
+                f"the runs cannot be compared: in one {other.revisions} tokens were {revised_words(other)}, of which "
+                "the step map that the other is of does not tell"
             )
 
 
@@ -97,8 +98,8 @@ def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
     known = not first.missing and not second.missing
     factors = _unequal(first.factor, second.factor, step) if known else None
     rewards = _unequal(first.reward_raw, second.reward_raw, step) if known else None
-    again = tuple(tuple(_again(trace, step)) for trace in (first, second))
-    revised = None if again[0] == again[1] else (again[0], again[1])
+    again = _again(first, step), _again(second, step)
+    revised = None if again[0] == again[1] else (tuple(again[0]), tuple(again[1]))
     if ours == theirs and not changes and factors is None and rewards is None and revised is None:
         return None
     only = tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours))
@@ -234,9 +235,13 @@ def _tokens(trace: Trace, other: Trace, ids: NDArray[np.int64]) -> list[Any]:
     return trace.words(ids) if trace.own_ids or other.own_ids else ids.tolist()
 
 
-def _again(trace: Trace, step: int) -> list[int]:
-    """Return the positions whose token a step masked again."""
-    return np.flatnonzero(trace.masked_again[step]).tolist() if step < trace.steps_run else []
+def _again(trace: Trace, step: int) -> dict[int, int]:
+    """Return the positions whose token a step masked again or replaced, and what stands there then."""
+    if step >= trace.steps_run:
+        return {}
+    tokens = np.where(trace.masked_again[step], trace.mask, trace.candidate[step])
+    positions = np.flatnonzero(trace.masked_again[step] | trace.edited[step])
+    return dict(zip(positions.tolist(), tokens[positions].tolist(), strict=True))
 
 
 def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange, ...]:

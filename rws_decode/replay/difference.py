@@ -35,7 +35,7 @@ _FOLLOW = {
 WHY = {
     "prompt": "the prompts are not the same",
     "plan": "they do not commit as many tokens in the same block",
-    "revision": "other tokens were masked again",
+    "revision": "other tokens were masked again or replaced",
     "count": "other numbers of positions were committed",
     "order": "other positions were committed",
     "candidate": "the same positions took other tokens",
@@ -57,7 +57,7 @@ class StepChange:
     """A step that was not the same in both runs: positions that only one committed, and what else differs.
 
     `factors`, `rewards` (raw): first and second, None where they are equal; NaN for one that is not there.
-    `masked_again`: the positions whose token each run masked again, None where they are the same.
+    `masked_again`: the positions whose token each run masked again or replaced, None where they are the same.
     """
 
     step: int
@@ -114,9 +114,9 @@ class Parting:
     """The first step at which the runs did not commit the same, and why.
 
     why: "prompt", another prompt or mask; "plan", the step commits elsewhere, or other numbers of tokens, or was run by
-    one alone; "revision", other tokens were masked again; "count", a strategy counted other numbers of tokens, and
-    `reversals` may be empty; "order", the sets of positions differ, by `reversals`; "candidate", the same positions
-    took other tokens.
+    one alone; "revision", other tokens were masked again or replaced; "count", a strategy counted other numbers of
+    tokens, and `reversals` may be empty; "order", the sets of positions differ, by `reversals`; "candidate", the same
+    positions took other tokens.
     factors: of the first run and of the second, NaN where not known.
     """
 

@@ -74,8 +74,8 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
     The path log-likelihood is sum_t sum_{i in S_t} log p(x_i | canvas before step t), S_t the positions of step t,
     p = softmax(z) over the tokens that may be committed. One token a step, a model whose conditionals are those of one
     distribution gives every order the same sum, log p(answer): order invariance. Steps of several tokens, and
-    conditionals of no distribution, make it depend on the order. Tokens that are masked again later count as well: of a
-    run that revises, the sum is not that of the answer.
+    conditionals of no distribution, make it depend on the order. Tokens that are masked again or replaced count as
+    well: of a run that revises, the sum is not that of the answer.
 
     ValueError for a predictor with another mask id.
 

@@ -45,9 +45,8 @@ def replay(trace: Trace) -> Replay:
     No model is needed. Guarantee: `diverged_at` is None exactly where the chosen set and the ties of every step follow
     from the values kept, and so the tokens. Three things are taken from the record, as no values on file decide them:
     how many positions a step committed, or which, where the strategy counted or chose them; which tokens it masked
-    again; the set of a step whose
-    reward was not needed and whose values are not known; and which of several tied positions `torch.topk` took (ranking
-    "topk").
+    again or replaced; the set of a step whose reward was not needed and whose values are not known; and which of
+    several tied positions `torch.topk` took (ranking "topk").
 
     >>> from rws_decode import CallablePredictor, Confidence, Shape
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)

@@ -158,9 +158,9 @@ def check_method(text: str, argument: str) -> None:
 
 def check_base(strategy: Strategy) -> None:
     """Raise ValueError for a strategy that copies cannot follow in step."""
-    from rws_decode.strategies.protocol import LookingStrategy, OwnCount, Remembering, RevisingStrategy
+    from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering
 
-    if isinstance(strategy, OwnCount | RevisingStrategy | Remembering | LookingStrategy):
+    if isinstance(strategy, OwnCount | Changing | Remembering | LookingStrategy):
         raise ValueError(
             f"strategy is {strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "
             "is needed"

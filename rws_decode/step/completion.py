@@ -238,15 +238,16 @@ class Choice(NamedTuple):
 class Done(NamedTuple):
     """What a step did to b rows. reward: None where it was not asked; factor: float64 [b]; choice: what it committed.
 
-    The rest are what layers around the step did. masked_again: bool [b, n]; near: int64 [b], how many of these rounding
-    could add or take away; forwards: int64 [b], of each row; computed_columns: int64 [b], 0 for the
-    whole canvas; calls: of the batch.
+    The rest are what layers around the step did. masked_again, edited: bool [b, n], tokens that were masked again or
+    replaced; near: int64 [b], how many of these rounding could add or take away; forwards: int64 [b], of each row;
+    computed_columns: int64 [b], 0 for the whole canvas; calls: of the batch.
     """
 
     reward: Rewards | None
     factor: Tensor
     choice: Choice
     masked_again: Tensor
+    edited: Tensor
     near: Tensor
     forwards: Tensor
     computed_columns: Tensor

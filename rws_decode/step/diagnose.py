@@ -60,6 +60,7 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
         chosen=chosen,
         unscaled=unscaled,
         masked_again=done.masked_again,
+        edited=done.edited,
         factor=done.factor.masked_fill(unneeded, torch.nan),
         reward_raw=unknown if reward is None else reward.raw,
         reward_normalised=unknown if reward is None else reward.normalised,

@@ -30,6 +30,15 @@ class MaskedLogits(NamedTuple):
     error: Tensor
 
 
+def parted(seen: MaskedLogits, stands: Tensor) -> tuple[MaskedLogits, MaskedLogits]:
+    """Return what is seen of masked positions, and of those where a token stands, bool [B, n]."""
+    token = stands[seen.row, seen.position]
+    masked, tokens = (MaskedLogits(*(part[where] for part in seen)) for where in (~token, token))
+    if seen.published is seen.logits:
+        masked, tokens = (part._replace(published=part.logits) for part in (masked, tokens))
+    return masked, tokens
+
+
 def masked_logits(
     predictor: MaskPredictor,
     canvas: Canvas,

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
 from rws_decode.step.completion import Choice, Completion, Done, Seats, TokenSampler
+from rws_decode.step.editing import editing
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import revising
@@ -19,6 +20,7 @@ from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import (
     ChoosingStrategy,
     CountingStrategy,
+    EditingStrategy,
     LookingStrategy,
     MaskedPositions,
     OwnCount,
@@ -236,6 +238,7 @@ def layered(decoder: Decoder) -> Decoder:
         (LookingStrategy, looking),
         (Remembering, remembering),
         (RevisingStrategy, revising),
+        (EditingStrategy, editing),
     )
     for ability, layer in layers:
         if isinstance(decoder.strategy, ability):

@@ -12,7 +12,7 @@ from torch.nn.functional import logsigmoid
 from rws_decode.canvas.batches import current_block, last_steps
 from rws_decode.predictors.base import computes_at
 from rws_decode.step.completion import Choice, Completion, Done, Scheduled
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.forward import MaskedLogits, parted
 from rws_decode.step.rounding import near_ties
 from rws_decode.step.select import rank_values
 from rws_decode.step.step import Decoder, Run, State
@@ -100,12 +100,8 @@ def _observe(decoder: Decoder, strategy: RevisingStrategy, state: State) -> tupl
     row, position = where.nonzero(as_tuple=True)
     if strategy.evidence != "visible" or not len(row):
         return decoder.forward(decoder, state), Verified(row, position)
-    seen = decoder.forward(decoder, state._replace(masked=state.masked | where))
-    stands = where[seen.row, seen.position]
-    logits = seen.logits[~stands]
-    published = logits if seen.published is seen.logits else seen.published[~stands]
-    masked = MaskedLogits(seen.row[~stands], seen.position[~stands], logits, published, seen.error[~stands])
-    return masked, Verified(row, position, seen.published[stands], seen.error[stands])
+    masked, tokens = parted(decoder.forward(decoder, state._replace(masked=state.masked | where)), where)
+    return masked, Verified(row, position, tokens.published, tokens.error)
 
 
 def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Verified, int]:

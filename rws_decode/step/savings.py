@@ -14,7 +14,7 @@ from rws_decode.step.completion import Completion, Scheduled
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
-from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy, OwnCount, Remembering, RevisingStrategy
+from rws_decode.strategies.protocol import BoundedFactor, Changing, OrderStrategy, OwnCount, Remembering
 
 
 def saving(decoder: Decoder, savings: Savings) -> Decoder:
@@ -70,7 +70,7 @@ def leave_settled(decoder: Decoder, state: State) -> State:
     No text is final that the strategy may revise.
     """
     ends = ends_of(decoder.predictor)
-    if not ends or isinstance(decoder.strategy, RevisingStrategy):
+    if not ends or isinstance(decoder.strategy, Changing):
         return state
     canvas = state.canvas
     ids = canvas.ids.gather(1, canvas.answer)
@@ -83,4 +83,4 @@ def leave_settled(decoder: Decoder, state: State) -> State:
 
 def _scaled_by_reward(decoder: Decoder) -> bool:
     scaled = isinstance(decoder.strategy, BoundedFactor)
-    return scaled and not isinstance(decoder.strategy, OrderStrategy | OwnCount | RevisingStrategy)
+    return scaled and not isinstance(decoder.strategy, OrderStrategy | OwnCount | Changing)

@@ -17,7 +17,7 @@ from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.predictors.base import MaskPredictor, block_of
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.completion import Choice, Completion, Done, Scheduled, TokenSampler
+from rws_decode.step.completion import Candidates, Choice, Completion, Done, Scheduled, TokenSampler
 from rws_decode.step.diagnose import diagnose
 from rws_decode.step.forward import MaskedLogits, masked_logits
 from rws_decode.step.select import select
@@ -64,8 +64,8 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     answer = torch.where(choice.chosen, choice.completion.tokens, completion.before)
     canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
     after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows, state.beside)
-    none = torch.zeros_like(state.rows)
-    return after, Done(reward, factor, choice, torch.zeros_like(state.masked), none, none + 1, none)
+    nowhere, none = torch.zeros_like(state.masked), torch.zeros_like(state.rows)
+    return after, Done(reward, factor, choice, nowhere, nowhere, none, none + 1, none)
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
@@ -86,10 +86,7 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
     row, position, logits, published, error = seen
-    token, lead = decoder.sampler.draw(logits, state.rows[row])
-    if not bool(logits.gather(1, token[:, None]).isfinite().all()):
-        name = decoder.predictor.name
-        raise ValueError(f"predictor {name} gives no finite largest logit at step {state.step}")
+    token, lead = drawn(decoder, state.step, state.rows[row], logits)
     before, nowhere = state.canvas.ids.gather(1, state.canvas.answer), torch.zeros_like(state.masked)
     tokens = before.index_put((row, position), token)
     block = in_block(state, decoder.plan)
@@ -116,6 +113,14 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         error=error[inside],
         commits=Scheduled(commits),
     )
+
+
+def drawn(decoder: Decoder, step: int, row: Tensor, logits: Tensor) -> Candidates:
+    """Return the best token of each position, or one that the sampler draws. row: int64 [N], rising, of the prompts."""
+    candidates = decoder.sampler.draw(logits, row)
+    if not bool(logits.gather(1, candidates.token[:, None]).isfinite().all()):
+        raise ValueError(f"predictor {decoder.predictor.name} gives no finite largest logit at step {step}")
+    return candidates
 
 
 def score(decoder: Decoder, completion: Completion) -> Rewards | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rws_decode.common.later import Floats, Tensor, torch
 from rws_decode.strategies.counted import ranks_in_rows
 from rws_decode.strategies.protocol import (
+    Changing,
     ChoosingStrategy,
     CountingStrategy,
     LookingStrategy,
@@ -14,7 +15,6 @@ from rws_decode.strategies.protocol import (
     OrderStrategy,
     OwnCount,
     Remembering,
-    RevisingStrategy,
     Strategy,
     asks_reward,
     factors_of,
@@ -35,7 +35,7 @@ class Spaced:
 
     def __post_init__(self) -> None:
         whole("apart", self.apart, example="3")
-        if isinstance(self.of, RevisingStrategy | Remembering | LookingStrategy | Spaced):
+        if isinstance(self.of, Changing | Remembering | LookingStrategy | Spaced):
             raise ValueError(
                 f"apart is {self.apart}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps a "
                 "distance already, use one that ranks or counts, as in default+apart:3"

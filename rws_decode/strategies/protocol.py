@@ -201,6 +201,26 @@ class AsksEvidence(Protocol):
 
 
 @runtime_checkable
+class EditingStrategy(Protocol):
+    """A strategy that replaces committed tokens of the current block, at each step and when the block is full.
+
+    A token gives way to the candidate at its position, the best token there or a drawn one.
+    """
+
+    @property
+    def after(self) -> int:
+        """How many forwards more a block without masks takes, at most; the first that replaces nothing is the last."""
+        ...
+
+    def edits(self, log_odds: Tensor) -> Tensor:
+        """Return whether candidates of these log-odds, under the scaled logits, replace other tokens, bool [M]."""
+        ...
+
+
+Changing = RevisingStrategy | EditingStrategy  # what takes committed tokens away
+
+
+@runtime_checkable
 class Remembering(Protocol):
     """A strategy that compares steps: `memory` says how many steps back `view.before` goes."""
 
@@ -313,7 +333,8 @@ def describe(strategy: Strategy) -> dict[str, Any]:
 
     What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone, one
     inside another by its own description. "counts" is there where the strategy says how many positions a step commits,
-    "chooses" where it says which, "revises" where it masks tokens again.
+    "chooses" where it says which, "revises" where it masks tokens again, "edits" where it
+    replaces them.
 
     >>> from rws_decode.strategies.factors import RWS
     >>> describe(RWS(8.0))
@@ -326,6 +347,8 @@ def describe(strategy: Strategy) -> dict[str, Any]:
         described["chooses"] = True
     if isinstance(strategy, RevisingStrategy):
         described["revises"] = True
+    if isinstance(strategy, EditingStrategy):
+        described["edits"] = True
     for part in fields(strategy) if is_dataclass(strategy) else ():
         value = getattr(strategy, part.name)
         if isinstance(value, int | float | str):

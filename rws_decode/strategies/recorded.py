@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rws_decode.strategies.editing import Edit
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
+from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace
 
@@ -17,15 +21,16 @@ __all__ = ["constant_of", "recorded", "shuffled"]
 Floats = NDArray[np.float64]
 
 
-def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedChoice:
+def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedChoice | Edit:
     """Return what a run did, as a strategy: decoding with it repeats the run without its rewards.
 
     The factors that it applied as a Schedule, the last one again for steps that were planned and not run, with the
     positions that it committed where it counted or chose these itself (RecordedChoice), and those that it masked again
-    (RecordedRevision); or a RecordedOrder, of its ranking values where the order was the strategy's own (-inf where
-    they are not kept, as they were not among the best), and of minus the commit steps where a trace of the batch has
-    steps whose reward was not needed: no factor is known there, but the order repeats the sets exactly. traces: one
-    trace, or those of a batch in the order of its rows. ValueError for a batch of factors and own orders.
+    (RecordedRevision), or within the strategy itself where it replaced tokens; or a RecordedOrder, of its ranking
+    values where the order was the strategy's own (-inf where they are not kept, as they were not among the best), and
+    of minus the commit steps where a trace of the batch has steps whose reward was not needed: no factor is known
+    there, but the order repeats the sets exactly. traces: one trace, or those of a batch in the order of its rows.
+    ValueError for a batch of factors and own orders, and of several strategies that replaced tokens.
 
     >>> from rws_decode import CallablePredictor, Shape, decode
     >>> import torch
@@ -50,6 +55,12 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
     factors = tuple(tuple(_every_step(trace, trace.factor).tolist()) for trace in batch)
     schedule = Schedule(factors[0] if isinstance(traces, Trace) else factors)
     chosen = np.stack([_planned(trace, trace.chosen) for trace in batch])
+    if any(trace.strategy.get("edits") for trace in batch):
+        rules = [trace.strategy | {"scaled": None} for trace in batch]
+        if rules != rules[:1] * len(rules):
+            raise ValueError(f"traces come from {rules}: runs of one strategy are needed where it replaces tokens")
+        made: Any = strategy_from(batch[0].strategy)
+        return replace(made, scaled=schedule)
     if any(trace.strategy.get("revises") for trace in batch):
         again = np.stack([_planned(trace, trace.masked_again) for trace in batch])
         return RecordedRevision(chosen=chosen, masked_again=again, scaled=schedule)

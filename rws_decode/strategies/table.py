@@ -95,6 +95,7 @@ STRATEGIES: dict[str, Entry] = {
     "remdm": Entry("revising.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
     "p2": Entry("revising.P2", "the best of committed and masked stay, log p of the first times --eta (P2)"),
     "wino": Entry("revising.Wino", "all of probability --threshold or more; doubtful ones go again (WINO)"),
+    "edit": Entry("editing.Edit", "all of probability --threshold or more; tokens give way above --edit (LLaDA2.1)"),
     "information-gain": Entry(
         "lookahead.InformationGain", "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)"
     ),
@@ -115,7 +116,7 @@ def strategy_named(
     """Return the strategy of that name, made from those of the options that it reads.
 
     numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor, gamma, sigma, eta, hypotheses and stride of the strategies of other papers, which
+    threshold, parallel_factor, gamma, sigma, eta, edit, hypotheses and stride of the strategies of other papers, which
     scale or reward_scale scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes.
     seed: of "rws-random", "random-order", "remdm", those that look ahead, and "shuffled" (the first, if one per row).
     Options that the strategy does not read do nothing. ValueError for an unknown name, an option that is missing, and a
@@ -293,7 +294,7 @@ def _call(name: str) -> str:
     return f"{' and '.join(numbers)}, as in {example_of(name, numbers)}{call}"
 
 
-_MARKS = ("name", "counts", "chooses", "revises")  # of a description, no numbers of the strategy
+_MARKS = ("name", "counts", "chooses", "revises", "edits")  # of a description, no numbers of the strategy
 
 
 def strategy_from(description: Mapping[str, Any]) -> Strategy:

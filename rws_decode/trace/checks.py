@@ -21,6 +21,7 @@ from rws_decode.trace.data import (
     STEP_MAP_LACKS,
     STEP_MAP_MAY_LACK,
     TraceData,
+    last_tokens,
 )
 from rws_theory.checks import one_of, whole
 
@@ -141,14 +142,16 @@ def check_steps(trace: TraceData) -> None:
         raise ValueError(f"commit_step must hold every step from 0 to {trace.steps_run - 1}, the steps run")
     if (trace.commit_step < -1).any() or np.unique(trace.tokens[~committed]).size > 1:
         raise ValueError("commit_step must be -1 where a position was not committed, and the tokens there the same")
-    at = trace.candidate[trace.commit_step[committed], np.flatnonzero(committed)]
-    if not np.array_equal(at, trace.tokens[committed]):
+    if (trace.edited & (trace.masked | trace.masked_again)).any():
+        raise ValueError("edited must be false where no token stands before and after the step")
+    at = last_tokens(trace.candidate, trace.commit_step, trace.edited)
+    if not np.array_equal(at[committed], trace.tokens[committed]):
         raise ValueError("tokens are not the candidates of the steps that committed them")
-    if (trace.candidate[trace.chosen & trace.provisional] < 0).any():
-        raise ValueError("candidate must be known where a token is committed that a later step masks again")
+    if (trace.candidate[trace.chosen & trace.provisional | trace.edited] < 0).any():
+        raise ValueError("candidate must be known where a token is committed that a later step takes away")
     block = np.arange(trace.length) // (trace.block or trace.length)
-    if (trace.masked_again & (block != block[trace.masked.argmax(axis=1)][:, None])).any():
-        raise ValueError("provisional has a token masked again outside the block of that step")
+    if ((trace.masked_again | trace.edited) & (block != block[trace.masked.argmax(axis=1)][:, None])).any():
+        raise ValueError("a token is masked again or replaced outside the block of that step")
     if trace.missing:
         return
     if not np.isin(trace.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():

@@ -23,6 +23,7 @@ LAYOUT: dict[str, tuple[str, str]] = {
     "value": ("float64", "Rn"),
     "unscaled": ("bool", "Rn"),
     "provisional": ("bool", "Rn"),
+    "edited": ("bool", "Rn"),
     "factor": ("float64", "R"),
     "reward_use": ("int8", "R"),
     "reward_raw": ("float64", "R"),
@@ -102,6 +103,7 @@ class TraceData:
     value: NDArray[np.float64]
     unscaled: NDArray[np.bool_]
     provisional: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is masked again
+    edited: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is replaced
     factor: NDArray[np.float64]
     reward_use: NDArray[np.int8]
     reward_raw: NDArray[np.float64]
@@ -136,8 +138,8 @@ class TraceData:
     @cached_property
     def canvas(self) -> NDArray[np.int64]:
         """Return the answer before each step, int64 [R, n]."""
-        if self.provisional.any():
-            return _frozen(standing(self.candidate, self.chosen, self.masked, self.mask))
+        if self.revisions:
+            return _frozen(standing(self.candidate, self.chosen | self.edited, self.masked, self.mask))
         return _frozen(np.where(self.masked, self.mask, self.tokens))
 
     @cached_property
@@ -165,8 +167,8 @@ class TraceData:
 
     @property
     def revisions(self) -> int | None:
-        """Return how many committed tokens were masked again; None where only a step map is known."""
-        return None if self.missing else int(self.masked_again.sum())
+        """Return how many committed tokens were masked again or replaced; None where only a step map is known."""
+        return None if self.missing else int((self.masked_again | self.edited).sum())
 
     @cached_property
     def changed(self) -> NDArray[np.bool_]:
@@ -252,12 +254,26 @@ def last_commits(chosen: NDArray[np.bool_], again: NDArray[np.bool_]) -> tuple[N
     return commit_step, stands & ((commit_step < 0) | (step < commit_step))
 
 
+def last_tokens(
+    candidate: NDArray[np.int64], commit_step: NDArray[np.int64], edited: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the token that each position's last commit set, int64 [n], or a later step that replaced it.
+
+    candidate, edited: [R, n]. What it says of positions whose commit step is -1 has no meaning.
+
+    >>> last_tokens(np.array([[5, 6], [7, 6]]), np.array([0, 1]), np.array([[False, False], [True, False]])).tolist()
+    [7, 6]
+    """
+    last = np.where(edited, np.arange(len(edited))[:, None], -1).max(axis=0, initial=-1)
+    return candidate[np.maximum(commit_step, last), np.arange(len(commit_step))]
+
+
 def standing(
     candidate: NDArray[np.int64], chosen: NDArray[np.bool_], masked: NDArray[np.bool_], mask_id: int
 ) -> NDArray[np.int64]:
     """Return the answer before each step of a run, int64 [R, n]: the token of the latest commit, or the mask.
 
-    All arguments but the mask id: [R, n], of the steps; masked: before each step.
+    All arguments but the mask id: [R, n], of the steps; chosen: committed or replaced; masked: before each step.
 
     >>> chosen = np.array([[True, False], [False, True], [True, False]])
     >>> standing(np.array([[5, 6], [5, 6], [7, 6]]), chosen, np.array([[1, 1], [0, 1], [1, 0]], dtype=bool), 9).tolist()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
-from rws_decode.trace.data import STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits
+from rws_decode.trace.data import STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits, last_tokens
 from rws_decode.trace.record import changed_candidates
 
 SCHEMA = "rws_decode.trace"
@@ -66,15 +66,15 @@ _FORMAT: dict[str, Any] = {
 
 def trace_table(trace: TraceData) -> pa.Table:
     """Return the rows of a trace, by step and position, without its metadata."""
-    rows = ~np.isnan(trace.value) | trace.chosen | trace.masked_again | trace.unscaled
+    rows = ~np.isnan(trace.value) | trace.chosen | trace.masked_again | trace.edited | trace.unscaled
     if trace.whole_candidates:
         rows |= changed_candidates(trace.candidate, trace.masked)
     step, position = rows.nonzero()
     columns: dict[str, NDArray[Any]] = {
         "step": step,
         "position": position,
-        "committed": trace.chosen[rows],
-        "masked_again": trace.masked_again[rows],
+        "committed": (trace.chosen | trace.edited)[rows],
+        "masked_again": (trace.masked_again | trace.edited)[rows],
         "unscaled": trace.unscaled[rows],
         "candidate": trace.candidate[rows],
         "value": trace.value[rows],
@@ -174,11 +174,13 @@ def _arrays(columns: dict[str, Any], steps: int, length: int, uncommitted: int, 
         raise ValueError("rows must go by step and position, each once, within steps_run and length")
     chosen, again = np.zeros((2, steps, length), np.bool_)
     chosen[step, position], again[step, position] = columns["committed"], columns["masked_again"]
+    edited = chosen & again  # the token was taken away and another set
+    chosen, again = chosen & ~edited, again & ~edited
     # Whether a token stands at each position after each step; before the first none does.
     stands = (chosen.astype(np.int8) - again).cumsum(axis=0)
     if (stands > 1).any():
         raise ValueError("a position is committed twice")
-    if (stands < 0).any() or (chosen & again).any():
+    if (stands < 0).any() or (edited & (stands == 0)).any():
         raise ValueError("a position is masked again where no token stood before the step")
     if ((stands - chosen + again)[step, position] != columns["masked_again"]).any():
         raise ValueError("a row stands at a position that was committed before")
@@ -206,6 +208,6 @@ def _arrays(columns: dict[str, Any], steps: int, length: int, uncommitted: int, 
         candidate = np.take_along_axis(candidate, latest, axis=0)
         if (candidate < 0).any():
             raise ValueError("candidates are missing: whole_candidates says that all are kept")
-    tokens = np.where(commit_step < 0, uncommitted, candidate[commit_step, np.arange(length)])
-    rows = {"value": value, "unscaled": unscaled, "provisional": provisional, "candidate": candidate}
+    tokens = np.where(commit_step < 0, uncommitted, last_tokens(candidate, commit_step, edited))
+    rows = {"value": value, "unscaled": unscaled, "provisional": provisional, "edited": edited, "candidate": candidate}
     return arrays | {"tokens": tokens, "commit_step": commit_step} | rows

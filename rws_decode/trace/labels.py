@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from rws_decode.mini.stories import answers as stories
+from rws_decode.strategies.table import STRATEGIES
 from rws_decode.trace.data import TraceData
 from rws_theory.show import clipped, shortened
 
 # What stands after the colon of a text; others stand after plus signs, with their names.
-_FIRST = ("scale", "reward_scale", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
+_FIRST = ("scale", "reward_scale", "edit", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
 _FIRST += ("gap", "stride", "n", "width", "gradients")
 _UNNAMED = ("seed", "eps", "ess_threshold")
 CUT_OFF = "cut off within a sentence, at its last token: rules about how it ends cannot hold"
@@ -37,6 +38,10 @@ def strategy_label(described: Mapping[str, Any]) -> str:
         return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
     numbers = _told(described)
     first = numbers[:1] if numbers and numbers[0][0] in _FIRST else []
+    declared = STRATEGIES[described["name"]].numbers if first and described["name"] in STRATEGIES else {}
+    for name, value in numbers[1:]:  # a text may leave out what is as usual, and what it cannot say
+        if name in declared and (declared[name].needed or value != declared[name].usual):
+            first.append((name, value))
     label = _joined(described["name"], first or numbers)
     scaled = described.get("scaled", {"name": "default"})
     return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
@@ -72,7 +77,9 @@ def _told(described: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def _joined(name: Any, numbers: Sequence[tuple[str, float]]) -> str:
-    parts = [f":{value:g}" if option in _FIRST else f"+{option}:{value:g}" for option, value in numbers]
+    parts = [f"+{option}:{value:g}" for option, value in numbers]
+    if numbers and numbers[0][0] in _FIRST:
+        parts[0] = f":{numbers[0][1]:g}"
     return "".join([str(name), *parts])
 
 
@@ -124,4 +131,9 @@ def trace_line(trace: TraceData, width: int = 118) -> str:
 
 def size_in_words(trace: TraceData) -> str:
     size = f"{trace.length} tokens in {trace.steps_run} steps"
-    return f"{size}, {trace.revisions} masked again" if trace.revisions else size
+    return f"{size}, {trace.revisions} {revised_words(trace)}" if trace.revisions else size
+
+
+def revised_words(trace: TraceData) -> str:
+    """Return what became of tokens that a run took away."""
+    return "replaced" if trace.edited.any() else "masked again"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.canvas.end_of_text import Ends
-from rws_decode.trace.data import TraceData, last_commits
+from rws_decode.trace.data import TraceData, last_commits, last_tokens
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
 CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
@@ -21,10 +21,10 @@ PIECES = 16  # different tokens whose texts are kept, for each committed token o
 class Info(NamedTuple):
     """What one step did to b rows: a row of each of their traces (`trace.Trace` describes the fields).
 
-    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled, masked_again: [b, n], the
-    last of committed tokens that the step masked again; the rest: [b]. forwards: int64 [b], those that the step took
-    for each row, one and what its strategy asked for besides; computed_columns: as in `completion.Done`; calls: those
-    of the batch.
+    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled, masked_again, edited:
+    [b, n], the last two of tokens that the step masked again or replaced; the rest: [b]. forwards: int64 [b], those
+    that the step took for each row, one and what its strategy asked for besides; computed_columns: as in
+    `completion.Done`; calls: those of the batch.
     """
 
     step: int
@@ -34,6 +34,7 @@ class Info(NamedTuple):
     chosen: Tensor
     unscaled: Tensor
     masked_again: Tensor
+    edited: Tensor
     factor: Tensor
     reward_raw: Tensor
     reward_normalised: Tensor
@@ -65,6 +66,7 @@ class Record:
             "chosen": np.zeros(grid, np.bool_),
             "unscaled": np.zeros(grid, np.bool_),
             "masked_again": np.zeros(grid, np.bool_),
+            "edited": np.zeros(grid, np.bool_),
             **{name: np.zeros(column, np.int64) for name in _COUNTS},
             **{name: np.full(column, np.nan) for name in ("factor", "reward_raw", "reward_normalised")},
             "reward_use": np.zeros(column, np.int8),
@@ -88,7 +90,7 @@ class Record:
         arrays: dict[str, Any] = {name: array[index, :run].copy() for name, array in self.arrays.items()}
         del arrays["chosen"]
         commit_step, arrays["provisional"] = last_commits(chosen[:run], arrays.pop("masked_again"))
-        tokens = self.arrays["candidate"][index][commit_step, np.arange(len(commit_step))]
+        tokens = last_tokens(arrays["candidate"], commit_step, arrays["edited"])
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
         costs = {"forwards": int(arrays.pop("forwards").sum())}
         costs["computed_columns"] = int(arrays.pop("computed_columns").sum()) or None
@@ -105,8 +107,8 @@ def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], N
     deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()
     kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
     value = np.where(kept, trace.value, np.nan)
-    candidate = np.where(trace.masked, trace.candidate, trace.canvas)
-    kept |= trace.chosen | trace.unscaled
+    candidate = np.where(trace.masked | trace.edited, trace.candidate, trace.canvas)
+    kept |= trace.chosen | trace.unscaled | trace.edited
     further = changed_candidates(candidate, trace.masked) & ~kept
     if (candidate < 0).any() or further.sum() > CHANGED_CANDIDATES * (trace.commit_step >= 0).sum():
         candidate = np.where(trace.masked & ~kept, -1, candidate)

@@ -50,17 +50,17 @@ class Trace(TraceData):
     positions then, and whose tokens are the `text`; `tokens` int64 [n]; `commit_step` int64 [n], from 0, of the last
     commit, -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the
     token there one that ends text, or the mask); `provisional` bool [R, n], where a token stands after the step that a
-    later step masks again; `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where
-    not kept; `value` float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `unscaled`
-    bool [R, n], the positions that confidence at factor 1 would have committed, all False where not known; `factor`
-    float64 [R]; `reward_use` int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text
-    was scored before), 3 not needed (every reward selects the same set; `factor` is NaN then, and `value` where it was
-    not computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
+    later step masks again; `edited` bool [R, n], where the step replaced a token by its `candidate`; `candidate` int64
+    [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value` float64 [R, n], what
+    positions are ranked by, NaN where not `eligible` or not kept; `unscaled` bool [R, n], the positions that confidence
+    at factor 1 would have committed, all False where not known; `factor` float64 [R]; `reward_use` int8 [R], of the
+    reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored before), 3 not needed (every
+    reward selects the same set; `factor` is NaN then, and `value` where it was not computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
 
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
     masked positions of the current block; `chosen` bool [R, n], those committed; `masked_again` bool [R, n], those
-    whose token the step masked again, and `revisions`, their number; `changed` bool [R], whether the scale, or the
-    strategy's own order, changed what the step committed; `reward_asked` bool [R].
+    whose token the step masked again, and `revisions`, the number of these and of `edited`; `changed` bool [R], whether
+    the scale, or the strategy's own order, changed what the step committed; `reward_asked` bool [R].
 
     Not every value and candidate is kept, in memory as in the file: the page's section Rows says which are.
     `whole_candidates` says whether all candidates are there.
@@ -81,8 +81,9 @@ class Trace(TraceData):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.provisional is None:
-            self._set("provisional", np.zeros((self.steps_run, self.length), np.bool_))
+        for name in ("provisional", "edited"):
+            if getattr(self, name) is None:
+                self._set(name, np.zeros((self.steps_run, self.length), np.bool_))
         for name in LAYOUT:
             self._set(name, checked_array(self, name))
         check_steps(self)

@@ -86,7 +86,7 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
         "unit": _UNITS.get(trace.ranking, "ranking value (not known)"),
         "row": line_of(trace.prompt_text, trace.length),
         "tokens": [words.number(word) for word in trace.words(trace.tokens)],
-        "commit": trace.commit_step.tolist(),
+        "commit": np.where(trace.commit_step < 0, -1, np.maximum(trace.commit_step, _last(trace.edited))).tolist(),
         "revised": _revised(trace, words),
         "candidates": _candidates(trace, words),
         "values": [_values(trace, step) for step in steps],
@@ -106,7 +106,7 @@ def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
     rows = []
     for step in range(trace.steps_run):
         now = trace.candidate[step]
-        changed = np.flatnonzero((now != before) & trace.masked[step])
+        changed = np.flatnonzero((now != before) & (trace.masked | trace.edited)[step])
         texts = trace.words(now[changed])
         row: list[int] = []
         for position, token, text in zip(changed.tolist(), now[changed].tolist(), texts, strict=True):
@@ -116,14 +116,24 @@ def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
     return rows
 
 
-def _revised(trace: Trace, words: WordTable) -> dict[int, list[list[int]]]:
-    """Return the commits that a later step undid, by position: the step of each, the step that did, and its word."""
-    revised: dict[int, list[list[int]]] = {}
-    for until, position in zip(*np.nonzero(trace.masked_again), strict=True):
-        step = int(np.flatnonzero(trace.chosen[:until, position])[-1])
+def _revised(trace: Trace, words: WordTable) -> dict[int, list[list[float]]]:
+    """Return the commits that a later step undid, by position: the step of each, the step that did, and its word.
+
+    Of a token that was replaced, the second is half a step before: at that step the new one stands.
+    """
+    revised: dict[int, list[list[float]]] = {}
+    for until, position in zip(*np.nonzero(trace.masked_again | trace.edited), strict=True):
+        step = int(_last((trace.chosen | trace.edited)[:until, position]))
         (word,) = trace.words([trace.candidate[step, position]])
-        revised.setdefault(int(position), []).append([step, int(until), words.number(word)])
+        end = int(until) - (0.5 if trace.edited[until, position] else 0)
+        revised.setdefault(int(position), []).append([step, end, words.number(word)])
     return revised
+
+
+def _last(of_steps: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the last step of each position, -1 where there is none. of_steps: [R] or [R, n]."""
+    steps = np.arange(len(of_steps)).reshape(-1, *[1] * (of_steps.ndim - 1))
+    return np.where(of_steps, steps, -1).max(axis=0, initial=-1)
 
 
 def _values(trace: Trace, step: int) -> list[Any]:

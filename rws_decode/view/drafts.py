@@ -160,7 +160,8 @@ def play(trace: Trace, stream: TextIO | None = None, seconds: float = 0.3) -> No
     blank = "" if any(piece[:1].isspace() or piece[-1:].isspace() for piece in trace.pieces.values()) else " "
     for step in range(trace.steps_run + 1):
         masked = trace.masked[step] if step < trace.steps_run else trace.commit_step < 0
-        words = zip(masked.tolist(), trace.words(trace.tokens), strict=True)
+        stands = trace.canvas[step] if step < trace.steps_run else trace.tokens
+        words = zip(masked.tolist(), trace.words(stands), strict=True)
         last = step == trace.steps_run
         screen.draw(blank.join(MASK_CHARACTER if hidden else word for hidden, word in words), last=last)
         if not last and (sys.stdout if stream is None else stream).isatty():

@@ -140,7 +140,8 @@ def _filling(trace: Trace, ids: NDArray[np.int64]) -> frozenset[int]:
 
 
 def _new(trace: Trace, step: int) -> frozenset[int]:
-    return frozenset(np.flatnonzero(trace.chosen[step]).tolist() if 0 <= step < trace.steps_run else ())
+    new = trace.chosen | trace.edited
+    return frozenset(np.flatnonzero(new[step]).tolist() if 0 <= step < trace.steps_run else ())
 
 
 def _differing(ours: Sequence[str | None], theirs: Sequence[str | None]) -> list[frozenset[int]]:
@@ -173,6 +174,8 @@ def _numbers(trace: Trace, step: int) -> str:
     parts.append("no reward" if math.isnan(reward) else f"normalised reward {reward:+.2f}")
     if again := int(trace.masked_again[step].sum()):
         parts.append(f"masks {again} again")
+    if edited := int(trace.edited[step].sum()):
+        parts.append(f"replaces {edited}")
     return ", ".join(parts).replace("-", "\N{MINUS SIGN}")
 
 

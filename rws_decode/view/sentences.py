@@ -9,7 +9,7 @@ import numpy as np
 
 from rws_decode.replay.difference import Parting, Reversal
 from rws_decode.trace.data import NOT_NEEDED, REUSED
-from rws_decode.trace.labels import missing_note, run_label, strategy_label, worth
+from rws_decode.trace.labels import missing_note, revised_words, run_label, strategy_label, worth
 from rws_decode.trace.trace import Trace
 
 _MINUS = "\N{MINUS SIGN}"
@@ -84,6 +84,8 @@ def step_sentence(trace: Trace, step: int) -> str:
     parts = [f"Step {step} commits {_placed(trace, step, chosen)}."]
     if again := np.flatnonzero(trace.masked_again[step]).tolist():
         parts.append(f"It masks {_placed(trace, step, again)} again.")
+    if edited := np.flatnonzero(trace.edited[step]).tolist():
+        parts.append(f"It replaces what stood there by {_placed(trace, step, edited)}.")
     if trace.missing:
         return parts[0]
     use, reward, factor = int(trace.reward_use[step]), trace.reward_normalised[step], float(trace.factor[step])
@@ -117,7 +119,7 @@ def end_sentence(trace: Trace) -> str:
     words = int((trace.commit_step >= 0).sum())
     parts = [f"The end: {count(words, 'word')} in {count(trace.steps_run, 'step')}", *worth(trace)]
     if revisions := trace.revisions:
-        parts.append(f"{count(revisions, 'token')} {'was' if revisions == 1 else 'were'} masked again")
+        parts.append(f"{count(revisions, 'token')} {'was' if revisions == 1 else 'were'} {revised_words(trace)}")
     if changed := int(trace.changed.sum()):
         parts.append(f"factor 1 would have committed otherwise in {count(changed, 'step')}")
     parts.append(f"generation order deviation (GOD) {number(trace.god_steps, 3)} steps")
@@ -139,7 +141,7 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> l
         numbers = [int(trace.chosen[step].sum()) for trace in (first, second)]
         return [f"The runs part at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
     if parting.why == "revision":
-        return [f"The runs part at step {step}: they do not mask the same tokens again."]
+        return [f"The runs part at step {step}: they do not mask again, or replace, the same tokens."]
     if parting.why == "candidate":
         return [f"The runs part at step {step}: the same positions take other words."]
     head = f"The runs part at step {step}, where A has factor {number(ours)} and B factor {number(theirs)}."

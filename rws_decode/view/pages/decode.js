@@ -31,7 +31,7 @@ function legend(run, host) {
     `${figures(known.at(-1) ?? NaN, 3)} ${run.unit}${share}`);
   host.replaceChildren(...(known.length ? [scale] : []), swatch("background: var(--commit)", "committed at the step"),
     swatch("background: var(--done)", "committed before"),
-    ...(Object.keys(run.revised).length ? [swatch("background: var(--again)", "masked again at the step")] : []), swatch("background: var(--open); outline: 1px solid var(--rule)", "masked, no value"),
+    ...(Object.values(run.revised).flat().some(([, until]) => until % 1 === 0) ? [swatch("background: var(--again)", "masked again at the step")] : []), swatch("background: var(--open); outline: 1px solid var(--rule)", "masked, no value"),
     ...(run.known ? ["● tie", "○ near-tie"] : []).map(text => make("span", { class: "key" }, text)));
 }
 

@@ -25,8 +25,8 @@ function pairs(list, use) {
 }
 
 /**
- * The commit of a position that a step shows: the last one, or one that a later step, `until`, masks again. `step`: when
- * it was, -1 for never; `word`: what it set.
+ * The commit of a position that a step shows: the last one, or one that a later step, `until`, masks again, or half a
+ * step after `until` replaces. `step`: when it was, -1 for never; `word`: what it set.
  */
 function commitAt(run, step, position) {
   const past = (run.revised[position] ?? []).find(([from, until]) => from <= step && step <= until);
@@ -48,7 +48,7 @@ function details(run, step, position, last = position) {
   }
   if (last > position || step >= run.steps || !masked(run, step, position)) {
     const commits = run.commit.map((_, place) => commitAt(run, step, place).step);
-    const again = until < Infinity ? [`masked again at step ${until}`] : [];
+    const again = until < Infinity ? [until % 1 ? `replaced at step ${until + 0.5}` : `masked again at step ${until}`] : [];
     return [shown(data.words[standing]), placed(position, last, commits), ...again];
   }
   const cell = step * run.length + position, known = run.rank[cell];
