@@ -33,8 +33,8 @@ def _confidence(where: str) -> list[Setting]:
     ]
 
 
-def _threshold(tau: float, where: str) -> list[Setting]:
-    return [Setting(f"all above {tau:g}", where, "strategy", "threshold"), Setting(f"{tau:g}", where, "threshold", tau)]
+def _threshold(tau: float, where: str, strategy: str = "threshold") -> list[Setting]:
+    return [Setting(f"all above {tau:g}", where, "strategy", strategy), Setting(f"{tau:g}", where, "threshold", tau)]
 
 
 def _llada2(name: str, about: str, where: str, lines: str, more: tuple[Setting, ...]) -> Preset:
@@ -42,18 +42,16 @@ def _llada2(name: str, about: str, where: str, lines: str, more: tuple[Setting, 
     length, block, temperature, tau, softmax = (f"{where} line {line}" for line in lines.split())
     settings = [
         *_shape(128, length, 32, block, note=_FROM_THE_PROMPT),
-        *_threshold(0.95, tau),
+        *_threshold(0.95, tau, "edit" if more else "threshold"),
         *_confidence(softmax),
         Setting("temperature = 0", temperature, "sampling_temperature", 0.0),
     ]
     return Preset(name, about, (*settings, *more))
 
 
-_EDITING = Setting(
-    "committed tokens become others above 0.9, at most 16 steps after",
-    f"{_LLADA21} lines 83-84 and 248-270",
-    otherwise="left out",
-    note="here a committed token stays",
+_EDITING = (
+    Setting("editing_threshold = 0.9", f"{_LLADA21} lines 83 and 248-270", "edit", 0.9),
+    Setting("max_post_steps = 16", f"{_LLADA21} lines 84 and 213-216", note="as edit has it"),
 )
 
 PRESETS: tuple[Preset, ...] = (
@@ -92,7 +90,7 @@ PRESETS: tuple[Preset, ...] = (
         ),
     ),
     _llada2("llada2", "LLaDA2.0 by dLLM's sampler", _LLADA2, "84 85 87 90 67", ()),
-    _llada2("llada2.1", "LLaDA2.1 by dLLM's sampler", _LLADA21, "76 78 79 82 59", (_EDITING,)),
+    _llada2("llada2.1", "LLaDA2.1 by dLLM's sampler", _LLADA21, "76 78 79 82 59", _EDITING),
     Preset(
         "dream-reasoner",
         "Dream-Reasoner's example",

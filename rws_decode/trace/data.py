@@ -280,5 +280,6 @@ def standing(
     [[9, 9], [5, 9], [9, 6]]
     """
     latest = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen))[:, None], 0), axis=0)
+    latest = np.concatenate([latest[:1] * 0, latest[:-1]])  # before the step
     tokens = np.take_along_axis(candidate, latest, axis=0)
     return np.where(masked, mask_id, tokens)

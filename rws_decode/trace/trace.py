@@ -55,7 +55,8 @@ class Trace(TraceData):
     positions are ranked by, NaN where not `eligible` or not kept; `unscaled` bool [R, n], the positions that confidence
     at factor 1 would have committed, all False where not known; `factor` float64 [R]; `reward_use` int8 [R], of the
     reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored before), 3 not needed (every
-    reward selects the same set; `factor` is NaN then, and `value` where it was not computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
+    reward selects the same set; `factor` is NaN then, and `value` where it was not computed); `reward_raw` and
+    `reward_normalised` float64 [R], NaN where there is none.
 
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
     masked positions of the current block; `chosen` bool [R, n], those committed; `masked_again` bool [R, n], those

@@ -205,7 +205,7 @@ def test_a_decode_that_draws_at_the_commit_is_saved_and_repeated(tmp_path: Any) 
         ({"answers": [[0, 0, 0, 9]]}, "answers hold 9"),
         ({"answers": "0 0 0 0"}, "answers is '0 0 0 0'"),
         ({"answers": [[0, 0, 0, 0]] * 3, "prompts": [[], []]}, "answers are 3"),
-        ({"strategy": "remdm:0.2"}, "strategy remdm masks words again, and has no law"),
+        ({"strategy": "remdm:0.2"}, "strategy remdm takes words back, and has no law"),
         ({"options": Options(sampling_temperature=1.0)}, "drawing is 'completion'"),
     ],
 )

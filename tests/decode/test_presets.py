@@ -109,7 +109,7 @@ def test_dream_has_the_numbers_of_its_scripts_and_names_what_is_left_out(name: s
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_has_a_source_and_is_one_of_decode(name: str) -> None:
     preset = presets.load(name)
-    known = {*vars(Options()), "length", "steps", "block", "strategy", "threshold", "end_ids"}
+    known = {*vars(Options()), "length", "steps", "block", "strategy", "threshold", "edit", "end_ids"}
     assert preset.name == name and set(preset.values) <= known
     assert preset.values.get("strategy", "default") in OFFERED
     for setting in preset.settings:

@@ -36,6 +36,7 @@ SMALL = [name for name in MODELS if name != "a2d-bd3lm"]  # whose blocks are sho
 FILLED = (0, 4, 5)  # tokens of the answers that are there: each canvas begins with what is kept of the one before
 SIDES = ("left", "right")
 RULES = [(1, 1.0), (2, 1.0), (1, 0.9), (1, 0.2)]  # tokens a step, and the probability above which more go
+EDITS = [(0.9, 0.95, 60.0), (0.5, 0.7, 30.0), (0.0, 0.5, 1.0)]  # edit, threshold, and a factor of all logits
 RULED = [(name, *rule) for name in MODELS for rule in (RULES if name in SMALL else RULES[1::2])]
 RIVALS = (
     "threshold:0.9+rws:8 entropy-bound:0.5 klass:0.4 parallel-factor:1 dus:2 certainty-prior:2 random-order remdm:0.5 "
@@ -125,28 +126,43 @@ def test_logits_of_a_batch_are_those_of_each_row_alone(
 
 
 def published_loop(
-    logits: Callable[..., Tensor], model: BlockCausalPredictor, prompt: list[int], length: int, tau: float, each: int
-) -> list[int]:
+    logits: Callable[..., Tensor],
+    model: BlockCausalPredictor,
+    prompt: list[int],
+    length: int,
+    tau: float,
+    each: int,
+    edit: float = 1.0,
+    after: int = 0,
+    factor: float = 1.0,
+) -> tuple[list[int], int]:
     """Fill block after block as the loops of SDAR, LLaDA2, Dream-Reasoner and BD3LM do: no later block is there yet.
 
     Those of probability above tau go, or else the `each` most probable. What `decode` never commits is no best token;
-    the loops close nothing.
+    the loops close nothing. LLaDA2.1: tokens give way to others above `edit`, in `after` forwards of a full block too.
+    Returns the tokens and the number of forwards.
     """
+    forwards = 0
     row, mask, block = torch.tensor(prompt), model.mask_id, model.block
     closed = torch.tensor(forbidden_ids(model))
     first = len(prompt) % block or block
     for _ in range(length // block):
-        row = torch.cat([row, torch.full((block,), mask)])
-        while bool((row == mask).any()):
-            scores = logits(row, first)
+        row, begin, left = torch.cat([row, torch.full((block,), mask)]), len(row), after
+        while bool((row == mask).any()) or left:
+            masked, forwards = row == mask, forwards + 1
+            left -= not bool(masked.any())
+            scores = factor * logits(row, first)
             best = scores.index_fill(1, closed, -torch.inf).argmax(-1)
-            probability = scores.softmax(-1).gather(1, best[:, None])[:, 0].masked_fill(row != mask, -torch.inf)
+            sure = scores.softmax(-1).gather(1, best[:, None])[:, 0]
+            probability = sure.masked_fill(~masked, -torch.inf)
             above = probability > tau
             if int(above.sum()) < each:
-                most = probability.topk(min(each, int((row == mask).sum()))).indices
+                most = probability.topk(min(each, int(masked.sum()))).indices
                 above = torch.zeros_like(above).index_fill(0, most, True)
-            row = torch.where(above, best, row)
-    return row[len(prompt) :].tolist()
+            edited = ~masked & (sure > edit) & (best != row) & (torch.arange(len(row)) >= begin)
+            left = left if bool(masked.any() | edited.any()) else 0
+            row = torch.where(above | edited, best, row)
+    return row[len(prompt) :].tolist(), forwards
 
 
 @pytest.mark.parametrize(("name", "each", "tau"), RULED)
@@ -161,7 +177,20 @@ def test_tokens_are_those_of_the_published_loop(
     traces = decode(model, given, strategy, shape, options=Options(ranking="topk"))
     for prompt, trace in zip(given, traces, strict=True):
         expected = published_loop(networks[name], model, prompt, shape.length, tau, each)
-        assert trace.tokens.tolist() == expected
+        assert (trace.tokens.tolist(), trace.forwards) == expected
+
+
+@pytest.mark.parametrize(("edit", "tau", "factor"), EDITS)
+def test_replaced_tokens_are_those_of_the_published_loop(
+    models: dict[str, BlockCausalPredictor], networks: dict[str, Any], edit: float, tau: float, factor: float
+) -> None:
+    model, given, shape = models["llada2"], prompts(2 * BLOCK, BLOCK, 7), Shape(2 * BLOCK, block=BLOCK)
+    rule = f"edit:{edit}+threshold:{tau}+temperature:{factor}"
+    traces = decode(model, given, rule, shape, options=Options(ranking="topk"))
+    for prompt, trace in zip(given, traces, strict=True):
+        expected = published_loop(networks["llada2"], model, prompt, shape.length, tau, 1, edit, 16, factor)
+        assert (trace.tokens.tolist(), trace.forwards) == expected
+    assert sum(trace.edited.sum() for trace in traces) > 0
 
 
 @pytest.mark.parametrize(("name", "length", "each"), AUTHORS)
@@ -305,6 +334,7 @@ def test_the_guide_counts_these_cases() -> None:
         usual = 4 if name == "sdar" else 32
         sizes = {changes.get("block_size", changes.get("bd_size", usual)) for changes in [*layouts, MODELS[name][1]]}
         logits, tokens = 4 * len(FILLED) * len(SIDES), 3 * sum(name == each for each, *_ in RULED)
+        tokens += 3 * len(EDITS) * (name == "llada2")
         compact = 3 * len(SAVINGS) * (name in SMALL)
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1:] == list(map(str, (max(1, len(layouts)), logits, tokens, tokens, len(sizes), compact, 1)))

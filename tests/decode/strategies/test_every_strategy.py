@@ -11,7 +11,7 @@ import pytest
 from misuse import refused
 from tiny_models import llada_predictor
 
-from rws_decode import P2, RWS, CallableReward, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
+from rws_decode import P2, RWS, CallableReward, Edit, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
@@ -46,6 +46,7 @@ STRATEGIES = [
     *(CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
     *(InformationGain(5), InformationGain(8, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
     *(ReMDM(0.5, scaled=RWS(8.0)), P2(2.0), P2(1.0, "left-out"), Wino(0.2, scaled=RWS(8.0))),
+    *(Edit(0.3, 0.3), Edit(0.2, 0.6, scaled=RWS(8.0)), Edit(0.0, 0.5, 3)),
     *(Apart(Temperature(2.0), 3), Apart(RWS(8.0), 2), Apart(RandomOrder(3), 4), ApartChoice(Threshold(0.42), 2)),
 ]
 
@@ -76,6 +77,7 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
     [
         *("temperature:4", "rws:8", "rws-flipped:8", "margin", "threshold:0.42", "klass:0.3", "entropy-bound:0.5"),
         *("threshold:0.9+rws:8", "remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.3+temperature:2"),
+        *("edit:0.9+threshold:0.95", "edit:0.9+threshold:0.5+rws:8"),
         *("information-gain:3+temperature:2", "lookum:3", "lopa:0.9+rws:8", "certainty-prior:2"),
         *("dus:16", "default+apart:3", "rws:8+apart:2", "threshold:0.9+rws:8+apart:2", "margin+apart:4"),
     ],
@@ -121,6 +123,10 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: LoPA(0.9, 0), "hypotheses is 0: a whole number, at least 1, is needed, such as 3"),
         (lambda: as_strategy("lopa:0.9+apart:2"), "strategy lopa masks again, compares steps, looks ahead"),
         (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),
+        (lambda: check_text("edit:0.9+apart:2", "--compare"), "apart is 2: strategy edit masks again, compares"),
+        (lambda: Edit(0.9, after=-1), "after is -1: a whole number, at least 0, is needed"),
+        (lambda: decode_compact(PREDICTOR, "a", "edit:0.9", SHAPE), COMPACT),
+        (lambda: recorded([decode(PREDICTOR, "a", Edit(edit), SHAPE)[0] for edit in (0.5, 0.9)]), "traces come from"),
         (lambda: as_strategy("rws:8+apart:0"), "apart is 0: a whole number, at least 1, is needed"),
         (lambda: decode(PREDICTOR, "a", "rws:8+apart:2", SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
         (lambda: decode_compact(PREDICTOR, "a", "default+apart:2", SHAPE), COMPACT),

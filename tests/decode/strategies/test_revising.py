@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from dataclasses import dataclass
@@ -20,13 +21,14 @@ from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
-from rws_decode import Options, Shape, diff, path_diagnostics
+from rws_decode import Edit, Options, Shape, Temperature, diff, path_diagnostics
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, describe
 from rws_decode.trace.file import trace_bytes
 from rws_decode.trace.trace import Trace, load
+from rws_decode.view.drafts import play
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -106,11 +108,13 @@ def check_history(trace: Trace) -> None:
     assert np.array_equal(trace.masked, open_before)
     assert np.array_equal(trace.chosen, open_before & ~open_after)
     assert np.array_equal(trace.masked_again, ~open_before & open_after)
-    assert trace.revisions == trace.masked_again.sum() == trace.chosen.sum() - (trace.commit_step >= 0).sum()
+    assert np.array_equal(trace.edited, ~open_before & ~open_after & (trace.canvas != after))
+    assert trace.masked_again.sum() == trace.chosen.sum() - (trace.commit_step >= 0).sum()
+    assert trace.revisions == trace.masked_again.sum() + trace.edited.sum()
     last = [max(np.flatnonzero(column), default=-1) for column in trace.chosen.T]
     assert trace.commit_step.tolist() == [-1 if a else s for s, a in zip(last, open_after[-1], strict=True)]
     stands = ~trace.masked & (trace.candidate >= 0)
-    assert np.array_equal(trace.candidate[stands], trace.canvas[stands])
+    assert np.array_equal(trace.candidate[stands], np.where(trace.edited, after, trace.canvas)[stands])
     block = np.arange(trace.length) // trace.block
     current = block[trace.eligible.argmax(axis=1)]
     assert not (trace.masked_again & (block != current[:, None])).any()
@@ -120,6 +124,8 @@ TRACES = [
     *decode(LLADA, PROMPTS, Doubting("visible", -2.0), SHAPE),
     *decode(LLADA, PROMPTS, Doubting("left-out", -2.0, 2), Shape(12, 12, 12)),
     *decode(BERT, PROMPTS, Chance(3), SHAPE, options=Options(sampling_temperature=1.0)),
+    *decode(LLADA, PROMPTS, Edit(0.1, 0.5), SHAPE),
+    *decode(LLADA, PROMPTS, Edit(0.3, 0.3, scaled=Temperature(2.0)), SHAPE, options=Options(sampling_temperature=1.0)),
 ]
 
 
@@ -136,8 +142,14 @@ def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) ->
     assert names["commit_step"].tolist() == trace.commit_step.tolist()
     for step in range(trace.steps_run):
         assert names["canvas"](step).tolist() == trace.canvas[step].tolist()
-    assert f"{trace.revisions} masked again" in repr(trace) and "masked again" in trace._repr_html_()
-    assert trace.strategy["revises"] is True
+    word = "replaced" if trace.strategy.get("edits") else "masked again"
+    assert f"{trace.revisions} {word}" in repr(trace) and word in trace._repr_html_()
+    assert trace.strategy["revises" if word == "masked again" else "edits"] is True
+    played = io.StringIO()
+    play(trace, played)
+    rows = [zip(ids, trace.words(ids), strict=True) for ids in (*trace.canvas, trace.tokens)]
+    lines = [" ".join("█" if token == trace.mask_id else word for token, word in row) for row in rows]
+    assert played.getvalue().splitlines() == lines
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=str)
@@ -201,15 +213,15 @@ def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
     assert edge.near_ties[step] > 0
 
 
-def test_the_browser_steps_back_and_forth_through_revisions(browser: Chromium, tmp_path: Path) -> None:
-    trace = TRACES[0]
+@pytest.mark.parametrize("trace", (TRACES[0], TRACES[-1]), ids=str)
+def test_the_browser_steps_back_and_forth_through_revisions(trace: Trace, browser: Chromium, tmp_path: Path) -> None:
     page = trace.view().save(tmp_path / "page.html")
     tab = browser.open(page.as_uri(), width=1000)
     tab.press("Home")
     for step in range(trace.steps_run):
         kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
         kind = np.where(trace.masked[step], "masked", "done")
-        kind = np.where(trace.chosen[step], "new", np.where(trace.masked_again[step], "again", kind))
+        kind = np.where((trace.chosen | trace.edited)[step], "new", np.where(trace.masked_again[step], "again", kind))
         assert kinds == kind.tolist()
         tab.press("ArrowRight")
     assert not tab.messages
