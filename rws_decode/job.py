@@ -189,9 +189,7 @@ def prepare(
         refuse_unnormalised(reward, f"strategy {strategy.name}")
     if options.drawing == "commit" and isinstance(strategy, Changing):
         name = strategy.name
-        raise ValueError(
-            f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'"
-        )
+        raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
     if options.key_cache != "none":
         _check_key_cache(options, predictor, strategy)
     encoded = encode_prompts(predictor, prompts, shape.length)
@@ -233,9 +231,7 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
     if options.cfg:
         raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
     if isinstance(strategy, LookingStrategy | Changing):
-        raise ValueError(
-            f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys"
-        )
+        raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 
 def _asked(

@@ -25,7 +25,7 @@ from rws_decode.step.savings import leave_settled
 from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import recorded
-from rws_decode.strategies.table import as_strategy
+from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.data import check_known
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
@@ -212,7 +212,9 @@ def _strategy_of(trace: Trace, reward: RewardModel | None) -> Strategy:
     if "base" in trace.strategy:
         name = strategy_label(trace.strategy)
         raise ValueError(f"trace is of {name}, which chooses among copies: traces of one decode each are needed")
-    strategy = as_strategy(strategy_label(trace.strategy), seed=trace.strategy.get("seed", trace.seed))
+    strategy: Any = strategy_from(trace.strategy)
+    if hasattr(strategy, "seed") and "seed" not in trace.strategy:  # one of each row, which a description leaves out
+        strategy = replace(strategy, seed=trace.seed)
     return recorded(trace) if strategy.needs_reward and reward is None else strategy
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from rws_decode.mini.stories import answers as stories
-from rws_decode.strategies.table import STRATEGIES
 from rws_decode.trace.data import TraceData
 from rws_theory.show import clipped, shortened
 
-# What stands after the colon of a text; others stand after plus signs, with their names.
+# What stands after the colon of a text, the first of them; others stand after plus signs, with their names.
 _FIRST = ("scale", "reward_scale", "edit", "threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses")
 _FIRST += ("gap", "stride", "n", "width", "gradients")
 _UNNAMED = ("seed", "eps", "ess_threshold")
@@ -37,11 +36,7 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     if described["name"] == "apart":
         return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
     numbers = _told(described)
-    first = numbers[:1] if numbers and numbers[0][0] in _FIRST else []
-    declared = STRATEGIES[described["name"]].numbers if first and described["name"] in STRATEGIES else {}
-    for name, value in numbers[1:]:  # a text may leave out what is as usual, and what it cannot say
-        if name in declared and (declared[name].needed or value != declared[name].usual):
-            first.append((name, value))
+    first = [number for number in numbers if number[0] in _FIRST]
     label = _joined(described["name"], first or numbers)
     scaled = described.get("scaled", {"name": "default"})
     return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
