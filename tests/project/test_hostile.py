@@ -487,6 +487,7 @@ COMMANDS: dict[str, str] = {
     f"{REWARDED} 1 --reward-device meta": "device is 'meta'",
     f"{REWARDED} 1 --reward-revision main": "revision is 'main'",
     f"{GENERATE} --strategy rws-every --reward mini --reward-scale 1 --every 0": "every is 0",
+    f"{GENERATE} --strategy edit --edit 2": "edit is 2.0",
     f"{GENERATE} --strategy schedule --run gone.parquet": "no trace at gone.parquet",
     f"{GENERATE} --strategy constant --run text.parquet": "text.parquet",
     f"{GENERATE} --seed -1": "--seed is -1",

@@ -161,8 +161,8 @@ version-3-unread: rws_decode, test_outcome
 - _READ = (3, 4, 5, VERSION)
 + _READ = (4, 5, VERSION)
 column-lost: rws_decode, test_trace test_revising
-- "masked_again": trace.masked_again[rows]
-+ "masked_again": trace.provisional[rows]
+- "masked_again": (trace.masked_again | trace.edited)[rows]
++ "masked_again": (trace.provisional | trace.edited)[rows]
 replay-without-ties: rws_decode, test_replay
 - same and int(selection.ties) == trace.ties[step]
 + same
