@@ -36,7 +36,8 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     if described["name"] == "apart":
         return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
     numbers = _told(described)
-    first = [number for number in numbers if number[0] in _FIRST]
+    count = 2 if described.get("edits") else 1  # two thresholds, and not one
+    first = numbers[:count] if numbers and numbers[0][0] in _FIRST else []
     label = _joined(described["name"], first or numbers)
     scaled = described.get("scaled", {"name": "default"})
     return label if scaled["name"] == "default" else f"{label}+{strategy_label(scaled)}"
