@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
-from transformers import LlamaForCausalLM
 
+from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.testing.networks import EOS, MASK, PAD, VOCABULARY, bert, llama, modernbert, word_tokenizer
 
@@ -26,18 +25,12 @@ def full_modernbert_predictor(seed: int = 0) -> HFMaskPredictor:
     return HFMaskPredictor(network, word_tokenizer(), name="tiny-full-modernbert")
 
 
-def llada_logits(model: LlamaForCausalLM, canvas: Tensor) -> Tensor:
-    """Return logits [B, L, V] under bidirectional attention: every position sees every other."""
-    batch, length = canvas.shape
-    everywhere = torch.zeros(batch, 1, length, length)
-    return model(input_ids=canvas, attention_mask=everywhere, use_cache=False).logits
-
-
 def llada_predictor(seed: int = 0) -> CallablePredictor:
     """Wrap the LLaDA-like network; as in LLaDA, padding and end of text are one token."""
     model, codec = llama(seed), word_tokenizer()
+    body = LeanLlama(model.model, causal=False)  # in a fraction of the time of the model's own forward
     return CallablePredictor(
-        lambda canvas: llada_logits(model, canvas),
+        lambda canvas: model.lm_head(body(canvas)),
         mask_id=MASK,
         pad_id=EOS,
         end_id=EOS,
