@@ -158,7 +158,8 @@ def module_file(name: str) -> Path:
     except ImportError:  # a package on the way is missing
         spec = None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise ValueError(f"reward is {name}: no module {module} is installed, nor a file of it in {os.getcwd()}")
+        hint = "; leave out .py" if module.endswith(".py") else ""
+        raise ValueError(f"reward is {name}: no module {module} is installed, nor a file of it in {os.getcwd()}{hint}")
     return Path(spec.origin)
 
 

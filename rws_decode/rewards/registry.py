@@ -206,7 +206,7 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
         named["Skywork-Reward-V2's"] = SKYWORK_V2
         more = "".join(f", nor {whose} ({', '.join(names)})" for whose, names in named.items())
         near = meant(name, ["exact", *SHIPPED, *OF_WORLDS, *(name for names in named.values() for name in names)])
-        raise ValueError(message.replace(", nor a dir", f"{more}, nor a dir") + near) from error
+        raise ValueError(message.replace(", nor a dir", f"{more}, nor MODULE:NAME, nor a dir") + near) from error
     return checkpoint, entry
 
 

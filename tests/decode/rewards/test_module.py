@@ -72,6 +72,10 @@ def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_lin
     for name in ("no_such_module:f", "no_such.module:f"):
         with pytest.raises(ValueError, match=f"^reward is {name}: no module .* is installed"):
             check_reward_name(name)
+    with pytest.raises(ValueError, match=r"^reward is no_such\.py:f: .*; leave out \.py$"):
+        check_reward_name("no_such.py:f")
+    with pytest.raises(ValueError, match=r"^reward is 'no_such': .* nor MODULE:NAME, nor a directory"):
+        check_reward_name("no_such")
 
 
 def test_a_module_may_change_the_directory(module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
