@@ -1,4 +1,4 @@
-"""What strategies share that count or choose by scaled logits,"""
+"""What strategies share that count or choose by scaled logits."""
 
 from __future__ import annotations
 
@@ -62,6 +62,11 @@ def least_odds(threshold: float, name: str = "threshold") -> float:
     """
     finite(name, threshold, above=0, below=1, example="0.9")
     return math.log(threshold) - math.log1p(-threshold)
+
+
+def likely(view: MaskedPositions, threshold: float) -> Tensor:
+    """Return how many positions of each row have a probability of `threshold` or more, int64 [rows]."""
+    return in_rows(view.log_odds >= least_odds(threshold), view.row, view.rows)
 
 
 def entropies(logits: Tensor, scale: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rws_decode.common.later import Tensor, torch
-from rws_decode.strategies.counted import Counted, in_rows, least_odds
+from rws_decode.strategies.counted import Counted, least_odds, likely
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, whole
@@ -48,7 +48,7 @@ class Edit(Counted):
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row have the probability, int64 [rows]."""
-        return in_rows(view.log_odds >= least_odds(self.threshold), view.row, view.rows)
+        return likely(view, self.threshold)
 
     def edits(self, log_odds: Tensor) -> Tensor:
         """Return whether tokens of these log-odds replace others, bool [M]."""

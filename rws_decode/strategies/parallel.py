@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rws_decode.common.later import Tensor, torch
-from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, ranks_in_rows
+from rws_decode.strategies.counted import Counted, entropies, least_odds, likely, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
@@ -41,7 +41,7 @@ class Threshold(Counted):
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row have the probability, int64 [rows]."""
-        return in_rows(view.log_odds >= least_odds(self.threshold), view.row, view.rows)
+        return likely(view, self.threshold)
 
 
 @dataclass(frozen=True, repr=False)

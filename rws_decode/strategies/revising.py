@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted, in_rows, least_odds, ranks_in_rows
+from rws_decode.strategies.counted import Counted, in_rows, least_odds, likely, ranks_in_rows
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_theory.checks import finite, one_of
@@ -172,7 +172,7 @@ class Wino(Counted):
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""
-        passed = in_rows(view.log_odds >= least_odds(self.threshold), view.row, view.rows)
+        passed = likely(view, self.threshold)
         masked = in_rows(torch.ones_like(view.row, dtype=torch.bool), view.row, view.rows)
         most = (masked * 7 // 10).clamp(min=5, max=20)
         return torch.minimum(passed.clamp(min=1), most)

@@ -95,11 +95,11 @@ STRATEGIES: dict[str, Entry] = {
     "remdm": Entry("revising.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
     "p2": Entry("revising.P2", "the best of committed and masked stay, log p of the first times --eta (P2)"),
     "wino": Entry("revising.Wino", "all of probability --threshold or more; doubtful ones go again (WINO)"),
-    "edit": Entry("editing.Edit", "all of probability --threshold or more; tokens give way above --edit (LLaDA2.1)"),
+    "edit": Entry("editing.Edit", "all of --threshold or more; tokens give way above --edit (LLaDA2.1)"),
     "information-gain": Entry(
         "lookahead.InformationGain", "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)"
     ),
-    "lopa": Entry("lopa.LoPA", "all of probability --threshold or more, and one more looked at, or none (LoPA)"),
+    "lopa": Entry("lopa.LoPA", "all of --threshold or more, and one more looked at, or none (LoPA)"),
     "lookum": Entry("lookahead.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)"),
     "calibrated": Entry("weighed.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
     "oracle-order": Entry("weighed.OracleOrder", "the positions whose candidate is the truth first"),

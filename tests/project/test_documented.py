@@ -195,7 +195,9 @@ HERE: dict[str, Here] = {
         more=f"{SMALL} --validation 1 --reward-scale 8 --rewards mini --methods rws",
         leaves=("out/runs/reward-bench/results.json",),
     ),
-    r"rws judge pairs\.jsonl .*": Here(more="--yes --repeats 1", says=("win",), leaves=("out/judge",)),
+    r"rws judge pairs\.jsonl .*": Here(
+        more="--yes --settings '{\"repeats\": 1}'", says=("win",), leaves=("out/judge",)
+    ),
     "rws frontier --example 240": Here(
         more="--searches 2 --strategies default", says=("regret", "of our minister at mexico.")
     ),

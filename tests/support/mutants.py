@@ -137,8 +137,8 @@ rightmost-first: rws_decode, test_ranking
 - order = torch.argsort(values, dim=1, descending=True, stable=True)
 + order = values.shape[1] - 1 - torch.argsort(values.flip(1), dim=1, descending=True, stable=True)
 threshold-strict: rws_decode, test_counting
-- return in_rows(view.log_odds >= least_odds(self.threshold)
-+ return in_rows(view.log_odds > least_odds(self.threshold)
+- return in_rows(view.log_odds >= least_odds(threshold)
++ return in_rows(view.log_odds > least_odds(threshold)
 near-tie-half: rws_decode, test_rounding
 - (row, position), lead <= 2 * error
 + (row, position), lead <= error

@@ -296,7 +296,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
             seen = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
     assert copies.found == []
     assert [step.info.logits_dtype for step in seen] == ["float32"] * 6
-    on_host = {"rows", "reward_use", "forwards"}
+    on_host = {"rows", "reward_use", "forwards", "computed_columns"}
     for step in seen:
         arrays = {name: value for name, value in step.info._asdict().items() if isinstance(value, torch.Tensor)}
         assert all(array.is_meta for name, array in arrays.items() if name not in on_host)
