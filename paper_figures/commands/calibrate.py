@@ -31,7 +31,9 @@ class CalibrateOptions:
     sample: int | None = option(None, f"pairs to score (default: {_SAMPLE}, or all if fewer)", least=2)
     seed: int = option(0, "of the sample", least=0)
     skip_long: bool = option(False, "leave out pairs that are longer than the model reads")
-    out: Path | None = option(None, "write reward.json there", metavar="FILE", writes="file")
+    out: Path | None = option(
+        None, "write reward.json there, and resume from where a run stopped", metavar="FILE", writes="file"
+    )
     batch: int = option(32, "pairs per forward", least=1)
     device: str = option("cpu", "cpu, cuda, ...")
     dtype: str = option("float32", "of the network: float32, bfloat16, ...", metavar="NAME")
@@ -99,8 +101,14 @@ def run(args: argparse.Namespace) -> int:
         "chosen": "all" if len(chosen) == len(pairs) else [[pair.row, pair.number] for pair in chosen],
         "skipped": len(chosen) - len(fitting),
     }
+    progress = None if options.out is None else Path(f"{options.out}.progress")
+    key = about | {
+        "files": _files(options.reward),
+        "fields": [options.prompt_field, options.answer_field],
+        "template": template,
+    }
     with shown_progress("calibrate", len(fitting), "pair") as bar:
-        scores = score_pairs(model, fitting, options.batch, bar.advance)
+        scores = score_pairs(model, fitting, batch=options.batch, progress=progress, key=key, advance=bar.advance)
     sample = statistics(scores, [pair.row for pair in fitting])
     result = {
         "mean": sample.mean,
@@ -116,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
     }
     if options.out is not None:
         write_json(options.out, result)
+    if progress is not None:
+        progress.unlink(missing_ok=True)
     print(
         json.dumps(result, allow_nan=False)
         if options.json
@@ -133,6 +143,16 @@ def _data(options: CalibrateOptions) -> tuple[list[dict[str, Any]], dict[str, An
     # Nectar has no other split: the seeded sample of it stands for the paper's validation split.
     rows, origin = hub_rows(NECTAR, "train")
     return rows, {"dataset": NECTAR, "split": "train", "fingerprint": origin.fingerprint}
+
+
+def _files(reward: str) -> list[list[Any]]:
+    # What tells one checkpoint from its successor in the same place, without reading all of it.
+    folder = Path(reward)
+    if not folder.is_dir():
+        return []
+    kinds = ("*.safetensors", "config.json", "tokenizer*", "chat_template*")
+    files = sorted({path for kind in kinds for path in folder.glob(kind)})
+    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 
 def _summary(name: str, sample: Any, skipped: int) -> str:

@@ -5,19 +5,24 @@ They are taken over a seeded sample of pairs of prompt and answer.
 
 from __future__ import annotations
 
+import json
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rws_decode.common.files import parse_json, write_json
 from rws_decode.rewards.base import RewardModel, score_checked
 
 __all__ = ["Pair", "Statistics", "read_pairs", "sampled", "score_pairs", "statistics"]
 
 _ANSWERS = ("answers", "answer", "response", "completion", "output")
 _HUMAN, _ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
+_SAVE_EVERY = 20.0  # seconds between two saves of the progress
 
 
 class Pair(NamedTuple):
@@ -112,15 +117,48 @@ def statistics(scores: Sequence[float], rows: Sequence[int]) -> Statistics:
 
 
 def score_pairs(
-    model: RewardModel, pairs: Sequence[Pair], batch: int = 32, advance: Callable[[int], object] = lambda count: None
+    model: RewardModel,
+    pairs: Sequence[Pair],
+    *,
+    batch: int = 32,
+    progress: Path | None = None,
+    key: dict[str, Any] | None = None,
+    advance: Callable[[int], object] = lambda count: None,
 ) -> list[float]:
-    """Score each pair, `batch` at a time, and report to `advance` how many more are done; errors as `score_checked`."""
-    scores: list[float] = []
-    for start in range(0, len(pairs), batch):
-        part = pairs[start : start + batch]
-        scores += score_checked(model, [pair.prompt for pair in part], [pair.answer for pair in part])
-        advance(len(part))
+    """Score each pair, `batch` at a time, and report to `advance` how many more are done.
+
+    `progress` is a file in which the scores so far are saved, whole or not at all, every few seconds and when scoring
+    stops. Another call goes on from there. `key` says what the scores belong to. ValueError is raised if the file has
+    another key, and as in `score_checked`.
+    """
+    scores = _resumed(progress, key, len(pairs))
+    advance(len(scores))
+    saved = time.monotonic()
+    try:
+        while len(scores) < len(pairs):
+            part = pairs[len(scores) : len(scores) + batch]
+            scores += score_checked(model, [pair.prompt for pair in part], [pair.answer for pair in part])
+            advance(len(part))
+            if progress is not None and time.monotonic() - saved > _SAVE_EVERY:
+                write_json(progress, {"key": key, "scores": scores}, indent=None)
+                saved = time.monotonic()
+    finally:
+        if progress is not None and scores:
+            write_json(progress, {"key": key, "scores": scores}, indent=None)
     return scores
+
+
+def _resumed(progress: Path | None, key: dict[str, Any] | None, count: int) -> list[float]:
+    if progress is None or not progress.is_file():
+        return []
+    try:
+        stored = parse_json(progress.read_text(encoding="utf-8"))
+        key_matches, scores = stored["key"] == json.loads(json.dumps(key)), stored["scores"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{progress} holds no progress of a calibration: delete it") from error
+    if not key_matches or not isinstance(scores, list) or len(scores) > count:
+        raise ValueError(f"{progress} holds the progress of another calibration: delete it, or name another --out")
+    return [float(score) for score in scores]
 
 
 def _answer_fields(number: int, row: dict[str, Any]) -> tuple[str, ...]:

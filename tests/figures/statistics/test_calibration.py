@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
-from paper_figures.statistics.calibration import Pair, read_pairs, statistics
-from rws_decode.rewards import load_reward
+from paper_figures.statistics.calibration import Pair, read_pairs, score_pairs, statistics
+from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import WORDS
 
@@ -149,6 +149,35 @@ def test_the_layout_of_a_published_model_is_kept(
     again = load_reward(str(folder), published="grm")
     assert (again.mean, again.std) == (report["mean"], report["std"])
     assert load_reward(str(folder)).score(["the cat"], ["sat"]) == again.score(["the cat"], ["sat"])
+
+
+def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def score(prompt: str, answer: str) -> float:
+        if len(asked) == 5:
+            asked.append("stop")
+            raise KeyboardInterrupt
+        asked.append(answer)
+        return float(len(answer))
+
+    model, progress = CallableReward(score), tmp_path / "reward.json.progress"
+    wanted = [Pair(row, 0, "p", "x" * row) for row in range(8)]
+    with pytest.raises(KeyboardInterrupt):
+        score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0})
+    asked.remove("stop")
+    assert json.loads(progress.read_text())["scores"] == [0.0, 1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match=r"progress of another calibration"):
+        score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 1})
+    steps: list[int] = []
+    asked[:] = ["-"] * 6
+    done = score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0}, advance=steps.append)
+    assert (
+        done == [float(row) for row in range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
+    )
+    progress.write_text("{")
+    with pytest.raises(ValueError, match=r"holds no progress of a calibration"):
+        score_pairs(model, wanted, progress=progress, key={"seed": 0})
 
 
 def test_longer_pairs_are_refused_or_left_out_and_counted(
