@@ -23,7 +23,7 @@ class LoPA(Counted):
     scale_dream_d2f.py, neg_entropy, selection_conf_alpha 0, branch_topp 1; arXiv 2512.16229), which have tau 0.9 to
     0.95 and a branching factor of 2 to 4: as run it gives one branch more, 3 to 5 hypotheses. There the winner's
     forward is that of the next step, which spares one forward a step but the first, and several blocks are open at
-    once. In one block its code gave the same tokens in 120 of 120 answers of random models (8 words, 3 to 5 branches).
+    once.
 
     Near-ties are those at the threshold; which branch wins is taken as it is.
 

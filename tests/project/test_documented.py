@@ -247,6 +247,7 @@ THERE: dict[str, str] = {
     r"python tests/support/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",
     r"python tests/support/mutants\.py *": "test_first_change.py::test_each_fault_of_make_mutants_can_be_planted_once",
     r"python tests/support/fuzz_files\.py --seconds 3600 *": "test_fuzz_files.py",
+    r"python tests/support/decode_again\.py .*": "test_fragility.py::test_the_script_of_the_tables_counts_what_changes",
 }
 
 # What cannot be run as the others are: why, and what covers it.
