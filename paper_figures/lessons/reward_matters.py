@@ -218,6 +218,7 @@ def findings(
     """Return what was found, in Markdown: the answers to the four predictions. `texts` have those of "rws:8"."""
     regret = {arm: interval.mean for arm, interval in places.regrets.items() if arm.method in _PATHS}
     nearest, chosen = min(regret, key=regret.__getitem__), chosen_scale(record, WORLD)
+    assert chosen is not None
     warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.__getitem__)
     further = difference(record, warm, nearest)
     schedule = difference(record, nearest, nearest._replace(method="schedule"))

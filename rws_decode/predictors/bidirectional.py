@@ -77,7 +77,10 @@ class BidirectionalPredictor(HFMaskPredictor):
     head as the compact decoder runs it. The rest as `HFMaskPredictor`. ValueError for a model with another attention.
     """
 
-    keeps_keys = True
+    @property
+    def keeps_keys(self) -> bool:
+        """Return True: these networks read the keys that they are given."""
+        return True
 
     def __init__(
         self,

@@ -103,7 +103,7 @@ class TableReward(CallableReward):
     """
 
     def __init__(self, table: NDArray[np.float64], name: str = "table") -> None:
-        super().__init__(lambda answer: float(table[tuple(int(word) for word in answer.split())]), name=name)
+        super().__init__(lambda _, answer: float(table[tuple(int(word) for word in answer.split())]), name=name)
         self._table = torch.from_numpy(table)
 
     @property

@@ -92,7 +92,7 @@ class Record:
         commit_step, arrays["provisional"] = last_commits(chosen[:run], arrays.pop("masked_again"))
         tokens = last_tokens(arrays["candidate"], commit_step, arrays["edited"])
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
-        costs = {"forwards": int(arrays.pop("forwards").sum())}
+        costs: dict[str, Any] = {"forwards": int(arrays.pop("forwards").sum())}
         costs["computed_columns"] = int(arrays.pop("computed_columns").sum()) or None
         arrays |= costs | {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
         return arrays | {"logits_dtype": self.logits_dtype}
