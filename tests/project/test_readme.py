@@ -8,6 +8,7 @@ import shlex
 from importlib import import_module
 from pathlib import Path
 
+import decode_again
 import pytest
 from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
 
@@ -65,7 +66,7 @@ def test_every_strategy_that_is_named_is_there() -> None:
 
 def parsers() -> list[argparse.ArgumentParser]:
     """Return the parser of every command and of every experiment."""
-    collected = []
+    collected = [decode_again.options()]
     commands = [command for package in (decoding, theory, figures) for command in package.COMMANDS.values()]
     for module in [command.module for command in (*commands, BENCH, TRAIN)]:
         collected.append(argparse.ArgumentParser())

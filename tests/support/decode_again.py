@@ -27,7 +27,8 @@ from rws_decode.check.fragility import fragility
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 
 
-def main(argv: list[str] | None = None) -> None:
+def options() -> argparse.ArgumentParser:
+    """Return what the command reads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("source")
@@ -38,7 +39,12 @@ def main(argv: list[str] | None = None) -> None:
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--flip", type=int, default=0, help="decodes of each fragile answer, logits moved by rounding")
     parser.add_argument("--usual", type=Path)
-    given = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Decode, and print a line of JSON for each strategy and way."""
+    given = options().parse_args(argv)
     shape = Shape(given.length, given.steps or given.length // 2, given.block or given.length)
     texts = [prompt.text for prompt in prompts_of(given.source, given.prompts, seed=0, model=given.model).test]
     reward = load_reward(given.reward)
