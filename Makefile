@@ -1,5 +1,6 @@
-# make reproduce: the main job, into out/.   make test: the tests.   make study: the evidence study and the main job in
-# full sizes, into out-study/; some hours.   All make their own environment first.
+# make reproduce: the main job, into out/.   make test: the tests.   make long: the tests that take long.
+# make study: the evidence study and the main job in full sizes, into out-study/; some hours.
+# All make their own environment first.
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test machines coverage explore fuzz mutants prove notebooks docs pictures env real lint licences package clean
+.PHONY: reproduce study test long machines coverage explore fuzz mutants prove notebooks docs pictures env real lint licences package clean
 SAMPLE ?= 40
 reproduce: $(READY)
 	$(BIN)/rws figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
@@ -29,9 +30,9 @@ study: $(READY)
 # One process more than cores: tests that start others wait for them. Bytecode is kept whatever the environment says:
 # else each of the many processes compiles all that it imports. TESTS: which ones, all unless told.
 TESTS ?=
-test: export PYTHONDONTWRITEBYTECODE =
-test: $(READY)
-	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal $(TESTS)
+test long: export PYTHONDONTWRITEBYTECODE =
+test long: $(READY)
+	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal -m "$(if $(filter long,$@),,not )long" $(TESTS)
 
 # Other machines, for which this one stands in: what PyTorch, oneDNN, MKL, OpenBLAS and NumPy may use of its processor,
 # how many threads they take, another time zone and an ASCII locale. JOBS run on each of them in turn; the first answer
