@@ -51,7 +51,7 @@ def finite(
     ValueError: eps is -1.0: a finite number above 0 is needed
     """
     number: Any = value
-    right = isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    right = isinstance(value, Real) and not isinstance(value, bool) and abs(number) <= sys.float_info.max
     right = right and (least is None or number >= least) and (most is None or number <= most)
     if not (right and (above is None or number > above) and (below is None or number < below)):
         bounds = {"at least": least, "above": above, "at most": most, "below": below}

@@ -155,5 +155,6 @@ def _difference(row: Mapping[str, Any], again: Mapping[str, Any]) -> Difference:
     else:
         number = "" if row["number"] is None or np.isnan(row["number"]) else f" {row['number']:g}"
         answer = f"{row['method']}{number}{', drawn' if row['drawn'] else ''}, {row['steps']} steps"
-    texts = [each.get("text", each["tokens"]) for each in (row, again)]
-    return Difference(row["world"], row["prompt"], answer, *texts, float(row["reward"]), float(again["final_reward"]))
+    there, here = (each.get("text", each["tokens"]) for each in (row, again))
+    rewards = float(row["reward"]), float(again["final_reward"])
+    return Difference(row["world"], row["prompt"], answer, there, here, *rewards)

@@ -178,7 +178,8 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
     for key in sorted(cells, key=lambda key: _ORDER.index(key[0][1])):
         at, numbers = dict(key), cells[key]
         method, scale = at.pop("method"), at.pop("reward_scale")
-        line = at | {"method": method, "scale": _ONCE.get(method, scale), "n": numbers["mean_factor"]["n"]}
+        line: dict[str, Any] = at | {"method": method, "scale": _ONCE.get(method, scale)}
+        line["n"] = numbers["mean_factor"]["n"]
         for name, row in numbers.items():
             line |= {name: row["mean"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
         of = answers[(answers[[name for name, _ in key]] == [value for _, value in key]).all(axis=1)]

@@ -253,7 +253,7 @@ def _row_change(there: Digest, here: Digest, theirs: DecodedRow, ours: DecodedRo
         return None
     step = min(min(theirs.commit_step[position], ours.commit_step[position]) for position in parted)
     near = [step < len(row.near) and row.near[step] > 0 for row in (theirs, ours)]
-    only_there, only_here = (
+    only = [
         tuple(
             (position, token, words.get(str(token), str(token)))
             for position in parted
@@ -261,10 +261,11 @@ def _row_change(there: Digest, here: Digest, theirs: DecodedRow, ours: DecodedRo
             if row.commit_step[position] == step
         )
         for row, words in ((theirs, there.words), (ours, here.words))
-    )
+    ]
     tokens = sum(a != b for a, b in zip(theirs.tokens, ours.tokens, strict=True))
     other_ids = there.prompt_ids[theirs.prompt] != here.prompt_ids[ours.prompt]
-    return RowChange(theirs.prompt, theirs.strategy, step, any(near), *near, only_there, only_here, tokens, other_ids)
+    decode = (theirs.prompt, theirs.strategy)
+    return RowChange(*decode, step, any(near), near[0], near[1], only[0], only[1], tokens, other_ids)
 
 
 def _logits(

@@ -146,7 +146,8 @@ def module_reward_named(name: str, mean: float | None = None, std: float | None 
             f"reward is {name}, a function whose mean and deviation are not known: name an object of the module such "
             f"as reward = CallableReward({attribute}, mean, std), or measured_reward({attribute}, predictor, prompts)"
         )
-    return CallableReward(found, mean, std, name=name)
+    function: Callable[..., Any] = found
+    return CallableReward(function, mean, std, name=name)
 
 
 def module_file(name: str) -> Path:

@@ -29,7 +29,7 @@ from rws_theory.commands.progress import loading, tell
 _SHOWN = 8  # unknown words that a note names, at most
 
 
-Options = TypeVar("Options", bound=PromptOptions)
+Options = TypeVar("Options", bound=ComparisonOptions | StageOptions)
 
 
 def check_options(options: ComparisonOptions | StageOptions) -> None:

@@ -50,7 +50,7 @@ def run_comparison(
     if not options.reward_scale and not prompts.validation:
         raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
     options, base = recorded(options, prompts), base_unit(options, name)
-    settings = base.settings | ({"traces": True} if options.traces else {})
+    settings = dict(base.settings) | ({"traces": True} if options.traces else {})
     settings |= {"reward_cost": options.reward_cost, "study_seed": options.seed}
     base = replace(base, seed=options.seed, settings=settings)
     readers = {"--rewards": options.rewards, "--judges": options.judges, "--causal": (options.causal,)}

@@ -7,7 +7,7 @@ A sampler is a method, its words a step, and how it draws: "commit" ranks the be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -70,11 +70,12 @@ def sampler_values(texts: pd.DataFrame, worlds: pd.DataFrame, world: str) -> dic
     """
     own = worlds[worlds["world"] == world].set_index("prompt").sort_index()
     values: dict[tuple[str, int, str], pd.DataFrame] = {}
-    for (method, words, drawing), rows in texts[texts["world"] == world].groupby(["method", "words", "drawing"]):
+    for key, rows in texts[texts["world"] == world].groupby(["method", "words", "drawing"]):
+        method, words, drawing = cast(tuple[str, int, str], key)
         frame = rows.set_index("prompt").sort_index()
         reward = frame["reward"] - own["mean"] if len(own) else frame["reward"]
         frame = frame.assign(kl=frame["log_q"] - frame["log_prob"], reward=reward)
-        values[str(method), int(words), str(drawing)] = frame[[*MEASURES, "log_q"]]
+        values[method, int(words), drawing] = frame[[*MEASURES, "log_q"]]
     if len(own):
         log_p = [float(np.mean(list(row))) for row in own["log_ps"]]
         values["model", 1, "commit"] = pd.DataFrame({"kl": 0.0, "log_prob": log_p, "reward": 0.0}, index=own.index)

@@ -58,18 +58,17 @@ def order(
                 f"trace is {trace!r}: one prompt and at most two strategies are needed, give "
                 f"plots.order(runs[{one!r}][0], runs[{two!r}][0]), or all to plots.order_map(runs)"
             )
-        trace, other = [*(run[0] for run in trace.values()), None][:2]
-        assert trace is not None
-    traces = [trace] if other is None else [trace, other]
-    if other is not None and other.length != trace.length:
-        raise ValueError(
-            f"other has {other.length} positions, trace {trace.length}: two answers of one length are needed"
-        )
+        traces = [run[0] for run in trace.values()]
+    else:
+        traces = [trace] if other is None else [trace, other]
+    if len({each.length for each in traces}) > 1:
+        one, two = (each.length for each in traces)
+        raise ValueError(f"other has {two} positions, trace {one}: two answers of one length are needed")
     for each in traces if values or changes else ():
         check_known(each, "values or changes")
     if changes and not all(each.whole_candidates for each in traces):
         raise ValueError("changes is True: a trace that keeps all candidates (Trace.whole_candidates) is needed")
-    size = (9.5, 4.6) if other is not None else (7.0, 4.6)
+    size = (9.5, 4.6) if len(traces) > 1 else (7.0, 4.6)
     figure, panels = panels_of(axes, 1, len(traces), size, sharey=True)
     for panel, each, look in zip(panels, traces, LOOKS, strict=False):
         if values:

@@ -41,22 +41,22 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
     >>> plots.order_map(run).axes[0].get_title(loc="left").startswith("default: GOD ")
     True
     """
-    runs: list[Sequence[Trace]] = [
+    shown: list[Sequence[Trace]] = [
         run for given in runs for run in (given.values() if isinstance(given, Mapping) else [given])
     ]
-    traces = [trace for run in runs for trace in run]
-    if not traces or not all(len(run) for run in runs):
+    traces = [trace for run in shown for trace in run]
+    if not traces or not all(len(run) for run in shown):
         raise ValueError(
-            f"runs hold {[len(run) for run in runs]} traces: at least one each is needed, from decode(...)"
+            f"runs hold {[len(run) for run in shown]} traces: at least one each is needed, from decode(...)"
         )
     lengths = {trace.length for trace in traces}
     if len(lengths) > 1:
         raise ValueError(f"runs have answers of {len(lengths)} lengths: one length is needed")
     length, steps = traces[0].length, max(trace.steps_run for trace in traces)
-    figure, panels = panels_of(axes, 1, len(runs), (1.5 + 4.2 * len(runs), 4.4), sharey=True)
-    shares = [_share(run, steps, length) for run in runs]
+    figure, panels = panels_of(axes, 1, len(shown), (1.5 + 4.2 * len(shown), 4.4), sharey=True)
+    shares = [_share(run, steps, length) for run in shown]
     most = max(float(share.max()) for share in shares)
-    for panel, run, share in zip(panels, runs, shares, strict=True):
+    for panel, run, share in zip(panels, shown, shares, strict=True):
         panel.imshow(share, aspect="auto", origin="lower", cmap="Blues", vmin=0, vmax=most)
         panel.grid(visible=False)
         panel.plot(np.arange(length), _mean_step(run), color=VERMILION, label="mean step")
@@ -72,7 +72,7 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
     panels[0].set_ylabel("step, from 0")
     figure.colorbar(panels[0].images[0], ax=panels, label="share of prompts", shrink=0.9, pad=0.02)
     legend(figure, panels[0], axes)
-    sizes = sorted({len(run) for run in runs})
+    sizes = sorted({len(run) for run in shown})
     prompts = count(sizes[0], "prompt") if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} prompts"
     return finished(
         figure,
