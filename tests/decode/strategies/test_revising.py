@@ -78,7 +78,7 @@ class Chance:
         return again
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 999), st.sampled_from([(12, 12, 6), (12, 4, 12), (12, 6, 4), (8, 8, 8)]), st.data())
 def test_what_is_masked_again_is_made_up_for_at_once(
     seed: int, size: tuple[int, int, int], data: st.DataObject
