@@ -21,7 +21,7 @@ from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import bert_classifier, diffusion_gemma, llama_classifier, word_tokenizer
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
-SHAPE = rws_decode.Shape(16, 8, 16)
+SHAPE = rws_decode.Shape(8, 4, 8)
 TURNS = ("how many cats ? " * 30, "two .", "and dogs ?")
 
 

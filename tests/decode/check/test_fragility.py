@@ -113,6 +113,7 @@ def test_a_trace_of_copies_is_refused() -> None:
         moved_answers(copies.traces[0], model)
 
 
+@pytest.mark.long
 def test_the_guide_is_as_its_example_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,7 +89,7 @@ def test_plain_backends_fit_the_definition(width: int, dtype: str, backend: Back
 
 # Blocks are of 64. 50 and 65 logits are no multiple of 16 bytes, 8 are one of half precision alone: rows are then read
 # by fewer at a time.
-SIZES = {"bfloat16": [1, 2, 8, 50, 64, 65, 136], "float16": [3, 65], "float32": [8, 136]}
+SIZES = {"bfloat16": [1, 2, 8, 50, 65, 136], "float16": [3, 65], "float32": [8, 136]}
 
 
 @pytest.mark.parametrize(("dtype", "width"), [(dtype, width) for dtype, sizes in SIZES.items() for width in sizes])
@@ -100,8 +100,8 @@ def test_kernels_fit_the_definition(dtype: str, width: int, kernels: Kernels) ->
 
 
 def test_kernels_fit_vocabularies_and_many_chunks(kernels: Kernels) -> None:
-    logits = torch.randn(2, 126_464, generator=torch.Generator().manual_seed(5)).mul(3).bfloat16()
-    logits[1, 5000:90_000] = -INF  # whole chunks closed
+    logits = torch.randn(2, 30_464, generator=torch.Generator().manual_seed(5)).mul(3).bfloat16()
+    logits[1, 5000:20_000] = -INF  # whole chunks closed
     factors = torch.tensor([1.0, 16.0])
     statistics = kernels(logits, factors, slopes=True)
     assert_fits(statistics, logits, factors)

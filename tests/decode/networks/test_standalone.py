@@ -69,7 +69,7 @@ def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
     ours, theirs = load_predictor("mini", dtype=dtype), masked_by_transformers(MODELS / "mini", dtype)
     assert isinstance(ours, HFMaskPredictor) and is_ours(ours) and not is_ours(theirs)
     rng = torch.Generator().manual_seed(0)
-    for batch, length in ((1, 1), (3, 17), (2, 130)):
+    for batch, length in ((1, 1), (3, 17), (2, 33)):
         canvas = torch.randint(VOCABULARY, (batch, length), generator=rng)
         real = torch.randint(1, length + 1, (batch, 1), generator=rng)
         right, left = torch.arange(length) < real, torch.arange(length) >= length - real
@@ -97,7 +97,7 @@ def test_traces_are_those_of_transformers(padding: str) -> None:
     ours, theirs = load_predictor("mini"), masked_by_transformers(MODELS / "mini")
     rewards = load_reward("mini"), reward_by_transformers(MODELS / "mini-reward")
     rewards[1].name = rewards[0].name
-    prompts = [*(example["prompt"] for example in ours.examples[:3]), "a [MASK:3] b [MASK:21] ."]
+    prompts = [*(example["prompt"] for example in ours.examples[:2]), "a [MASK:3] b [MASK:21] ."]
     options = Options(padding=padding)  # type: ignore[arg-type]
     done = [
         decode(predictor, prompts, RWS(8.0), Shape(24, 8, 24), reward=reward, options=options)
@@ -178,7 +178,7 @@ def mini():
 
 @pytest.fixture(scope="module")
 def prompts(mini):
-    return [example["prompt"] for example in mini.examples if example["kind"] == "keywords"][:4]
+    return [example["prompt"] for example in mini.examples if example["kind"] == "keywords"][:2]
 
 
 def test_mini_writes_sentences_of_its_language(mini, prompts) -> None:

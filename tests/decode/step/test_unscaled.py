@@ -109,7 +109,7 @@ OPTIONS = [
 ]
 
 
-@settings(max_examples=examples(600))
+@settings(max_examples=examples(250))
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0.0, 0.5, 2.0]),
@@ -131,7 +131,7 @@ def test_each_step_says_what_factor_1_would_have_committed(
     check(trace, predictor, options)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(120))
 @given(
     st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 2.0]), st.sampled_from(FACTORS), st.sampled_from(SHAPES),
     st.sampled_from(["none", "suppress"]), st.booleans(),
@@ -156,7 +156,7 @@ def test_the_compact_decoder_says_the_same(
         assert usual.changed[step] == trace.changed[step]
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(160))
 @given(selection_cases(max_positions=6), st.integers(1, 6))
 def test_it_is_the_set_of_the_default_strategy_even_where_float64_cannot_tell_positions_apart(
     case: tuple[np.ndarray, int, float, float], steps: int

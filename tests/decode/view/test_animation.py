@@ -119,12 +119,9 @@ def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
 
 def test_any_text_is_drawn() -> None:
     words = ["猫", "\U0001f600\u200d", "\x00\x07", "\n", "", "  ", "\u202eab", "\ud800", "x" * 500, "\u0301", "<b>"]
-    for steps in (1, 6):
-        predictor = hostile(words)
-        (trace,) = decode(predictor, "q", "default", Shape(24, steps, 24))
-        for name in words:
-            trace = replace(trace, prompt_text=name * 9)
-            assert len(pictures(animate(trace, trace))) == steps + 2
+    (trace,) = decode(hostile(words), "q", "default", Shape(24, 1, 24))
+    for name in words:
+        assert len(pictures(animate(replace(trace, prompt_text=name * 9)))) == 3
     text = replace(trace, prompt_text="before [MASK:20] within [MASK:4].")
     frames = frames_of(text)
     (panel,) = layout_of([text], frames, prompt_before(text)).panels
@@ -139,7 +136,7 @@ def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_re
     predictor, shape = hostile(names), Shape(64, 64, 64)
     pair = [decode(predictor, "q", rule, shape)[0] for rule in ("default", "temperature:2")]
     made = animate(*pair)
-    assert len(made.gif) < 1e6 and made.gif == animate(*pair).gif
+    assert len(made.gif) < 1e6 and animate(run(), run()).gif == animate(run(), run()).gif
     assert layout_of(pair, frames_of(*pair), None).size[0] == 960
     monkeypatch.setattr("rws_decode.view.slots._PIXELS", 1e6)
     with pytest.raises(ValueError, match=r"6 frames of 960 x \d+ pixels are too many .* FILE\.html$"):

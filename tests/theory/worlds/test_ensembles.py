@@ -65,7 +65,7 @@ def test_rewards_of_a_part_and_intervals_of_a_tally() -> None:
 
 def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five decodes of every model by the reference decoder, and the counts of who got more."""
-    models, shape = 12, {"length": 3, "words": 3, "reward_scale": 4.0, "eps": 0.25}
+    models, shape = 4, {"length": 3, "words": 3, "reward_scale": 4.0, "eps": 0.25}
     batches: list[ensembles.TableDecodes] = []
     decode_tables = ensembles.decode_tables
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from examples import examples
 from grouped import grouped
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -344,7 +343,7 @@ def check(case: Case, name: str, options: dict[str, Any], savings: Savings) -> N
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), policy=st.sampled_from(sorted(POLICIES)), savings=st.sampled_from(SAVINGS))
-@settings(max_examples=examples(20))
+@settings(max_examples=3)
 def test_strategies_commit_what_counting_says(name: str, data: st.DataObject, policy: str, savings: Savings) -> None:
     options = POLICIES[policy]
     check(data.draw(cases(full="cfg" in options)), name, options, savings)
@@ -352,7 +351,7 @@ def test_strategies_commit_what_counting_says(name: str, data: st.DataObject, po
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), policy=st.sampled_from(["greedy", "suppress", "defer"]), savings=st.sampled_from(SAVINGS))
-@settings(max_examples=examples(10))
+@settings(max_examples=3)
 def test_ties_go_to_the_leftmost(name: str, data: st.DataObject, policy: str, savings: Savings) -> None:
     check(data.draw(cases(ties=True)), name, POLICIES[policy], savings)
 
@@ -368,7 +367,7 @@ RULES: dict[str, Callable[[Reference], Any]] = {
 
 @pytest.mark.parametrize("name", RULES)
 @given(case=cases(whole=True))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_the_reference_decoder_of_the_theory_agrees(name: str, case: Case) -> None:
     run = enumerate_decode(case, FACTORS["rws"][1])
     assume(run.dead is None and run.clear)

@@ -101,7 +101,7 @@ def test_an_ngrams_curve_is_its_tables(drawn: tuple[Case, NGram, Any], plain: bo
 def test_drawn_curves_are_right_on_average(beta: float) -> None:
     world, contexts = WORLD.tilt([0.0, 1.0, -1.0], beta) if beta else WORLD, [[0], [2, 1]]
     exact = information_curve(world, 4, contexts=contexts)
-    drawn = information_curve(world, 4, contexts=contexts, draws=300, rng=np.random.default_rng(0))
+    drawn = information_curve(world, 4, contexts=contexts, draws=150, rng=np.random.default_rng(0))
     assert (abs(drawn.entropy - exact.entropy) <= 5 * drawn.error + 1e-12).all() and drawn.error.max() < 0.05
     cost = drawn.schedule((1, 3))
     assert abs(cost.divergence - exact.schedule((1, 3)).divergence) <= 5 * cost.error < 0.1

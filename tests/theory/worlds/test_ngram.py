@@ -69,7 +69,7 @@ def test_keywords_may_span_words_and_overlap() -> None:
 
 
 @given(drawn=tilted(), seed=st.integers(0, 2**32))
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_samples_have_the_laws_frequencies(drawn: tuple[Case, NGram, Floats], seed: int) -> None:
     case, world, log_weight = drawn
     p = np.where(case.allowed, np.exp(log_weight - log_weight.max()), 0.0)
