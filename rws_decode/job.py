@@ -319,12 +319,12 @@ def warn_of_unknown_words(predictor: MaskPredictor, prompt: str | Dialogue, ids:
     text = without_gaps(as_dialogue(prompt).text)
     unknown = getattr(tokenizer_of(predictor), "unk_token_id", None)
     words: list[str] = []
+    how = "reads each as unknown"
     if isinstance(predictor, NamesUnknownWords):
         words, how = predictor.unknown_words(text), "reads only what follows the last of them"
     elif unknown is not None and unknown in ids:
         tokenizer = tokenizer_of(predictor)
         words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(tokenizer, word)))
-        how = "reads each as unknown"
     if not words:
         return
     more = len(words) - _NAMED

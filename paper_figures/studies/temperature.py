@@ -172,7 +172,7 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
     cells: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in summarise(answers, measures, seed=seed):
         at = {name: value for name, value in list(row.items())[: list(row).index("measure")]}
-        cells.setdefault(tuple(at.items()), {})[names.get(row["measure"], row["measure"])] = row
+        cells.setdefault(tuple(at.items()), {})[names.get(row["measure"], str(row["measure"]))] = row
     summary: dict[tuple[Any, ...], dict[str, Any]] = {}
     controls = []
     for key in sorted(cells, key=lambda key: _ORDER.index(key[0][1])):

@@ -89,8 +89,9 @@ def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict
     cells: dict[str, tuple[Interval | None, int]] = {}
     for name in measures_of(world):
         if name.startswith("net"):
-            alone = default is None or frame is default
-            net = None if alone else difference_interval((frame, default), world, name)
+            net = None
+            if default is not None and frame is not default:
+                net = difference_interval((frame, default), world, name)
             cells[MEASURES[name].title] = (net and Interval(*(100 * end for end in net)), 0)
     return cells
 

@@ -167,6 +167,6 @@ def _all_of_text(log_p: Floats, words: NDArray[np.int64], count: int, scale: flo
         # The power of z counts those ahead of it that are committed; the others drew what ranks behind.
         ways = np.ones(1)
         for j in ranked[:rank]:
-            ways = np.convolve(ways, [below[j, last], drawn[j]])
+            ways = np.convolve(ways, [float(below[j, last]), float(drawn[j])])
         total += ways[count - 1] * drawn[last] * np.prod(below[ranked[rank + 1 :], last])
     return min(total, 1.0)
