@@ -15,7 +15,7 @@ from rws_decode.replay.replay import replay
 from rws_decode.rewards import load_reward
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
@@ -107,10 +107,7 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
         "schedule": (["--run", tmp_path / "rws/trace.parquet"], recorded(run)),
         "constant": (["--run", tmp_path / "rws/trace.parquet"], constant_of(run)),
         "shuffled": (["--run", tmp_path / "rws/trace.parquet"], shuffled(run, np.random.default_rng(3))),
-        "margin": ([], Margin()),
-        "entropy": ([], Entropy()),
         "random-order": ([], RandomOrder(3)),
-        "left-to-right": ([], LeftToRight()),
     }
     for name, (words, strategy) in expected.items():
         trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)

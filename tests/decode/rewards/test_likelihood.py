@@ -166,6 +166,7 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> CausalScorer:
         return load_causal("smollm2")
 
 
+@pytest.mark.long
 def test_the_published_network_has_the_logits_of_transformers(smollm2: CausalScorer) -> None:
     place = packages.distribution_of("causal", PACKAGED["smollm2"])
     file = Path(str(place.locate_file(next(iter(PACKAGED["smollm2"].files)))))
@@ -178,6 +179,7 @@ def test_the_published_network_has_the_logits_of_transformers(smollm2: CausalSco
         assert torch.equal(by_hand(torch.tensor([ids])).logits, smollm2.model(torch.tensor([ids])).logits)
 
 
+@pytest.mark.long
 def test_the_published_network_knows_english(smollm2: CausalScorer) -> None:
     words = SENTENCE.split()
     mixed = [" ".join(random.Random(seed).sample(words, len(words))) for seed in range(3)]
