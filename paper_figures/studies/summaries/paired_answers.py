@@ -45,7 +45,8 @@ def lines_of(
 
 def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return `columns` of both frames on the prompts where both have a value in each, in the same order."""
-    kept = [rows.set_index(list(PAIR))[list(columns)].dropna().sort_index() for rows in (first, second)]
+    parts = (rows[[*PAIR, *columns]] for rows in (first, second))
+    kept = [rows.set_index(list(PAIR)).dropna().sort_index() for rows in parts]
     both = kept[0].index.intersection(kept[1].index)
     return kept[0].loc[both], kept[1].loc[both]
 
