@@ -15,7 +15,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "it was red and blue", "keywords": ["red", "blue", "it", "was"]},
     {"kind": "keywords", "prompt": "the bird flew over a tree", "keywords": ["bird", "tree", "flew", "small"]},
 ]
-SHAPE = {"length": 16, "steps": 8, "block": 8}
+SHAPE = {"length": 8, "steps": 4, "block": 4}
 
 
 def save_models(root: Path) -> list[str]:

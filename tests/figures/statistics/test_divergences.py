@@ -41,6 +41,7 @@ def test_a_small_world_is_normalised_and_its_tilt_is_the_definition() -> None:
     assert small_world(3, 2, 3).rewards.tolist() == world.rewards.tolist() != small_world(4, 2, 3).rewards.tolist()
 
 
+@pytest.mark.long
 def test_particles_come_nearer_with_a_larger_budget_and_a_plain_draw_does_not() -> None:
     rows = list(
         divergences([0], ["random-order", "rws:8", "particles", "guided-particles"], [4, 64], beta=1.5, draws=400)
@@ -54,7 +55,7 @@ def test_particles_come_nearer_with_a_larger_budget_and_a_plain_draw_does_not() 
 
 
 def test_the_command_prints_a_table_and_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["steering", "--methods", "default", "best-of", "--budgets", "7", "--worlds", "2", "--draws", "50"]
+    words = ["steering", "--methods", "default", "best-of", "--budgets", "7", "--worlds", "2", "--draws", "8"]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "exact draws" in printed and "best-of:2" in printed
@@ -72,7 +73,7 @@ def small() -> WorldPredictor:
     return WorldPredictor(NGram.fit([text], order=2, vocabulary=3), words)
 
 
-@pytest.mark.parametrize("strategy", ["default", "temperature:4", "margin", "threshold:0.6", "left-to-right"])
+@pytest.mark.parametrize("strategy", ["default", "temperature:4", "threshold:0.6", "left-to-right"])
 def test_the_means_are_the_sums_over_all_texts(strategy: str) -> None:
     predictor = small()
     texts = np.array(list(product(range(3), repeat=SHAPE.length)))
@@ -80,7 +81,7 @@ def test_the_means_are_the_sums_over_all_texts(strategy: str) -> None:
     log_p = np.array([predictor.world.log_prob(text, context=context) for text in texts])
     options = Options(sampling_temperature=1.0, drawing="commit")
     log_q = strategy_log_prob(predictor, PROMPT, texts, strategy, SHAPE, options=options).log_prob
-    found = sampler_divergence(predictor, [PROMPT], strategy, SHAPE, draws=300, rng=np.random.default_rng(0))
+    found = sampler_divergence(predictor, [PROMPT], strategy, SHAPE, draws=100, rng=np.random.default_rng(0))
     for law, ratio, drawn in ((log_p, log_p - log_q, found.world), (log_q, log_q - log_p, found.sampler)):
         exact = np.exp(law) @ ratio
         spread = np.sqrt(np.exp(law) @ (ratio - exact) ** 2 / drawn.size)

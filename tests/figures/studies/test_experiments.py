@@ -212,10 +212,10 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
     }
     for example in (3, 1):
         pairs = traces[f"left-to-right-{example}"]
-        assert pairs.commit_step.tolist() == [step for step in range(8) for _ in range(2)]
+        assert pairs.commit_step.tolist() == [step for step in range(4) for _ in range(2)]
         assert pairs.god_tokens == pairs.god_steps == 0
         default, guided = traces[f"default-{example}"], traces[f"rws-{example}"]
-        assert default.block == guided.block == 8
+        assert default.block == guided.block == 4
         assert (set(default.factor), guided.strategy["reward_scale"]) == ({1.0}, 8.0)
         assert {trace.prompt_text for trace in (pairs, default, guided)} == {EXAMPLES[example]["prompt"]}
         (alone,) = decode(bert_predictor(), [EXAMPLES[example]["prompt"]], Temperature(1.0), **grouped(**SHAPE))

@@ -14,7 +14,6 @@ from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
 from paper_figures.studies import diversity
-from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.keywords import tables
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table
@@ -24,9 +23,12 @@ from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence
 
 
+METHODS = ("default", "rws", "constant")
+
+
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return save_models(tmp_path_factory.mktemp("models"))
+    return [*save_models(tmp_path_factory.mktemp("models")), "--methods", *METHODS]
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +155,7 @@ def distinct(lines: list[list[str]], n: int) -> float:
 
 def test_table_counts_different_words_over_all_words(diverse: pd.DataFrame, diversity_tables: dict[str, Table]) -> None:
     rows, answers = pd.DataFrame(diversity_tables["distinct"].rows), answers_of(diverse)
-    assert len(rows) == 2 * len(COMPARED) and set(rows["answers"]) == {4}
+    assert len(rows) == 2 * len(METHODS) and set(rows["answers"]) == {4}
     assert [methods[0] for methods in rows.groupby("guide")["method"].agg(list)] == ["rws", "rws"]
     for _, row in rows.iterrows():
         lines = texts_of(answers, row["guide"], row["method"])
@@ -167,7 +169,7 @@ def test_differences_are_of_the_same_prompts_and_at_equal_length(
     diverse: pd.DataFrame, diversity_tables: dict[str, Table]
 ) -> None:
     rows, answers = pd.DataFrame(diversity_tables["differences"].rows), answers_of(diverse)
-    assert len(rows) == 2 * (len(COMPARED) - 1) * 4 and set(rows["pairs"]) == {4}
+    assert len(rows) == 2 * (len(METHODS) - 1) * 4 and set(rows["pairs"]) == {4}
     for _, row in rows.iterrows():
         sides = (texts_of(answers, row["guide"], method) for method in ("rws", row["against"]))
         pairs = list(zip(*sides, strict=True))

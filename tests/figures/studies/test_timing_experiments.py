@@ -31,8 +31,8 @@ from rws_decode.strategies.reward_controls import RWSEvery
 
 KEPT = ("rws", "constant", "default")
 RUNS = {
-    "frequency": ["--every", "1", "3", "--timing-prompts", "2", "--repetitions", "2", "--methods", *KEPT],
-    "overhead": ["--prompts", "2", "--repetitions", "2"],
+    "frequency": ["--every", "1", "3", "--timing-prompts", "1", "--repetitions", "2", "--methods", *KEPT],
+    "overhead": ["--prompts", "1", "--repetitions", "2"],
 }
 
 
@@ -80,7 +80,7 @@ def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> N
 def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> None:
     groups = {name: measured(frame).groupby(["guide", "example"]) for name, frame in frames.items()}
     assert {tuple(rows["method"]) for _, rows in groups["frequency"]} == {("default", "rws", "rws every 3", "constant")}
-    assert len(groups["frequency"]) == len(groups["overhead"]) == 4
+    assert len(groups["frequency"]) == len(groups["overhead"]) == 2
     for _, rows in groups["overhead"]:
         assert set(rows["method"]) == set(COMPARED) and len(rows) == len(COMPARED) + 4
         assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
