@@ -5,6 +5,7 @@ A large p-value is no proof of "no difference". Equivalence within a margin is a
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
@@ -106,11 +107,7 @@ def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float
             return None
         sd = float(array.std(ddof=1))
     t_test_power(0.0, sd, n, alpha)  # checks
-    high = 1.0
-    while _power_at(high, n, alpha) < power:
-        high *= 2
-    center: Any = brentq(lambda center: _power_at(center, n, alpha) - power, 0.0, high)
-    return float(center) * sd / sqrt(n)
+    return _center_of(n, power, alpha) * sd / sqrt(n)
 
 
 def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
@@ -125,7 +122,12 @@ def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: f
     """
     _check_power(power, alpha)
     finite("discordant_share", discordant_share, most=1, above=0)
+    return _net_of(discordant_share, n, power, alpha)
 
+
+# Hundreds of comparisons of one study have the same n, and many of them as many prompts that are won or lost.
+@lru_cache(maxsize=1024)
+def _net_of(discordant_share: float, n: int, power: float, alpha: float) -> float | None:
     def lacking(net: float) -> float:
         win, loss = (discordant_share + net) / 2, max(0.0, (discordant_share - net) / 2)
         return sign_test_power(win, loss, n, alpha) - power
@@ -134,6 +136,16 @@ def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: f
         return None
     net: Any = brentq(lacking, 0.0, discordant_share, xtol=1e-9)
     return float(net)
+
+
+@lru_cache(maxsize=64)
+def _center_of(n: int, power: float, alpha: float) -> float:
+    """Return the noncentrality at which the t test has this power."""
+    high = 1.0
+    while _power_at(high, n, alpha) < power:
+        high *= 2
+    center: Any = brentq(lambda center: _power_at(center, n, alpha) - power, 0.0, high)
+    return float(center)
 
 
 def _power_at(center: float, n: int, alpha: float) -> float:

@@ -249,6 +249,7 @@ def test_the_path_over_constants_has_the_decodes_of_its_constants() -> None:
         assert found.commit_step == tuple(trace.commit_step.tolist())
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not is_installed(PACKAGED["antibody"]), reason="antiberty, a published network (make real)")
 def test_the_published_network_writes_the_recorded_answers() -> None:
     predictor, reward = load_predictor("antibody", progress=False), load_reward("human")

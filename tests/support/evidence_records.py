@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ _OTHERS = (
 )
 
 
+@cache
 def evidence_record(worlds: tuple[str, ...] = EVIDENCE_WORLDS, seed: int = 0) -> Recorded:
     """Return a record of these worlds: the texts of RWS and of another prompt's rewards are the same."""
     rng = np.random.default_rng(seed)

@@ -75,6 +75,7 @@ def test_prompts_follow_the_seed_and_fewer_are_the_first_of_more() -> None:
     assert {masks_in(prompt.text) for prompt in prompts_of("antibodies:60", 5).test} == {60}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not is_installed(PACKAGED["antibody"]), reason="antiberty, a published network (make real)")
 def test_the_published_network_fills_the_gaps_and_knows_most_of_what_stood_in_them() -> None:
     model = load_predictor("antibody", progress=False)

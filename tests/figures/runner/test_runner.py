@@ -92,7 +92,7 @@ def test_pool_whose_process_is_killed_goes_on(tmp_path: Path, monkeypatch: pytes
 
     killer = threading.Thread(target=kill)
     killer.start()
-    report = unit_work.run(tmp_path / "out", 40, unit_work.slow, batch=2, backend=processes(2))
+    report = unit_work.run(tmp_path / "out", 40, unit_work.slow, batch=2, backend=processes(1))
     killer.join()
     assert len(report.computed) == 40 and not report.failed
     unit_work.run(tmp_path / "calm", 40)

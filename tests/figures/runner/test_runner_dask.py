@@ -15,7 +15,7 @@ import pytest
 import unit_work
 from distributed import LocalCluster
 
-from paper_figures.runner.executors import on_cluster
+from paper_figures.runner.executors import _tell_waiting, on_cluster
 from paper_figures.runner.results import read_failures
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
@@ -83,6 +83,13 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: 
         on_cluster("tcp://127.0.0.1:8786")
 
 
+def test_a_cluster_without_workers_is_waited_for_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    over = threading.Event()
+    _tell_waiting("tcp://here", over.set, over)
+    assert capsys.readouterr().err == "waiting for workers of tcp://here ...\n"
+
+
+@pytest.mark.long
 def test_a_cluster_without_workers_is_waited_for_in_words_and_until_a_signal(tmp_path: Path) -> None:
     words = "experiment controls --prompts 1 --length 4 --steps 2 --block 4 --scheduler".split()
     with LocalCluster(n_workers=0, dashboard_address=None, scheduler_port=0) as cluster:

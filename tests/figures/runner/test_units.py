@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -131,10 +131,9 @@ def test_origin_digests_the_files_of_each_model(tmp_path: Any) -> None:
 
 
 _RUN = """
-import json, sys
+from dataclasses import replace
 from paper_figures.studies.work.measuring import work
 from paper_figures.runner.units import Unit
-from dataclasses import replace
 
 unit = Unit(experiment="x", prompt="sort : two one", strategy={"name": "rws", "reward_scale": 8.0}, reward="exact",
             length=8, steps=2, block=8)
@@ -142,14 +141,25 @@ plain = replace(unit, predictor=None, reward=None, labels={"answer": "one two ."
 work([unit])
 work([replace(plain, strategy={"name": "score"}, judges=("mini",))])
 work([replace(plain, strategy={"name": "perplexity"}, causal="mini-causal")])
-names = [name for name in sys.modules if name.split(".")[0] in ("rws_decode", "rws_theory")]
-print(json.dumps(names))
 """
 
 
+def ours() -> dict[str, ModuleType]:
+    tops = ("paper_figures", "rws_decode", "rws_theory")
+    return {name: module for name, module in sys.modules.items() if name.split(".")[0] in tops}
+
+
 def test_every_module_that_work_loads_is_behind_it() -> None:
-    done = subprocess.run([sys.executable, "-c", _RUN], capture_output=True, text=True, check=True)
-    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    before = ours()
+    for name in before:
+        del sys.modules[name]
+    try:
+        exec(_RUN, {})
+        loaded = {name for name in ours() if not name.startswith("paper_figures")}
+    finally:
+        for name in ours():
+            del sys.modules[name]
+        sys.modules.update(before)
     # The models are data, of which units have digests of their own.
     missing = loaded - set(modules_behind("paper_figures.studies.work.measuring")) - {"rws_decode.mini.models"}
     assert "rws_decode.decode" in loaded and not missing

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from evidence_records import PROMPTS, SCALES, evidence_record
+from evidence_records import PROMPTS, SCALES
+from evidence_records import evidence_record as record
 from scipy import stats
 
-from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import mean_interval
 from paper_figures.statistics.significance import max_t
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
@@ -25,11 +24,6 @@ from paper_figures.studies.summaries.evidence_comparisons import (
 )
 from paper_figures.studies.summaries.evidence_measures import arms_of
 from rws_decode.rewards import load_reward
-
-
-@lru_cache(maxsize=1)
-def record() -> Recorded:
-    return evidence_record()
 
 
 def row_of(world: str, measure: str, arm: Arm, scale: float = 8.0, drawn: bool = False) -> Comparison:

@@ -35,7 +35,7 @@ from rws_decode.testing.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable
 
 ROOT = Path(__file__).parents[3]
-LENGTH, WORDS = 3, 3
+LENGTH, WORDS = 3, 2
 TEXTS = list(product(range(WORDS), repeat=LENGTH))
 TINY = st.integers(0, 2**20)
 
