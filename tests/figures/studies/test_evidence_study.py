@@ -43,7 +43,14 @@ from rws_theory.gain import reward_factor
 ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.
 WORLD = replace(WORLDS["english:era"], reward="keywords:peace", length=8, steps=4, block=8, tilts=(1.0,))
-SMALL = {"worlds": (WORLD.name,), "prompts": 2, "validation": 1, "weights": 2, "reward_scale": (2.0,), "drawn_scale": 2.0}
+SMALL = {
+    "worlds": (WORLD.name,),
+    "prompts": 2,
+    "validation": 1,
+    "weights": 2,
+    "reward_scale": (2.0,),
+    "drawn_scale": 2.0,
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

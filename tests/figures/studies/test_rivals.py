@@ -28,7 +28,7 @@ from rws_theory.worlds import frontier
 
 STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "tree-search:2"]
 WORLDS = ["--worlds", "mini:mini", "english:era"]
-SIZE = ["--prompts", "3", "--length", "16", "--steps", "8", "--block", "16", "--strategies", *STRATEGIES]
+SIZE = ["--prompts", "2", "--length", "8", "--steps", "4", "--block", "8", "--strategies", *STRATEGIES]
 
 run = partial(single_stage_runs.run, "rivals")
 
@@ -43,12 +43,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("model", "reward"), [("mini", "mini"), ("english", "era")])
 def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -> None:
     frame = read_unit_rows(finished)
-    assert len(frame) == 2 * 3 * (1 + len(STRATEGIES))
+    assert len(frame) == 2 * 2 * (1 + len(STRATEGIES))
     predictor, guide = load_predictor(model), load_reward(reward)
     for method in ("default", *STRATEGIES):
         counts = method.startswith("threshold")
         rows = frame[(frame["predictor"] == model) & (frame["method"] == method)].sort_values("example")
-        shape, prompts = Shape(16, 16 if counts else 8, 16), rows["prompt"].tolist()
+        shape, prompts = Shape(8, 8 if counts else 4, 8), rows["prompt"].tolist()
         if is_method(method):
             run_ = steer(predictor, prompts, method, shape, reward=guide)
         else:
@@ -77,7 +77,7 @@ def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished
         if row["method"] == "default" or row["mean"] is None:
             assert row["difference"] is None
         else:
-            assert row["pairs"] == 3
+            assert row["pairs"] == 2
             assert row["difference"] == pytest.approx(values.mean() - base[row["measure"]].mean())
     calls = {
         row["method"]: row["mean"] for row in rows if (row["predictor"], row["measure"]) == ("mini", "reward_calls")
