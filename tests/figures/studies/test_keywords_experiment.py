@@ -22,7 +22,6 @@ from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Confidence
 
-
 METHODS = ("default", "rws", "constant")
 
 
