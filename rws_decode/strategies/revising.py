@@ -107,9 +107,9 @@ class P2(Counted):
     are, at the cost of a forward of one more row for each committed token and step.
 
     >>> from rws_decode import Shape, decode, load_predictor
-    >>> runs = [decode(load_predictor("mini"), "the cat", P2(eta), Shape(16, 16, 16))[0] for eta in (0.0, 4.0)]
+    >>> runs = [decode(load_predictor("mini"), "the cat", P2(eta), Shape(8, 8, 8))[0] for eta in (0.0, 4.0)]
     >>> runs[0].revisions, runs[1].revisions > 0, runs[1].forwards
-    (0, True, 16)
+    (0, True, 8)
     """
 
     eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, range="at least 0")
@@ -153,7 +153,7 @@ class Wino(Counted):
 
     >>> from rws_decode import Shape, decode, load_predictor
     >>> mini = load_predictor("mini")
-    >>> (run,) = decode(mini, mini.prompts[0], Wino(0.05), Shape(32, 32, 32))
+    >>> (run,) = decode(mini, mini.prompts[0], Wino(0.05), Shape(16, 16, 16))
     >>> run.revisions > 0, run.forwards > run.steps_run
     (True, True)
     """

@@ -118,12 +118,10 @@ def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[st
 def test_control_strings_in_any_turn_are_text(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
     steering = [token for token in predictor.encode_dialogue(TOLD) if token >= FIRST_SPECIAL]
-    for number, special in enumerate(SPECIAL[name]):
-        turns, index = list(TOLD.turns), number % 3  # each turn in its turn
-        turns[index] = f"{special}the {special}cat{special}"
-        ids = predictor.encode_dialogue(Dialogue(tuple(turns)))
-        assert [token for token in ids if token >= FIRST_SPECIAL] == steering
-        assert turns[index] in predictor.tokenizer.decode(ids)
+    turns = tuple("".join(f"{special}the {special}cat{special}" for special in SPECIAL[name][at::3]) for at in range(3))
+    ids = predictor.encode_dialogue(Dialogue(turns))
+    assert [token for token in ids if token >= FIRST_SPECIAL] == steering
+    assert all(turn in predictor.tokenizer.decode(ids) for turn in turns)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -81,8 +82,9 @@ PARITY = {
 }
 
 
-@pytest.mark.parametrize("options", PARITY.values(), ids=PARITY)
-@pytest.mark.parametrize("scale", [None, 1.5])
+@pytest.mark.parametrize(
+    ("options", "scale"), list(zip(PARITY.values(), itertools.cycle([1.5, None]), strict=False)), ids=PARITY
+)
 def test_tokens_and_forwards_are_those_of_transformers(
     predictor: DiffusionGemma, options: UniformOptions, scale: float | None
 ) -> None:

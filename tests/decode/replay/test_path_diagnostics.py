@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
@@ -24,6 +24,7 @@ from rws_theory.orders.invariance import exchange_distance as enumerated
 from rws_theory.testing import random_table
 
 
+@settings(max_examples=5)
 @given(st.integers(0, 10**6))
 def test_exact_conditionals_give_every_order_the_same_sum(seed: int) -> None:
     table = random_table(seed, 4, 3)
@@ -86,6 +87,7 @@ def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str])
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         small = code.replace("[:40]", "[:3]").replace("Shape(8, 4, 8)", "Shape(4, 2, 4)")
+        small = small.replace(', "best-order:64", "best-of:8"', "")
         small = re.sub('"english:era", .*"antibody:human"', '"english:era",', small).replace("data, 64", "data, 2")
         exec(compile(small, "diagnostics.md", "exec"), names)
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)

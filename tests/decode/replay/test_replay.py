@@ -42,9 +42,12 @@ def changed(name: str, step: int, position: int | None, value: float, trace: Tra
     return replace(trace, **{name: array})
 
 
-@pytest.mark.parametrize("ranking", ["log-odds", "probability", "topk"])
 @pytest.mark.parametrize(
-    ("policy", "temperature"), [("none", 1.0), ("suppress", 0.0), ("defer", 1.0), ("defer-published", 0.0)]
+    ("ranking", "policy", "temperature"),
+    [
+        *(("log-odds", "none", 1.0), ("log-odds", "defer-published", 0.0), ("probability", "suppress", 0.0)),
+        *(("probability", "defer", 1.0), ("topk", "defer", 1.0), ("topk", "defer-published", 0.0)),
+    ],
 )
 def test_long_blocks_replay_from_the_values_that_are_kept(ranking: str, policy: str, temperature: float) -> None:
     table = torch.randn(64, VOCABULARY, generator=torch.Generator().manual_seed(1))
