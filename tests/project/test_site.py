@@ -64,6 +64,16 @@ def pages(site: Path) -> dict[Path, Links]:
     return {path: Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
 
 
+def test_every_document_is_in_the_navigation_and_what_that_leads_to_is_there() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    listed = re.findall(r"[:-] (\S+\.md)$", nav, re.MULTILINE)
+    hooks = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
+    lessons = [f"notebooks/{path.name}.md" for path in (ROOT / "notebooks").glob("*.ipynb")]
+    added = [name if name.endswith(".md") else f"{name}.md" for name in (*hooks["DOCUMENTS"], *hooks["CARDS"], *lessons)]
+    written = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(listed) == sorted([*written, "index.md", *(f"repository/{name}" for name in added)])
+
+
 def test_docstrings_become_markdown() -> None:
     names = runpy.run_path(str(ROOT / "docs" / "site_docstrings.py"))
     runner = doctest.DocTestRunner()
@@ -72,6 +82,7 @@ def test_docstrings_become_markdown() -> None:
     assert names["as_page"]("One:\n- two\n\n>>> 1\n1") == "One:\n\n- two\n\n```pycon\n>>> 1\n1\n```"
 
 
+@pytest.mark.long
 def test_every_document_is_a_page_and_every_link_and_anchor_is_there(site: Path, pages: dict[Path, Links]) -> None:
     for path in (ROOT / "docs").rglob("*.md"):
         page = path.relative_to(ROOT / "docs").with_suffix(".html")
@@ -88,23 +99,27 @@ def test_every_document_is_a_page_and_every_link_and_anchor_is_there(site: Path,
     assert wrong == []
 
 
+@pytest.mark.long
 def test_nothing_is_loaded_from_a_network(site: Path, pages: dict[Path, Links]) -> None:
     assert {load for page in pages.values() for load in page.loads if re.match(r"(\w+:)?//", load)} == set()
     styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
     assert re.findall(r"""(?:url\(|@import) *["']?(?:\w+:)?//[^)"']*""", styles) == []
 
 
+@pytest.mark.long
 def test_a_lesson_has_its_outputs_and_its_formulas(site: Path) -> None:
     text = (site / f"{LESSON}.html").read_text(encoding="utf-8")
     assert "<mi>c</mi>" in text and "srcdoc=" in text and "+0.2367" in text and "@kept" not in text
 
 
+@pytest.mark.long
 def test_every_equation_has_an_anchor_and_the_reference_links_to_it(site: Path, pages: dict[Path, Links]) -> None:
     assert set(EQUATIONS) <= pages[site / "theory.html"].anchors
     cited = {urldefrag(link)[1] for page in pages.values() for link in page.links if "theory.html#" in link}
     assert len(cited & set(EQUATIONS)) > 30 and "14-n-gram-worlds" in cited
 
 
+@pytest.mark.long
 def test_the_reference_has_every_public_name_on_pages_that_can_be_read(site: Path) -> None:
     inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     rows = [line.split(" ") for line in inventory.splitlines()]
@@ -116,6 +131,7 @@ def test_the_reference_has_every_public_name_on_pages_that_can_be_read(site: Pat
     assert {page: size for page, size in sizes.items() if size > 60} == {}
 
 
+@pytest.mark.long
 def test_the_search_works_from_a_file(site: Path, browser: Chromium) -> None:
     tab = browser.open((site / "index.html").as_uri(), width=1200)
     tab.evaluate(
@@ -126,6 +142,7 @@ def test_the_search_works_from_a_file(site: Path, browser: Chromium) -> None:
     assert [url for url in tab.requests if not url.startswith("file:")] == [] and tab.failures == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["index", "guides/decode", LESSON, "evidence", "theory", "api/decode"])
 def test_no_page_is_wider_than_a_phone(name: str, site: Path, browser: Chromium) -> None:
     tab = browser.open((site / f"{name}.html").as_uri(), width=390)
