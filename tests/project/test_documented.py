@@ -40,7 +40,8 @@ A2D = "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1"
 V2 = "skywork-v2-qwen3-0.6b"
 SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
 CPU = "--device cpu --length 8 --steps 4 --block 8"
-STUDY = f"{CPU} --data reward-bench:filtered.json --prompts 5 --reward-scale 8 --methods rws"
+STUDY = f"{CPU} --workers 1 --rewards skywork-v0.2 grm --data reward-bench:filtered.json --prompts 5 --reward-scale 8"
+STUDY += " --methods rws"
 SHORT = "--length 8 --steps 4 --block 8"
 SMALL = f"--prompts 2 {SHORT} --workers 1"
 
@@ -55,6 +56,7 @@ class Here:
     stands: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     says: tuple[str, ...] = ()
     leaves: tuple[str, ...] = ()
+    long: bool = False
 
 
 GUIDED = "rws generate --model mini --strategy rws --reward mini .* --trace out/rws"
@@ -93,7 +95,7 @@ HERE: dict[str, Here] = {
     ),
     # Decodes of the shipped model, as they stand.
     "rws presets llada-gsm8k": Here(says=("gen_length = 512 -> length 512", "EVAL.md line 74")),
-    "rws generate --preset llada-gpqa .*": Here(says=("forwards: 64",)),
+    "rws generate --preset llada-gpqa .*": Here(more="--length 16", says=("forwards: ",)),
     "rws generate --preset llada-gsm8k .*": Here(says=("--steps 32 and --block 32 follow",)),
     "rws compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
     "rws generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
@@ -101,28 +103,30 @@ HERE: dict[str, Here] = {
     r"rws generate --model english --reward (?!smollm2 ).*": Here(more=SHORT, says=("generation order deviation",)),
     "rws generate --model english --strategy default.*": Here(more=SHORT, says=("order deviation",)),
     "rws generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
-    UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
-    GUIDED: Here(leaves=("out/rws/trace.parquet",)),
-    "rws compare --model mini .*": Here(says=("rws:8: ", "rules broken", "GOD [tokens]")),
+    UNGUIDED: Here(more=SHORT, leaves=("out/default/trace.parquet",)),
+    GUIDED: Here(more=SHORT, leaves=("out/rws/trace.parquet",)),
+    "rws compare --model mini .*": Here(more=SHORT, says=("rws:8: ", "rules broken", "GOD [tokens]")),
     "rws compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
-    "rws compare --model english .* best-of.*": Here(says=("particles:8+beta:2", "log p", "reward calls")),
-    "rws generate --strategy svdd.*": Here(says=("generation order deviation", "reward calls")),
+    "rws compare --model english .* best-of.*": Here(
+        more="--length 4 --steps 4 --block 4", says=("particles:8+beta:2", "log p", "reward calls")
+    ),
+    "rws generate --strategy svdd.*": Here(more=SHORT, says=("generation order deviation", "reward calls")),
     "rws steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
     "rws score .* --answer .*": Here(says=("default", "rws:8")),
     "rws score .* --draw 15 --prompts 40 .* --counts .*": Here(
-        more="--draw 1 --prompts 20 --counts 1 2", says=("KL(p || q)",)
+        more="--draw 1 --prompts 20 --counts 1 1", says=("KL(p || q)",)
     ),
     "rws score .* --draw 15 --prompts 40 (?!.*--counts).*": Here(
-        more="--draw 1 --prompts 20 --length 4", says=("KL(p || q)",)
+        more="--draw 1 --prompts 20 --length 2 --steps 2", says=("KL(p || q)",)
     ),
     "rws score .* --draw 15": Here(more="--draw 1 --length 4", says=("left-to-right", "KL(p || q)")),
-    DIGEST: Here(leaves=("mini.json",), says=("On another machine, run",)),
+    DIGEST: Here(more=SHORT, leaves=("mini.json",), says=("On another machine, run",)),
     "rws check mini --reward mini --against .*": Here(first=(DIGEST,), says=("Nothing differs: ",)),
     "rws check mini --reward mini --settings": Here(
-        more="threads=2 --prompt 'write a story .' --length 8 --steps 4 --block 8", says=("threads=2 (here)",)
+        more=f"threads=2 --prompt 'write a story .' {SHORT}", says=("threads=2 (here)",)
     ),
     "rws check mini --settings device=cuda": Here(
-        more="--length 8 --steps 4 --block 8", stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
+        more=SHORT, stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
     ),
     f"rws check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
     IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
@@ -143,7 +147,7 @@ HERE: dict[str, Here] = {
         more=SHORT, says=("certified", "a grid of as many points would take", "reward calls on the way: 0")
     ),
     "rws scale-path .* --over reward-scale .*": Here(more="--length 16 --steps 8 --block 16", says=("certified",)),
-    "rws bench": Here(more="--prompts 2 --length 16 --steps 8 --block 8 --repeats 1", says=("naive", "same text")),
+    "rws bench": Here(more=f"{SHORT} --prompts 1 --repeats 1", says=("naive", "same text")),
     # A2D, LLaDA and their reward models, from a hub's cache that holds small ones of their layout.
     CALIBRATED: Here(says=("sample deviation",), leaves=("skywork-v2.json",)),
     f"rws generate --model {A2D} .*": Here(
@@ -162,7 +166,7 @@ HERE: dict[str, Here] = {
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
     "rws experiment commit-order --out out/runs --draw": Here(
-        more="--length 8 --steps 4 --block 8", leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
+        long=True, more=SHORT, leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
     ),
     "rws summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
     "rws experiment rivals --out out/runs .*": Here(
@@ -171,17 +175,18 @@ HERE: dict[str, Here] = {
         leaves=("out/runs/rivals/rivals.csv",),
     ),
     "rws experiment rivals --out out/steering .*": Here(
-        more=f"{SMALL} --strategies tree-search guided-particles", leaves=("out/steering/rivals/rivals.csv",)
+        more=f"{SMALL} --worlds mini:mini --budget 8 --strategies tree-search guided-particles",
+        leaves=("out/steering/rivals/rivals.csv",),
     ),
     "rws experiment rivals --out out/scales .*": Here(
         more=f"{SMALL} --strategies rws:8", leaves=("out/scales/rivals/rivals.csv",)
     ),
     "rws experiment rivals --out out/smollm2 .*": Here(
-        more="--prompts 2", stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
+        more=SMALL, stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
     ),
     "rws generate --model english --reward smollm2 .*": Here(stands={"smollm2": "mini"}, says=("reward", "forwards: ")),
     "rws experiment temperature --causal smollm2 .*": Here(
-        more="--prompts 2 --length 8 --steps 4 --block 8 --scales 1 8 --methods rws constant",
+        more=f"{SMALL} --scales 1 8 --methods rws constant",
         stands={"smollm2": "mini-causal"},
         leaves=("out/table8/temperature/summary.csv",),
     ),
@@ -205,12 +210,12 @@ HERE: dict[str, Here] = {
         more="--strategies default --searches 2", says=("the frontier", "god bless america", "default")
     ),
     "rws frontier --model .*": Here(
-        more="--strategies default --searches 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
+        more="--strategies default --searches 2 --length 2 --steps 1 --block 2", says=("the frontier", "default")
     ),
-    "rws verify --sample 40": Here(more="--sample 2", says=("recorded answers",)),
-    "rws verify --study laws --sample 40": Here(more="--sample 2", says=("2 of 2 recorded",)),
+    "rws verify --sample 40": Here(more="--sample 1", says=("recorded answers",)),
+    "rws verify --study laws --sample 40": Here(more="--sample 1", says=("1 of 1 recorded",)),
     "rws train mini --runs out/training": Here(
-        more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
+        long=True, more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
 }
 
@@ -384,7 +389,9 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
         yield User(folder, cache, server)
 
 
-@pytest.mark.parametrize("pattern", HERE)
+@pytest.mark.parametrize(
+    "pattern", [pytest.param(name, marks=[pytest.mark.long] * case.long) for name, case in HERE.items()]
+)
 def test_a_documented_command_runs(pattern: str, user: User) -> None:
     for output in user.run(pattern):
         assert "Traceback" not in output
@@ -456,6 +463,7 @@ def test_jupyter_lab_is_installed_for_the_notebooks() -> None:
     assert (ROOT / words_of(command)[2]).is_dir() and version("jupyterlab")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 def test_a_cluster_started_by_hand_runs_an_experiment_as_it_runs_here(user: User, tmp_path: Path) -> None:
     (scheduler,), (worker,) = commands_of("dask scheduler .*"), commands_of("dask worker .*")
