@@ -12,6 +12,7 @@ import torch
 from chromium import browser as browser  # fixtures
 from figure_runs import figure_page as figure_page
 from figure_runs import figure_runs as figure_runs
+from figure_runs import sketched as sketched
 from hypothesis import HealthCheck, settings
 
 from rws_decode.predictors import WorldPredictor, load_predictor

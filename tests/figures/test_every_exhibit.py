@@ -13,8 +13,11 @@ from paper_figures.contents import CONTENTS
 from paper_figures.exhibits.exhibit import MissingRun, save
 from paper_figures.exhibits.style import styled
 
+# Of the recorded studies, whose numbers and words the page of all exhibits has too.
+LONG = {"evidence", "law_frontier", "quality_per_forward", "at_a_glance", "order_quality", "table8_pattern"}
 
-@pytest.mark.parametrize("name", CONTENTS)
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CONTENTS])
 def test_it_is_whole_and_names_the_run_that_it_lacks(name: str, figure_runs: Path, tmp_path: Path) -> None:
     module = import_module(CONTENTS[name].module)
     with styled():

@@ -180,6 +180,7 @@ def test_a_misspelt_study_is_named_with_the_near_one(
     assert "fig1_commit_order has 'comit-order' (is commit-order meant?)" in message and message.count("\n") == 1
 
 
+@pytest.mark.usefixtures("sketched")
 def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,6 +234,7 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
     assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
     shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
     path = tmp_path / "commit-order" / "results.json"
@@ -279,6 +281,7 @@ def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_pa
         fig1_commit_order.compute(tmp_path)
 
 
+@pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("damage", ["picture", "record", "part"])
 def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp_path: Path) -> None:
     assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0

@@ -138,6 +138,12 @@ def test_an_exact_world_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert frontier == sorted(frontier) and len(frontier) > 2
     assert slopes.startswith("RewardSlopes(") and names["own"].vocabulary == 3
     assert own == ["[[1.    0.    0.   ]", " [0.104 0.697 0.199]", " [1.    0.    0.   ]]"]
+
+
+@pytest.mark.long
+def test_an_exact_world_says_what_a_schedule_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ran(guide("exact-worlds"))
+    capsys.readouterr()
     exec(snippets(guide("exact-worlds"))[1], names)  # which goes on with the names of the first
     chain, drawn, text = capsys.readouterr().out.splitlines()
     assert names["best"].divergence <= names["curve"].schedule((4, 4, 4, 4)).divergence

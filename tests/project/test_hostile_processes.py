@@ -148,7 +148,7 @@ def until(happened: Callable[[], bool], process: Popen[bytes]) -> None:
     ("number", "status", "word", "workers"),
     [
         (signal.SIGINT, 130, b"interrupted", "1"),
-        (signal.SIGINT, 130, b"interrupted", "2"),
+        pytest.param(signal.SIGINT, 130, b"interrupted", "2", marks=pytest.mark.long),
         (signal.SIGTERM, 143, b"terminated", "2"),
     ],
 )

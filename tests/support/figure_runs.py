@@ -5,11 +5,16 @@ The claims are those of tests/theory/ledger.json: tests/theory/test_claims.py ch
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from filelock import FileLock
+from matplotlib.figure import Figure
+from scipy.stats import bootstrap
 
 from paper_figures.plan import PLAN, make_missing
 from paper_figures.runner.claims_run import NAME, SCHEMA, claims_sources
@@ -17,17 +22,16 @@ from rws_decode.common.files import write_json
 
 LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
 _SHAPE = "--length 8 --steps 4 --block 8"
-_FEW = "--prompts 3 --validation 2 --grid 1 8"
-_TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
-# No reward scale is searched: three studies do that, and seconds do not depend on it.
-_GIVEN = f"--prompts 3 --reward-scale 8 --rewards mini exact --judges mini-judge {_SHAPE}"
-_METHODS = f"--methods rws constant shuffled default --rewards mini exact --judges mini-judge {_SHAPE}"
+_JUDGED = f"--rewards mini exact --judges mini-judge {_SHAPE}"
+# No reward scale is searched: one study does that, and seconds do not depend on it.
+_GIVEN = f"--prompts 3 --reward-scale 8 {_JUDGED}"
+_METHODS = f"--methods rws constant shuffled default {_JUDGED}"
 TINY = {
     "commit-order": _SHAPE,
     "temperature": f"--prompts 3 --scales 1 8 {_SHAPE}",
-    "reward-bench": f"{_FEW} {_SHAPE}",
-    "keywords": _TWO,
-    "mt-bench": _TWO,
+    "reward-bench": f"--prompts 3 --reward-scale 8 {_SHAPE}",
+    "keywords": f"--prompts 3 --validation 2 --grid 1 8 {_JUDGED}",
+    "mt-bench": _GIVEN,
     "humaneval": _GIVEN,
     "diversity": _GIVEN,
     "precision": f"--prompts 2 --scales 1 8 {_SHAPE}",
@@ -46,8 +50,26 @@ def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
     with FileLock(f"{folder}.lock"):
         if not (folder / NAME).is_dir():
             _keep_claims(folder)
-        make_missing(folder, PLAN, workers=1, plan=TINY)
+        with mock.patch("paper_figures.statistics.intervals.stats.bootstrap", _few_draws):
+            make_missing(folder, PLAN, workers=1, plan=TINY)
     return folder
+
+
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save pictures without their layout, and stubs of PDFs: for tests of all else that is written."""
+    monkeypatch.setattr("paper_figures.exhibits.exhibit._printed", _sketched)
+
+
+def _few_draws(*data: Any, n_resamples: int, **options: Any) -> Any:
+    return bootstrap(*data, n_resamples=99, **options)
+
+
+def _sketched(figure: Figure) -> dict[str, bytes]:
+    png = io.BytesIO()
+    figure.set_layout_engine("none")
+    figure.savefig(png, format="png")
+    return {"png": png.getvalue(), "pdf": b"%PDF"}
 
 
 def _keep_claims(runs: Path) -> None:
@@ -59,11 +81,20 @@ def _keep_claims(runs: Path) -> None:
 
 @pytest.fixture(scope="session")
 def figure_page(figure_runs: Path) -> Path:
-    """Return the page with every figure and table of the runs, which the processes that run tests share."""
+    """Return the page with every figure and table of the runs, which the processes that run tests share.
+
+    Its pictures are not laid out and its PDFs are stubs: test_every_exhibit.py and test_paper_figures.py have them.
+    """
     from paper_figures.__main__ import main
+    from paper_figures.studies.summaries import evidence_comparisons
 
     page = figure_runs.parent / "figure-page" / "index.html"
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):
         if not page.is_file():
-            assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "0"]) == 0
+            with (
+                mock.patch("paper_figures.exhibits.exhibit._printed", _sketched),
+                mock.patch.object(evidence_comparisons, "RESAMPLES", 499),  # as many verdicts of each kind
+            ):
+                assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "0"]) == 0
+            evidence_comparisons.comparisons_of.cache_clear()
     return page

@@ -231,6 +231,7 @@ def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> Non
         assert f'href="{link}"' in part
 
 
+@pytest.mark.usefixtures("sketched")
 def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) -> None:
     out, runs = tmp_path / "out", tmp_path / "elsewhere"
     small_page(out)
@@ -244,6 +245,7 @@ def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) 
     assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     out = small_page(tmp_path / "out").parent
     path = out / "figures" / "fig3_method.json"
