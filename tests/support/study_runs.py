@@ -26,7 +26,7 @@ def save_models(root: Path) -> list[str]:
     bert_classifier(1).save_pretrained(root / "other")
     llama(5).save_pretrained(root / "causal")
     word_tokenizer().save_pretrained(root / "causal")
-    words = ["--data", "examples:keywords", "--prompts", "3", "--reward-scale", "8", "--batch", "2"]
+    words = ["--data", "examples:keywords", "--prompts", "3", "--reward-scale", "8"]
     words += ["--model", str(root / "model"), "--causal", str(root / "causal")]
     words += ["--rewards", str(root / "guide"), str(root / "other")]
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]

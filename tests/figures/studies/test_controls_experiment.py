@@ -35,7 +35,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Save tiny checkpoints, and name them in options."""
     root = tmp_path_factory.mktemp("models")
     save_models(root)
-    words = ["experiment", "controls", "--prompts", "3", "--reward-scale", *map(str, SCALES), "--batch", "2"]
+    words = ["experiment", "controls", "--prompts", "3", "--reward-scale", *map(str, SCALES)]
     words += ["--model", str(root / "model"), "--rewards", str(root / "guide"), "--judges", str(root / "other")]
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
 

@@ -39,7 +39,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    words = ["--prompts", str(PROMPTS), "--scales", *map(str, GRID), "--batch", "4"]
+    words = ["--prompts", str(PROMPTS), "--scales", *map(str, GRID)]
     for name, saved in (("model", "model"), ("reward", "guide"), ("judge", "other"), ("causal", "causal")):
         words += [f"--{name}", str(models / saved)]
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]

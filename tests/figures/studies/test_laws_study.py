@@ -70,14 +70,14 @@ def test_a_small_run_has_every_leak_and_resumes(runs: Path) -> None:
 def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shared = ["--study", "laws", "--record", str(tmp_path)]
     assert main(["record", "--runs", str(runs), *shared]) == 0
-    assert main(["verify", "--sample", "1000", "--json", *shared]) == 0
+    assert main(["verify", "--sample", "24", "--json", *shared]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert found["checked"] == found["equal"] + found["near_ties"] > 20
+    assert found["checked"] == found["equal"] + found["near_ties"] == 24
     path = tmp_path / "answers.parquet"
     texts = pd.read_parquet(path)
     texts["log_q"] += 0.1
     texts.to_parquet(path)
-    assert main(["verify", "--sample", "1000", "--json", *shared]) == 1
+    assert main(["verify", "--sample", "8", "--json", *shared]) == 1
     assert "words a step" in json.loads(capsys.readouterr().out)["differ"][0]["answer"]
 
 

@@ -29,12 +29,12 @@ from rws_decode.strategies.factors import RWS, Confidence
 
 GUIDES = {"skywork-v0.2": 8.0, "grm": 2.0, "own": 4.0}
 METHODS = ("default", "rws", "constant")
-PROMPTS = 40
+PROMPTS = 20
 
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    """Return answers of three guides to 40 prompts, and a score of each different text by each guide."""
+    """Return answers of three guides to 20 prompts, and a score of each different text by each guide."""
     rng, rows = np.random.default_rng(7), []
     for index, method in itertools.product(range(PROMPTS), METHODS):
         for guide, scale in [("", None)] if method == "default" else GUIDES.items():
@@ -56,15 +56,13 @@ def named_tables(frame: pd.DataFrame) -> dict[str, Table]:
 
 def scores(frame: pd.DataFrame, judge: str, method: str, guide: str) -> list[float]:
     """Return a judge's scores of a method's answers, prompt by prompt, the slow way."""
-    scores_by_text = {
-        (row["prompt"], row["answer"]): row["score"]
-        for _, row in frame[frame["strategy"] == "score"].iterrows()
-        if row["judges"] == [judge]
-    }
+    judged = frame[[judges == [judge] for judges in frame["judges"]]]
+    scores_by_text = judged.set_index(["prompt", "answer"])["score"].to_dict()
     selected = frame[
         (frame["method"] == method) & (frame["guide"].isna() if method == "default" else frame["guide"] == guide)
     ]
-    return [scores_by_text[row["prompt"], row["text"]] for _, row in selected.sort_values("prompt").iterrows()]
+    selected = selected.sort_values("prompt")
+    return [scores_by_text[pair] for pair in zip(selected["prompt"], selected["text"], strict=True)]
 
 
 def test_win_rates_are_counted_prompt_by_prompt(frame: pd.DataFrame, named_tables: dict[str, Table]) -> None:
