@@ -32,7 +32,7 @@ from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
-from paper_figures.figures import quality_per_forward
+from paper_figures.figures import order_quality, quality_per_forward
 from paper_figures.figures.table8_pattern import share_of_change
 from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
@@ -158,26 +158,28 @@ def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_pat
 
 @pytest.mark.parametrize(("gain", "first", "claim"), [(1e3, "2", "RWS has"), (-1e3, "none", "some method")])
 def test_what_the_page_tells_of_cost_follows_from_the_answers(
-    gain: float, first: str, claim: str, made: Recorded, ship: Made, tmp_path: Path
+    gain: float, first: str, claim: str, made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = made.answers[made.answers["world"] == ENGLISH].copy()
     rws = chosen_scale(made, ENGLISH)
     assert rws is not None
     answers.loc[answers["method"].eq("rws") & answers["number"].eq(rws.number), ["reward", "log_prob"]] += gain
     ship(replace(made, answers=answers))
+    monkeypatch.setattr(quality_per_forward, "draw", lambda data: None)
     story = _exhibit("quality_per_forward", tmp_path).story
     assert claim in story.claim and story.text[0].startswith(f"In {first} of 2 ")
 
 
 @pytest.mark.parametrize("apart", [0.0, 5.0])
 def test_what_the_page_tells_of_order_follows_from_the_answers(
-    apart: float, made: Recorded, ship: Made, tmp_path: Path
+    apart: float, made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All orders have the same GOD; the text of one of them is likelier, or of none."""
     likelier = np.where(made.answers["method"].eq("random-order"), -45.0 + apart, -45.0)
     wiggle = made.answers["prompt"].str[-2:].astype(int) / 100 + made.answers.index % 7 / 1000
     answers = made.answers.assign(god_tokens=4.0 + wiggle, log_prob=likelier + wiggle)
     ship(replace(made, answers=answers[answers["world"] == ENGLISH]))
+    monkeypatch.setattr(order_quality, "draw", lambda data: None)
     claim = _exhibit("order_quality", tmp_path).story.claim
     assert ("differ in quality" in claim) == (apart > 0) and ("show no difference" in claim) == (apart == 0)
 
