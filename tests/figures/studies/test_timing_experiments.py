@@ -19,7 +19,6 @@ from paper_figures.runner import worker
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
-from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.timing import measured, timed_rows, untimed
@@ -32,7 +31,7 @@ from rws_decode.strategies.reward_controls import RWSEvery
 KEPT = ("rws", "constant", "default")
 RUNS = {
     "frequency": ["--every", "1", "3", "--timing-prompts", "1", "--repetitions", "2", "--methods", *KEPT],
-    "overhead": ["--prompts", "1", "--repetitions", "2"],
+    "overhead": ["--prompts", "1", "--repetitions", "2", "--methods", *KEPT, "best-of-n"],
 }
 
 
@@ -82,7 +81,7 @@ def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> 
     assert {tuple(rows["method"]) for _, rows in groups["frequency"]} == {("default", "rws", "rws every 3", "constant")}
     assert len(groups["frequency"]) == len(groups["overhead"]) == 2
     for _, rows in groups["overhead"]:
-        assert set(rows["method"]) == set(COMPARED) and len(rows) == len(COMPARED) + 4
+        assert set(rows["method"]) == {*KEPT, "best-of-n"} and len(rows) == 4 + 4
         assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
 
 
