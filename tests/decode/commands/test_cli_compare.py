@@ -12,7 +12,7 @@ from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.trace.labels import CUT_OFF
 
-SIZE = ["--length", "32", "--steps", "16"]
+SIZE = ["--length", "16", "--steps", "8"]
 MINI = ["--model", "mini", "--reward", "mini", "--example", "3", *SIZE]
 GIVEN = ["generate", *MINI, "--strategy"]
 

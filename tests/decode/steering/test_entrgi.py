@@ -117,11 +117,11 @@ def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> N
         assert one.final_reward == other.final_reward
 
 
-def paired(predictor: Any, reward: RewardModel, length: int, **numbers: Any) -> NDArray[np.float64]:
+def paired(predictor: Any, reward: RewardModel, **numbers: Any) -> NDArray[np.float64]:
     """The raw rewards of twelve prompts with a step less those without, the same seeds for both."""
     prompts = predictor.prompts[:12]
     options, order = Options(sampling_temperature=1.0, seed=tuple(range(12))), RandomOrder(tuple(range(12)))
-    shape = Shape(length, length, length)
+    shape = Shape(8, 4, 8)
     guided = steer(
         predictor, prompts, "gradient-guidance:3", shape, reward=reward, strategy=order, options=options, **numbers
     )
@@ -134,7 +134,7 @@ def paired(predictor: Any, reward: RewardModel, length: int, **numbers: Any) -> 
     ("numbers", "least"), [({}, 2.0), ({"mix": "hard", "update": "plain", "step_size": 20.0}, 0.5)]
 )
 def test_rewards_rise_in_the_english_world(numbers: dict[str, Any], least: float) -> None:
-    gains = paired(*english_pair(), 12, **numbers)
+    gains = paired(*english_pair(), **numbers)
     assert len(gains) == 12 and gains.mean() > least
     assert gains.mean() > 3 * gains.std(ddof=1) / math.sqrt(12)
 
