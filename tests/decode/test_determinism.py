@@ -48,13 +48,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Else MKL takes no more threads than there are cores; threads that wait shall sleep.
     other |= dict.fromkeys(names, "4") | {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
     other["PYTHONPATH"] = f"{SUPPORT.parent}{os.pathsep}{SUPPORT}"
-    words = [sys.executable, str(SUPPORT / "alike.py"), str(root / "models"), str(root / "four"), "2"]
+    words = [sys.executable, str(SUPPORT / "alike.py"), str(root / "models"), str(root / "four")]
     with (
         (root / "log").open("wb") as log,
         subprocess.Popen(words, env=os.environ | other, stdout=log, stderr=subprocess.STDOUT) as process,
         warnings.catch_warnings(action="ignore"),
     ):
-        alike.work(root / "models", root / "one", "1")
+        alike.work(root / "models", root / "one")
     assert process.returncode == 0, (root / "log").read_text(encoding="utf-8")[-3000:]
     return root
 
@@ -88,9 +88,15 @@ def test_bytes_depend_neither_on_the_process_nor_on_its_threads(written: Path) -
     assert [name for name in ours if ours[name] != theirs[name]] == []
 
 
+@pytest.mark.long
+def test_the_bytes_of_a_study_do_not_depend_on_its_workers(written: Path, tmp_path: Path) -> None:
+    alike.study(written / "models", tmp_path / "study", "2")
+    assert contents(tmp_path) == {name: held for name, held in contents(written / "one").items() if "study/" in name}
+
+
 def test_what_is_compared_is_there(written: Path) -> None:
     names = set(contents(written / "one"))
-    shown = "shipped/batch/2.parquet tiny/rws-text tiny/path.json study/summary.json theory/claims.json"
+    shown = "shipped/batch/2.parquet tiny/rws.json tiny/path.json study/summary.json theory/claims.json"
     assert names >= {*shown.split(), "figures/figures/device_cost.pdf", "figures/tables/device_cost_printed.tex"}
     assert sum("/units-" in name and name.endswith(".parquet") for name in names) > 20
 
