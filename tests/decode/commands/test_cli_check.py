@@ -96,7 +96,8 @@ def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.Ca
 
 def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting = "cpu=default,batch=1,dtype=float64"
-    status, out = said(capsys, folder / "model", "--reward", folder / "reward", *SMALL, "--settings", setting, "--json")
+    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
+    status, out = said(capsys, *words, "--settings", setting, "--json")
     data = json.loads(out)
     (each,) = data["settings"]
     assert each["setting"] == setting and each["decodes"] == 6
@@ -112,6 +113,7 @@ def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pyte
 
 def test_settings_and_a_file(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rws_decode.commands.check.digests_in", map)  # in this process: the test above has a real one
+    assert said(capsys, folder / "model", *SMALL, "--settings", "batch=2")[1].count("Nothing differs: ") == 1
     words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
     status, out = said(capsys, *words, "--settings", "threads=1", "batch=2")
     assert status == 0
@@ -131,6 +133,7 @@ def shapes(text: str) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_the_guide_is_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = GUIDE.read_text(encoding="utf-8")
