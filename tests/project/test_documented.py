@@ -27,7 +27,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from documented_commands import ROOT, documented, page, words_of
-from figure_runs import TINY
+from figure_runs import TINY, sketch
 from judge_server import JudgeServer, longer
 
 from paper_figures.__main__ import rws
@@ -333,6 +333,7 @@ class User:
             mock.patch.dict(os.environ, endpoint),
             mock.patch("huggingface_hub.constants.HF_HUB_CACHE", str(self.cache)),
             mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True),
+            mock.patch("paper_figures.exhibits.exhibit._printed", sketch),
             mock.patch("rws_decode.commands.check.digests_in", map),  # processes of its own: test_cli_check.py
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),

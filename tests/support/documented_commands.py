@@ -18,6 +18,8 @@ PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 # What a command starts with.
 PROGRAM = r"(?:rws|python3?|make|pip|accelerate|torchrun|jupyter|dask|npm|git|export|\.) (?=\S)"
 COMMENT = r"  +(?:#|\().*$"
+# Where a command begins in a source: a span, a line of a docstring or of a cell, or what goes on. Few sources have any.
+BEGINS = re.compile(rf"(?:`\s*|&& |^[\s#]*){PROGRAM}", re.MULTILINE)
 
 
 def documents() -> list[Path]:
@@ -75,7 +77,7 @@ def texts(path: Path) -> Iterator[tuple[str, bool]]:
     if path.suffix != ".py":
         yield text, True
         return
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = list(ast.walk(ast.parse(text))) if BEGINS.search(text) else []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     bodies = [node.body for node in nodes if isinstance(node, kinds) and node.body]
     docstrings = {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}

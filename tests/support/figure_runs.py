@@ -57,15 +57,16 @@ def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
 
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save pictures without their layout, and stubs of PDFs: for tests of all else that is written."""
-    monkeypatch.setattr("paper_figures.exhibits.exhibit._printed", _sketched)
+    """Save figures as `sketch` has them: for tests of all else that is written."""
+    monkeypatch.setattr("paper_figures.exhibits.exhibit._printed", sketch)
 
 
 def _few_draws(*data: Any, n_resamples: int, **options: Any) -> Any:
     return bootstrap(*data, n_resamples=99, **options)
 
 
-def _sketched(figure: Figure) -> dict[str, bytes]:
+def sketch(figure: Figure) -> dict[str, bytes]:
+    """Return a figure as PNG without its layout, and a stub of a PDF."""
     png = io.BytesIO()
     figure.set_layout_engine("none")
     figure.savefig(png, format="png")
@@ -92,7 +93,7 @@ def figure_page(figure_runs: Path) -> Path:
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):
         if not page.is_file():
             with (
-                mock.patch("paper_figures.exhibits.exhibit._printed", _sketched),
+                mock.patch("paper_figures.exhibits.exhibit._printed", sketch),
                 mock.patch.object(evidence_comparisons, "RESAMPLES", 499),  # as many verdicts of each kind
             ):
                 assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "0"]) == 0
