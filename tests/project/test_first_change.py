@@ -40,13 +40,6 @@ BESIDE = {
 }
 
 
-def run(folder: Path, code: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 # A way to steer with numbers of its own, one of them whole.
 METHOD = '''
 from dataclasses import dataclass
@@ -120,14 +113,27 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
+@pytest.fixture(scope="module")
+def output(overlaid: Path) -> str:
+    """Return what the tests, the uses and the commands print, in one process: all load PyTorch and a model."""
     (command,) = re.findall(r"^    (?:rws|python -m rws_decode) (.*above-mean.*)$", CONTRIBUTING, re.MULTILINE)
-    # The test, the uses and the commands in one process: all load PyTorch and a model.
     (name,) = re.findall(r"^def (test_\w+)", (overlaid / "test_above_mean.py").read_text("utf-8"), re.MULTILINE)
     script = f"import test_above_mean\ntest_above_mean.{name}()\n{USED}from rws_decode.__main__ import main\n"
-    for words in ([*command.split(), "--json"], ["strategies"], ["generate", "--help"]):
+    for words in ([*command.split(), "--json"], ["strategies"]):
         script += f"main({words!r})\n"
-    output = run(overlaid, script)
+    (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", CONTRIBUTING, re.MULTILINE)
+    (command,) = re.findall(r"^    (?:rws figures|python -m paper_figures) (how_sure .*)$", CONTRIBUTING, re.MULTILINE)
+    tests = [str(ROOT / "tests" / name) for name in ("support", "figures", "project")]
+    script += f"import sys\nsys.path += {tests}\nrow = {row!r}\n{TESTED}"
+    script += f"from paper_figures.__main__ import main as drawing\nassert drawing({command.split()!r}) == 0\n"
+    script += "main(['generate', '--help'])"  # which ends the process
+    environment = {**os.environ, "PYTHONPATH": str(overlaid), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", script], cwd=overlaid, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_strategy_is_one_file_and_one_line(output: str) -> None:
     labels, *refused, answer = output.splitlines()[:5]
     assert labels == "above-mean+decay:0.5 patient:2+rounds:1"
     assert refused == [
@@ -141,13 +147,9 @@ def test_a_strategy_is_one_file_and_one_line(overlaid: Path) -> None:
     assert "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(output.split())
 
 
+@pytest.mark.usefixtures("output")
 def test_a_figure_is_one_file_one_line_and_one_row(overlaid: Path) -> None:
-    (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", CONTRIBUTING, re.MULTILINE)
-    (command,) = re.findall(r"^    (?:rws figures|python -m paper_figures) (how_sure .*)$", CONTRIBUTING, re.MULTILINE)
     assert len(python_of("Add a figure or a table")[0].splitlines()) <= 20
-    tests = [str(ROOT / "tests" / name) for name in ("support", "figures", "project")]
-    drawn = f"from paper_figures.__main__ import main\nraise SystemExit(main({command.split()!r}))"
-    run(overlaid, f"import sys\nsys.path += {tests}\nrow = {row!r}\n{TESTED}{drawn}")
     assert (overlaid / "out" / "index.html").is_file() and (overlaid / "out" / "figures" / "how_sure.png").is_file()
 
 
