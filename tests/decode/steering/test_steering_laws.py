@@ -108,9 +108,10 @@ def test_the_estimate_of_the_partition_function_has_no_bias(method: SteeringMeth
     assert abs(estimates.mean() - (P * np.exp(BETA * R)).sum()) < 4 * error
 
 
+@pytest.mark.long
 def test_sweeps_of_particle_gibbs_lead_to_the_tilt() -> None:
     """Three particles alone are far from it: the sweeps do the work."""
-    alone, sweeps = (counts_of(run_of(ParticleGibbs(3, k, BETA, 1.0), 300)) for k in (1, 5))
+    alone, sweeps = (counts_of(run_of(ParticleGibbs(3, k, BETA, 1.0), 400)) for k in (1, 8))
     assert distance(sweeps, tilt()) < 4 < distance(alone, tilt())
 
 
