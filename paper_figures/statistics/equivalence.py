@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import stdtr
 
 from paper_figures.statistics.intervals import nearly_equal
 from paper_figures.statistics.paired_proportions import net_score
@@ -38,10 +37,9 @@ class Equivalence(NamedTuple):
 def tost(differences: ArrayLike, margin: float) -> Equivalence:
     """Test whether the mean of paired differences lies within +-margin, by two one-sided t tests.
 
-    `differences` are finite, shape (n,), n >= 1, and `margin` > 0 is in their unit. The tests have the p-values of
-    `scipy.stats.ttest_1samp`, without the time that it takes to read its arguments. If all differences are equal but
-    for rounding, there is no t, and p is 1. ValueError is raised for other values, or a margin that is not positive and
-    finite.
+    `differences` are finite, shape (n,), n >= 1, and `margin` > 0 is in their unit. The tests are
+    `scipy.stats.ttest_1samp`. If all differences are equal but for rounding, there is no t, and p is 1. ValueError is
+    raised for other values, or a margin that is not positive and finite.
 
     >>> round(tost([0.1, -0.1, 0.2, -0.2, 0.0, 0.1, -0.1, 0.0], margin=0.2).p, 4)
     0.0017
@@ -50,11 +48,10 @@ def tost(differences: ArrayLike, margin: float) -> Equivalence:
     finite("margin", margin, above=0)
     if nearly_equal(array):
         return Equivalence(1.0, 1.0 if array.mean() == 0 else 2.0 ** (1 - array.size))
-    freedom = array.size - 1
-    error = np.sqrt(array.var() * (array.size / freedom) / array.size)
-    above, below, zero = ((array.mean() - value) / error for value in (-margin, margin, 0.0))
-    within = max(stdtr(freedom, -above), stdtr(freedom, below))
-    return Equivalence(float(within), float(2 * stdtr(freedom, -abs(zero))))
+    above: Any = stats.ttest_1samp(array, -margin, alternative="greater")
+    below: Any = stats.ttest_1samp(array, margin, alternative="less")
+    zero: Any = stats.ttest_1samp(array, 0.0)
+    return Equivalence(max(float(above.pvalue), float(below.pvalue)), float(zero.pvalue))
 
 
 def tost_net(wins: int, losses: int, n: int, margin: float) -> Equivalence:

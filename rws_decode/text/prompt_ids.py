@@ -91,7 +91,8 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any] = _N
         return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
 
     # A template may do otherwise with these messages than with those that it was loaded with.
-    before, asked = _TRIED.setdefault(tokenizer, set()), (dialogue.turns, repr(options))
+    before = _TRIED.setdefault(tokenizer, set())
+    asked = (dialogue.turns, repr((options, getattr(tokenizer, "chat_template", None))))
     if asked not in before:
         tried(read)
         before.add(asked)
