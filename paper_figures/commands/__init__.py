@@ -1,4 +1,4 @@
-"""The commands of `python -m paper_figures`: each a module with `add_arguments(parser)` and `run(args) -> int`."""
+"""The commands of `python -m paper_figures`: each a module with `run`, as `rws_theory.commands.line` has it."""
 
 from __future__ import annotations
 

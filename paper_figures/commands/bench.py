@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
 from rws_decode.commands.shown import table
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading, progress, tell
 
 _GOALS = {
@@ -70,14 +69,8 @@ class BenchOptions:
         return self.device.shape is not None or self.device.check
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `bench` to a parser."""
-    add_options(parser, BenchOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: BenchOptions) -> int:
     """Measure and print; 1 where the self-check fails; ValueError for input that cannot be used."""
-    options = read_options(BenchOptions, args)
     if not options.of_a_device and options.device.out is not None:
         raise ValueError(f"--out is {options.device.out}: only --shape writes a file, use --json")
     return _run_device(options) if options.of_a_device else _run_loops(options)

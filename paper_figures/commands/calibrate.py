@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import loading
 from rws_theory.commands.progress import progress as shown_progress
 
@@ -46,12 +45,7 @@ class CalibrateOptions:
             raise ValueError(f"--out is {self.out}: a directory; a file such as {self.out / 'reward.json'} is needed")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `calibrate` to a parser."""
-    add_options(parser, CalibrateOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: CalibrateOptions) -> int:
     """Score a sample, print its statistics and write them; ValueError for input that cannot be used.
 
     The file and `--json` hold `mean`, `std` and `template`, which `load_reward` reads, and `calibration`, how they came
@@ -59,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
     ([row, answer] of each pair scored, from 0, or "all"), `skipped`, `data` (its name and digest), `reward`,
     `revision`, `dtype`.
     """
-    options = read_options(CalibrateOptions, args)
 
     from paper_figures.statistics.calibration import read_pairs, sampled, score_pairs, statistics
     from rws_decode.common.files import write_json

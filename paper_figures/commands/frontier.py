@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from paper_figures.data.examples import refuse_no_world
 from rws_decode.commands.options import PromptOptions, ShapeOptions, shape_help
 from rws_decode.settings import Shape
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import each, loading, tell
 
 _USUAL = Shape(32, 16, 32)
@@ -38,12 +37,7 @@ class FrontierOptions:
     json: bool = json_option()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `frontier` to a parser."""
-    add_options(parser, FrontierOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: FrontierOptions) -> int:
     """Find the frontier, write with each method, and print both; ValueError for input that cannot be used.
 
     `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
@@ -54,7 +48,6 @@ def run(args: argparse.Namespace) -> int:
     Of a prompt with gaps, a text is all from the first gap on: `tokens` hold the fixed words there, and the
     reward counts them; log_prob is that given them.
     """
-    options = read_options(FrontierOptions, args)
     refuse_no_world(options.model)
     loading("frontier", options.model, options.reward)
 

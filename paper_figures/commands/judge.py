@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import warnings
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from paper_figures.data.rows import local_rows
 from paper_figures.judging.judge import JUDGE_SETTINGS
 from rws_decode.commands.shown import table
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
@@ -43,19 +42,13 @@ class JudgeOptions:
     json: bool = json_option()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `judge` to a parser."""
-    add_options(parser, JudgeOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: JudgeOptions) -> int:
     """Count the requests, judge and print the rates.
 
     ValueError for input that cannot be used, ConnectionError for no answer. `--json`: `requests`, to be made, and
     `stored`, verdicts that need none; without --dry-run also `rates` and `comparisons`, [{"id", "outcome", "forward",
     "backward"}]. The key is read from the environment variable OPENAI_API_KEY.
     """
-    options = read_options(JudgeOptions, args)
 
     from paper_figures.judging import LLMJudge, compare, count_requests, judge_settings
 

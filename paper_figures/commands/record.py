@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import tell
 
 
@@ -21,17 +20,11 @@ class RecordOptions:
     json: bool = json_option()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `record` to a parser."""
-    add_options(parser, RecordOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: RecordOptions) -> int:
     """Write the record of a run's answers and frontiers; ValueError where there is no whole run.
 
     `--json`: `files`, each with its bytes.
     """
-    options = read_options(RecordOptions, args)
     folder = options.runs / options.study
     tell(f"record: reading {folder} ...")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from rws_decode.commands.shown import table
 from rws_decode.common.threads import torch_threads
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.table import check_text
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import each, loading
 
 if TYPE_CHECKING:
@@ -79,12 +78,7 @@ class ScoreOptions:
                 raise ValueError(f"--reward is missing: --strategies {text} needs it")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `score` to a parser."""
-    add_options(parser, ScoreOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ScoreOptions) -> int:
     """Print log q of the texts under each strategy, or its divergence; ValueError for input that cannot be used.
 
     `--json`: a list with an object for each strategy and text: strategy, prompt, log_prob (nats; null where the
@@ -92,7 +86,6 @@ def run(args: argparse.Namespace) -> int:
     With `--draw`, an object for each strategy: strategy, kl_world and kl_sampler, each [mean, low, high] in nats,
     the ends null where all prompts have one value, and forwards, the mean number of a text.
     """
-    options = read_options(ScoreOptions, args)
     pairs = [] if options.draw is not None else _pairs(options)
     loading("score", options.predictor.model, options.reward.reward)
 

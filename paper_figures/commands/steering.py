@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import textwrap
 from dataclasses import asdict, dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rws_decode.commands.shown import table
 from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import check_text
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import each
 
 if TYPE_CHECKING:
@@ -40,17 +39,11 @@ class SteeringOptions:
                 check_text(name, "--methods")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `steering` to a parser."""
-    add_options(parser, SteeringOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: SteeringOptions) -> int:
     """Measure each method in each world and print; ValueError for input that cannot be used.
 
     `--json`: a list of `paper_figures.statistics.tilt_divergence.Divergence`, one for each world, method and budget.
     """
-    options = read_options(SteeringOptions, args)
 
     import pandas as pd
 

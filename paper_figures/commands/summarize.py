@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import each, tell
 
 if TYPE_CHECKING:
@@ -37,14 +36,8 @@ class SummarizeOptions:
     json: bool = json_option("print the tables as JSON on standard output")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `summarize` to a parser."""
-    add_options(parser, SummarizeOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: SummarizeOptions) -> int:
     """Print a table per experiment; ValueError for a folder without results."""
-    options = read_options(SummarizeOptions, args)
 
     from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows
     from paper_figures.table_text import terminal_text

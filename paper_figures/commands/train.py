@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from rws_decode.common.threads import MOST_THREADS
-from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.options import option
 from rws_theory.commands.progress import loading, tell
 
 
@@ -40,14 +39,8 @@ class TrainOptions:
             raise ValueError(f"--{other} is {getattr(self, other)}: train {self.name} does not read it, leave it out")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `train` to a parser."""
-    add_options(parser, TrainOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: TrainOptions) -> int:
     """Train or resume a run; with --export measure it and write it as it ships; english is written at once."""
-    options = read_options(TrainOptions, args)
     loading("train")
     if options.package is not None:
         from paper_figures.training.english import build_english

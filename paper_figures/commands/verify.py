@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import progress, tell
 
 if TYPE_CHECKING:
@@ -28,17 +27,11 @@ class VerifyOptions:
     json: bool = json_option()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `verify` to a parser."""
-    add_options(parser, VerifyOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: VerifyOptions) -> int:
     """Compute the answers, print what became of them, and return 0 if none differs beyond a near-tie, else 1.
 
     `--json`: `checked`, `equal`, `near_ties` and `differ`, as `paper_figures.recorded.again.Verified` has them.
     """
-    options = read_options(VerifyOptions, args)
     from paper_figures.recorded import FOLDERS, read_recorded
 
     record = read_recorded(options.record or FOLDERS[options.study])

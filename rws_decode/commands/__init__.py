@@ -1,4 +1,4 @@
-"""The commands of `python -m rws_decode`: each a module with `add_arguments(parser)` and `run(args) -> int`.
+"""The commands of `python -m rws_decode`: each a module with `run`, as `rws_theory.commands.line` has it.
 
 A package of your own adds a command by an entry point of the group `rws_decode.commands`, which names a `Command`. In
 its pyproject.toml:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 
-from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.options import option
 from rws_theory.commands.progress import loading
 
 
@@ -18,15 +17,8 @@ class ConvertOptions:
     revision: str | None = option(None, "branch, tag or commit of a hub id (default: its main branch)")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `convert` to a parser."""
-    add_options(parser, ConvertOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ConvertOptions) -> int:
     """Convert and print the new directory; ValueError for a source that is refused or a target that exists."""
-    options = read_options(ConvertOptions, args)
-
     loading("convert", options.source)
 
     from rws_decode.predictors.convert import convert

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading
 
 
@@ -30,15 +29,8 @@ class DiffOptions:
             locate_model(self.model)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `diff` to a parser."""
-    add_options(parser, DiffOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: DiffOptions) -> int:
     """Compare and print; ValueError for input that cannot be used."""
-    options = read_options(DiffOptions, args)
-
     from rws_decode.trace.trace import load
 
     first, second = load(options.first), load(options.second)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions, RewardOptions
 from rws_decode.common.files import check_trace_file, json_lines
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading
 
 
@@ -62,14 +61,8 @@ class FragilityOptions:
         return [file for files in found for file in files]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `fragility` to a parser."""
-    add_options(parser, FragilityOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: FragilityOptions) -> int:
     """Say what rounding can change; ValueError for input that cannot be used."""
-    options = read_options(FragilityOptions, args)
     scores = None if options.scores is None else list(_scores(options.scores, options.field))
 
     from rws_decode.trace.trace import load

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rws_decode.commands.shown import answer_text, as_json, prompt_line
-from rws_theory.commands.options import add_options, json_option, option, read_options
+from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import tell
 
 
@@ -39,19 +38,12 @@ class ImportOptions:
             raise ValueError("--play and --json are given: standard output takes one of them")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `import` to a parser."""
-    add_options(parser, ImportOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ImportOptions) -> int:
     """Make traces and tell of them; ValueError for input that cannot be used, and then nothing is written.
 
     JSON: a list of what `generate --json` prints, null where a step map does not tell it, with `missing`, which names
     that in words.
     """
-    options = read_options(ImportOptions, args)
-
     from rws_decode.trace.labels import missing_note
     from rws_decode.trace.step_map import read_step_maps
     from rws_decode.trace.trace import Trace

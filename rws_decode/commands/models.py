@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -16,16 +15,9 @@ from rws_decode.common.files import read_json
 from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 from rws_decode.rewards.sequences import SPECIES
-from rws_theory.commands.options import add_options, json_option, read_options
+from rws_theory.commands.options import JsonOptions
 
 _RDKIT = 'pip install "rws-toolkit[chemistry]"'
-
-
-@dataclass(frozen=True)
-class ModelsOptions:
-    """How the table is printed."""
-
-    json: bool = json_option()
 
 
 @dataclass(frozen=True)
@@ -85,14 +77,8 @@ def _is_cached(hub_id: str) -> bool:
     return any((Path(constants.HF_HUB_CACHE) / folder).glob("snapshots/*/config.json"))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `models` to a parser."""
-    add_options(parser, ModelsOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: JsonOptions) -> int:
     """Print the models."""
-    options = read_options(ModelsOptions, args)
     known = list(known_models())
     if options.json:
         print(json.dumps([{key: value for key, value in asdict(model).items() if key != "about"} for model in known]))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rws_decode.presets import PRESETS, Preset, load
 from rws_decode.presets.preset import SHAPE_OPTIONS, fitted
-from rws_theory.commands.options import add_options, given_options, json_option, option, read_options
+from rws_theory.commands.options import given_options, json_option, option
 from rws_theory.commands.progress import tell
 
 _WIDTH = 100
@@ -30,14 +30,8 @@ class PresetsOptions:
             load(name, "NAME")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `presets` to a parser."""
-    add_options(parser, PresetsOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: PresetsOptions) -> int:
     """Print the presets."""
-    options = read_options(PresetsOptions, args)
     presets = [PRESETS[name] for name in options.names or PRESETS]
     if options.json:
         print(json.dumps([_as_json(preset) for preset in presets], allow_nan=False))

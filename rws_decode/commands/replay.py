@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading
 
 
@@ -30,19 +29,12 @@ class ReplayOptions:
             locate_model(self.model)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `replay` to a parser."""
-    add_options(parser, ReplayOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ReplayOptions) -> int:
     """Replay and print; ValueError for input that cannot be used.
 
     JSON: `same`, whether the tokens and their steps are those recorded; `diverged_at`, the first step that differs, or
     null; `tokens`, those of the replay; `steps_run`, steps of the record.
     """
-    options = read_options(ReplayOptions, args)
-
     from rws_decode.trace.trace import load
 
     trace = load(options.file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from rws_decode.commands.options import (
     threads_option,
 )
 from rws_decode.commands.shown import legend, marked, marker
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading, progress, tell
 
 if TYPE_CHECKING:
@@ -68,14 +67,8 @@ class ScalePathOptions:
             self.shape.make(self.prompt.text)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `scale-path` to a parser."""
-    add_options(parser, ScalePathOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ScalePathOptions) -> int:
     """Follow the path and print it; ValueError for input that cannot be used."""
-    options = read_options(ScalePathOptions, args)
     path = _path(options)
     if options.view is not None:
         tell(f"page: {path.view(options.grid or None).save(options.view)}")

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from dataclasses import dataclass
 
 from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import APART, OFFERED, STRATEGIES
-from rws_theory.commands.options import add_options, json_option, read_options
+from rws_theory.commands.options import JsonOptions
 
 
-@dataclass(frozen=True)
-class StrategiesOptions:
-    """How the table is printed."""
-
-    json: bool = json_option()
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `strategies` to a parser."""
-    add_options(parser, StrategiesOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: JsonOptions) -> int:
     """Print the table of strategies."""
-    options = read_options(StrategiesOptions, args)
     if options.json:
         entries = [{"name": name, "reads": STRATEGIES[name].reads, "about": STRATEGIES[name].about} for name in OFFERED]
         entries += [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
-from rws_theory.commands.options import add_options, group, option, read_options
+from rws_theory.commands.options import group, option
 from rws_theory.commands.progress import tell
 
 
@@ -46,15 +45,8 @@ class ViewOptions:
             locate_model(self.model)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `view` to a parser."""
-    add_options(parser, ViewOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ViewOptions) -> int:
     """Write the page or the picture; ValueError for input that cannot be used."""
-    options = read_options(ViewOptions, args)
-
     from rws_decode.trace.trace import load
 
     first, *others = [load(trace) for trace in options.traces]

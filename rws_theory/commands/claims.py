@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.options import option
 from rws_theory.commands.progress import each
 
 if TYPE_CHECKING:
@@ -24,16 +23,10 @@ class ClaimsOptions:
     json: bool = option(False, "print one JSON list of records")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to a parser."""
-    add_options(parser, ClaimsOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: ClaimsOptions) -> int:
     """Print the claims as they are checked; ValueError for an unknown id."""
     from rws_theory.claims import CHECKS, claims
 
-    options = read_options(ClaimsOptions, args)
     if options.list:
         print(json.dumps(list(CHECKS)) if options.json else "\n".join(CHECKS))
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,14 +38,8 @@ class CrossingsOptions:
     json: bool = option(False, "print one JSON object; delta is null where there is no second token")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to a parser."""
-    add_options(parser, CrossingsOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: CrossingsOptions) -> int:
     """Print the crossings; ValueError for input that cannot be used."""
-    options = read_options(CrossingsOptions, args)
 
     from rws_theory.crossings import crossings
 

@@ -1,7 +1,8 @@
 """The command line that all packages share: a table of commands, and a function that runs one of them.
 
-A command is a module with `add_arguments(parser)` and `run(args) -> int`. Only the module of the command that is called
-is imported, so that `--help` answers at once.
+A command is a module with `run(options) -> int`, whose type of `options`, a dataclass, declares what can be given
+(`options.option`). One that must see the words themselves has `add_arguments(parser)` and `run(args)` instead. Only the
+module of the command that is called is imported, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn, get_type_hints
 
 from rws_theory import __version__
 from rws_theory.commands.exits import LONGEST, ended
+from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import notes, tell
 from rws_theory.extras import required
 from rws_theory.show import printable
@@ -105,7 +108,7 @@ def run_line(
         subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
         for other, command in table.items():
             sentence = f"{command.summary[:1].upper()}{command.summary[1:]}."
-            fill = partial(_fill, command.module)
+            fill = partial(fill_parser, command.module)
             subparsers.add_parser(other, help=command.summary, description=sentence, fill=fill)
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what can follow the words of COMP_LINE
             required("argcomplete", "completion").autocomplete(parser)
@@ -114,7 +117,9 @@ def run_line(
             return 0
         args = parser.parse_args(words)
         with notes():
-            return import_module(table[args.command].module).run(args)
+            module = import_module(table[args.command].module)
+            kind = _options_of(module)
+            return module.run(args if kind is None else read_options(kind, args))
 
     named = table.get(name)
     return ended(prog if named is None else f"{prog} {name}", run, RESUMES if named and named.resumes else "")
@@ -131,8 +136,16 @@ def closest(word: str, names: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-def _fill(module: str, parser: argparse.ArgumentParser) -> None:
-    import_module(module).add_arguments(parser)
+def fill_parser(module: str, parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a command, by the name of its module, to a parser."""
+    command = import_module(module)
+    kind = _options_of(command)
+    command.add_arguments(parser) if kind is None else add_options(parser, kind)
+
+
+def _options_of(command: ModuleType) -> type | None:
+    """Return the dataclass that a command's `run` takes, None where it takes the parsed words."""
+    return get_type_hints(command.run).get("options")
 
 
 def _extensions(group: str) -> dict[str, Command]:

@@ -88,6 +88,13 @@ def json_option(help: str = "print the result as JSON on standard output") -> An
     return option(False, help)
 
 
+@dataclass(frozen=True)
+class JsonOptions:
+    """The options of a command that only prints what there is."""
+
+    json: bool = json_option()
+
+
 def group(
     kind: type[T],
     title: str = "",

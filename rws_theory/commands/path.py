@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     from rws_theory.selection import SelectionPath
@@ -32,14 +31,8 @@ class PathOptions:
             raise ValueError(f"--scale-min and --scale-max must satisfy 0 < X <= Y < inf, got {given}")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to a parser."""
-    add_options(parser, PathOptions)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(options: PathOptions) -> int:
     """Print the selection path; ValueError for input that cannot be used."""
-    options = read_options(PathOptions, args)
 
     from rws_theory.commands.crossings import read_npy
     from rws_theory.selection import selection_path

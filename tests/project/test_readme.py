@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 import decode_again
@@ -19,6 +18,7 @@ from paper_figures.commands import BENCH, TRAIN
 from paper_figures.contents import NAMES
 from paper_figures.studies import STUDIES, options_class
 from rws_decode.strategies.table import OFFERED
+from rws_theory.commands.line import fill_parser
 from rws_theory.commands.options import add_options
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def parsers() -> list[argparse.ArgumentParser]:
     commands = [command for package in (decoding, theory, figures) for command in package.COMMANDS.values()]
     for module in [command.module for command in (*commands, BENCH, TRAIN)]:
         collected.append(argparse.ArgumentParser())
-        import_module(module).add_arguments(collected[-1])
+        fill_parser(module, collected[-1])
     for experiment in STUDIES:
         collected.append(argparse.ArgumentParser())
         add_options(collected[-1], options_class(experiment))

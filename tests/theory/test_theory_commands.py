@@ -1,12 +1,11 @@
 """What `python -m rws_theory` prints: help, texts, JSON, and how it ends where something stops it."""
 
-import argparse
 import io
 import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -224,22 +223,27 @@ def test_each_claim_is_told_before_the_next_is_checked(monkeypatch: pytest.Monke
             yield Claim(name, "here", "this", "true", "that")
 
     monkeypatch.setattr(rws_theory.claims, "claims", checked)
-    claims_command.run(argparse.Namespace(ids=["one", "two"], list=False, json=False))
+    claims_command.run(claims_command.ClaimsOptions(ids=("one", "two")))
     assert seen == ["", "one: TRUE   (here)\n  says: this\n  found: that\n\n"]
 
 
-def stopped_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def run(args: argparse.Namespace) -> int:
-        raise error
-
+def runs_instead(monkeypatch: pytest.MonkeyPatch, run: Callable[[claims_command.ClaimsOptions], int]) -> None:
+    run.__annotations__["options"] = claims_command.ClaimsOptions
     monkeypatch.setattr(claims_command, "run", run)
 
 
+def stopped_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def run(options: claims_command.ClaimsOptions) -> int:
+        raise error
+
+    runs_instead(monkeypatch, run)
+
+
 def test_a_code_that_a_command_returns_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims_command, "run", lambda args: 7)
+    runs_instead(monkeypatch, lambda options: 7)
     assert main(["claims"]) == 7
     monkeypatch.setattr(sys, "argv", ["rws_theory", "claims", "--list"])
-    monkeypatch.setattr(claims_command, "run", lambda args: 3 * args.list)
+    runs_instead(monkeypatch, lambda options: 3 * options.list)
     assert main() == 3
     monkeypatch.setattr(sys, "stdout", None)  # as under pythonw
     assert main() == 3
