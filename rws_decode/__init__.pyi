@@ -18,10 +18,10 @@ from .predictors import (
 from .predictors.diffusion_gemma import DiffusionGemma as DiffusionGemma, load_uniform as load_uniform
 from .predictors.watch import watch as watch
 from .replay.diff import TraceDiff as TraceDiff, diff as diff
-from .replay.exchange import exchange_distance as exchange_distance
 from .replay.path_diagnostics import (
     PathDiagnostics as PathDiagnostics,
     circulation as circulation,
+    exchange_distance as exchange_distance,
     order_log_likelihood as order_log_likelihood,
     path_diagnostics as path_diagnostics,
     path_frame as path_frame,

@@ -43,7 +43,7 @@ def machine_facts(
     device = predictor.device
     on_gpu = device.type == "cuda"
     facts: dict[str, Fact] = {
-        "dtype": dtype_name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
+        "dtype": _name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
         STORED: stored_dtypes(predictor),
         "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
         "attention": _attention(predictor, attention),
@@ -51,7 +51,7 @@ def machine_facts(
         "threads": None if on_gpu else threads,
         "matmul precision": torch.get_float32_matmul_precision(),
         "CPU instructions": torch.backends.cpu.get_cpu_capability(),
-        "reward's dtype": dtype_name(_reward_dtype(reward)) if isinstance(reward, NetworkReward) else None,
+        "reward's dtype": _name(next(reward.model.parameters()).dtype) if isinstance(reward, NetworkReward) else None,
         SCALE: None if reward is None else f"{reward.mean:.7g} and {reward.std:.7g}",
         REWARD_WEIGHTS: weights_hash(reward.model) if isinstance(reward, NetworkReward) else None,
         "PyTorch": torch.__version__,
@@ -65,12 +65,7 @@ def machine_facts(
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def dtype_name(dtype: torch.dtype) -> str:
-    """Return the name of a dtype.
-
-    >>> dtype_name(torch.bfloat16)
-    'bfloat16'
-    """
+def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
@@ -80,10 +75,6 @@ def _attention(predictor: MaskPredictor, attention: Attention) -> str | None:
     chosen = getattr(predictor.model.config, "_attn_implementation", None)
     kernel = "plain kernel" if attention == "math" else "kernel chosen by PyTorch"
     return f"{chosen or 'sdpa'}, {kernel}"
-
-
-def _reward_dtype(reward: NetworkReward) -> torch.dtype:
-    return next(reward.model.parameters()).dtype
 
 
 def _version(name: str) -> str | None:

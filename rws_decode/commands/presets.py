@@ -46,15 +46,9 @@ def run(options: PresetsOptions) -> int:
 
 
 def _as_json(preset: Preset) -> dict[str, Any]:
+    names = ("published", "source", "option", "value", "here", "note")
     settings = [
-        {
-            "published": setting.published,
-            "source": setting.source,
-            "option": setting.option or None,
-            "value": setting.value,
-            "here": setting.here,
-            "note": setting.note,
-        }
+        {name: getattr(setting, name) for name in names} | {"option": setting.option or None}
         for setting in preset.settings
     ]
     return {"name": preset.name, "about": preset.about, "values": preset.values, "settings": settings}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -109,42 +109,28 @@ def _path(options: ScalePathOptions) -> ScalePath:
         )
 
 
+_SHOWN = "over scale_min scale_max threshold pieces unexplored breakpoints certified outputs states forwards".split()
+_SHOWN += ["batches", "grid_forwards", "reward_calls", "near_tokens"]
+
+
 def result(path: ScalePath) -> dict[str, Any]:
     """Return what `--json` prints.
 
     `pieces` and `unexplored` together cover the range in rising order, and each begins where the one before ends. That
     end lies in one of `breakpoints`, outside which the pieces are proved. The rest is as in `path.ScalePath`.
     """
-    return {
-        "over": path.over,
-        "scale_min": path.scale_min,
-        "scale_max": path.scale_max,
-        "threshold": path.threshold,
-        "pieces": [
-            {
-                "lower": piece.lower,
-                "upper": piece.upper,
-                "tokens": list(piece.tokens),
-                "text": piece.text,
-                "commit_step": list(piece.commit_step),
-                "final_reward": None if piece.final_reward is None else piece.final_reward._asdict(),
-                "log_prob": piece.log_prob,
-            }
-            for piece in path.pieces
-        ],
-        "unexplored": [{"lower": gap.lower, "upper": gap.upper} for gap in path.unexplored],
-        "breakpoints": [
-            {"lower": gap.lower, "upper": gap.upper, "proved": gap.proved, "step": gap.step} for gap in path.breakpoints
-        ],
-        "certified": path.certified,
-        "outputs": len({piece.tokens for piece in path.pieces}),
-        "states": path.states,
-        "forwards": path.forwards,
-        "batches": path.batches,
-        "grid_forwards": path.grid_forwards,
-        "reward_calls": path.reward_calls,
-        "near_tokens": path.near_tokens,
+    pieces = [asdict(piece) for piece in path.pieces]
+    for piece in pieces:
+        del piece["rules_broken"]
+        piece["final_reward"] = piece["final_reward"] and piece["final_reward"]._asdict()
+    ends = ("lower", "upper", "proved", "step")
+    lists = {
+        "pieces": pieces,
+        "unexplored": [asdict(gap) for gap in path.unexplored],
+        "breakpoints": [{name: getattr(gap, name) for name in ends} for gap in path.breakpoints],
+        "outputs": len(path.answers),
     }
+    return {name: lists[name] if name in lists else getattr(path, name) for name in _SHOWN}
 
 
 _AXES = {"temperature": "the constant factor c of all logits", "reward-scale": "the reward scale s_R"}

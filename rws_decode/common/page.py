@@ -73,10 +73,10 @@ class Animation:
         return f"Animation({size}: .save('decode.gif') writes it)"
 
 
-def pictures() -> ModuleType:
-    """Return `rws_decode.view.faces`, where what shows an object is registered by its type.
+def pictures(module: str = "faces") -> ModuleType:
+    """Return a module of `rws_decode.view`: that of a page or a picture, or `faces`, of a notebook's tables.
 
     An object's own methods call it when a user asks for a page, a picture or a table. `view` stands above all results,
     which it reads; so it is imported here, then, and by no result.
     """
-    return import_module("rws_decode.view.faces")
+    return import_module(f"rws_decode.view.{module}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -123,23 +123,8 @@ def stopped_early(trace: Trace) -> bool:
 
 def run_settings(trace: Trace) -> tuple[Shape, Options]:
     """Return the shape and the options of a trace's run."""
-    words: dict[str, Any] = {  # Options checks what a file says
-        "ranking": "log-odds" if trace.ranking == "order" else trace.ranking,
-        "precision": trace.precision,
-        "padding": trace.padding,
-        "drawing": trace.drawing,
-        "key_cache": trace.key_cache,
-        "end_of_text": trace.end_of_text,
-    }
-    return (
-        Shape(length=trace.length, steps=trace.steps, block=trace.block, counts=trace.counts),
-        Options(
-            **words,
-            sampling_temperature=trace.sampling_temperature,
-            top_p=trace.top_p,
-            top_k=trace.top_k,
-            seed=trace.seed,
-            cfg=trace.cfg,
-            end_ids=trace.end_ids or None,
-        ),
-    )
+    given: dict[str, Any] = {
+        each.name: getattr(trace, each.name) for each in fields(Options)
+    }  # checks what a file says
+    given |= {"ranking": "log-odds" if trace.ranking == "order" else trace.ranking, "end_ids": trace.end_ids or None}
+    return Shape(trace.length, trace.steps, trace.block, trace.counts), Options(**given)

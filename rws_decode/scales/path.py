@@ -172,7 +172,7 @@ class ScalePath:
 
         grid: scales that are marked, by default the paper's (`view.scale_path_page`).
         """
-        return pictures().page(self, grid)
+        return pictures("scale_path_page").scale_path_page(self, grid)
 
     def at(self, scale: float) -> ScalePiece | None:
         """Return the piece that holds a scale, None where it is unexplored; ValueError outside the range.

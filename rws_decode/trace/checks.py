@@ -34,21 +34,8 @@ _CHOICES = {
     "padding": get_args(Padding),
     "end_of_text": get_args(EndOfText),
 }
-_TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "bool": (bool,),
-    "int | None": (int, type(None)),
-    "float": (float, int),
-    "str": (str,),
-    "str | None": (str, type(None)),
-    "dict[str, Any]": (dict,),
-    "dict[str, str]": (dict,),
-    "dict[str, Any] | None": (dict, type(None)),
-    "float | None": (float, int, type(None)),
-    "list[int]": (list,),
-    "list[int] | None": (list, type(None)),
-    "list[str] | None": (list, type(None)),
-}
+_TYPES: dict[str, tuple[type, ...]] = {each.__name__: (each,) for each in (int, bool, str, dict, list)}
+_TYPES |= {"float": (float, int), "None": (type(None),)}
 
 
 def check_settings(trace: TraceData) -> None:
@@ -56,7 +43,8 @@ def check_settings(trace: TraceData) -> None:
     for name, value in trace.metadata().items():
         if _left_out(trace, name, value):
             continue
-        kinds = _TYPES[TraceData.__annotations__[name]]
+        words = TraceData.__annotations__[name].split(" | ")
+        kinds = tuple(kind for word in words for kind in _TYPES[word.partition("[")[0]])
         if not isinstance(value, kinds) or isinstance(value, bool) != (kinds == (bool,)):
             raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
         if name in _COUNTS and not 0 <= value < 2**36:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import spelled
-from rws_decode.trace.data import STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits, last_tokens
+from rws_decode.trace.data import LAYOUT, STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits, last_tokens
 from rws_decode.trace.record import changed_candidates
 
 SCHEMA = "rws_decode.trace"
@@ -34,15 +34,9 @@ _OF_ROWS = {
     "value": pa.float64(),
 }
 _OF_STEPS = {
-    "factor": pa.float64(),
-    "reward_use": pa.int8(),
-    "reward_raw": pa.float64(),
-    "reward_normalised": pa.float64(),
-    "ties": pa.int32(),
-    "saturated": pa.int32(),
-    "inexact": pa.bool_(),
-    "near_ties": pa.int32(),
-    "near_tokens": pa.int32(),
+    name: pa.int32() if dtype == "int64" else pa.type_for_alias(dtype)
+    for name, (dtype, axes) in LAYOUT.items()
+    if axes == "R"
 }
 _COLUMNS = pa.schema(
     [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.canvas.end_of_text import Ends
-from rws_decode.trace.data import TraceData, last_commits, last_tokens
+from rws_decode.trace.data import LAYOUT, TraceData, last_commits, last_tokens
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
 CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
@@ -50,7 +50,10 @@ class Info(NamedTuple):
     calls: int = 1
 
 
-_COUNTS = ("ties", "saturated", "near_ties", "near_tokens", "forwards", "computed_columns")
+# What is kept of a step: the arrays of a trace that steps fill in, and what others of its fields follow from.
+_KEPT = {name: kind for name, kind in LAYOUT.items() if "R" in kind[1] and name != "provisional"}
+_KEPT |= {"chosen": ("bool", "Rn"), "masked_again": ("bool", "Rn")}
+_KEPT |= dict.fromkeys(("forwards", "computed_columns"), ("int64", "R"))
 
 
 class Record:
@@ -59,19 +62,10 @@ class Record:
     def __init__(self, rows: Sequence[int], length: int, steps: int) -> None:
         self.rows = np.asarray(rows)
         self.logits_dtype, self.calls = "", 0
-        grid, column = (len(rows), steps, length), (len(rows), steps)
-        self.arrays: dict[str, NDArray[Any]] = {
-            "candidate": np.full(grid, -1, np.int64),
-            "value": np.full(grid, np.nan),
-            "chosen": np.zeros(grid, np.bool_),
-            "unscaled": np.zeros(grid, np.bool_),
-            "masked_again": np.zeros(grid, np.bool_),
-            "edited": np.zeros(grid, np.bool_),
-            **{name: np.zeros(column, np.int64) for name in _COUNTS},
-            **{name: np.full(column, np.nan) for name in ("factor", "reward_raw", "reward_normalised")},
-            "reward_use": np.zeros(column, np.int8),
-            "inexact": np.zeros(column, np.bool_),
-        }
+        self.arrays: dict[str, NDArray[Any]] = {}
+        for name, (dtype, axes) in _KEPT.items():
+            unknown = -1 if name == "candidate" else np.nan if dtype == "float64" else 0
+            self.arrays[name] = np.full((len(rows), steps, length)[: 1 + len(axes)], unknown, dtype)
 
     def add(self, info: Info) -> None:
         """Keep what one step did."""

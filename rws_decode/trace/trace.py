@@ -169,14 +169,14 @@ class Trace(TraceData):
 
         other, predictor: another run beside it, and what proves why they part (`view.decode_page`).
         """
-        return pictures().page(self, other, predictor)
+        return pictures("decode_page").decode_page(self, other, predictor)
 
     def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
         """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
 
         other, predictor: another run beside it, and what proves why they part (`view.animation.animate`).
         """
-        return pictures().animate(self, other, predictor)
+        return pictures("animation").animate(self, other, predictor)
 
     def crossings(self, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:
         """Return every factor at which positions i and j change places in a step: `StepLogits.crossings`.

@@ -1,6 +1,6 @@
-"""What shows an object that comes from below: a table or a small picture in a notebook, a page, a figure, a GIF.
+"""What shows an object that comes from below in a notebook: a table or a small picture, chosen by the object's type.
 
-The objects' own methods call these functions, by `rws_decode.common.page`. The object's type says what draws it.
+The objects' own methods call `html`, by `rws_decode.common.page`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from rws_decode.common.page import Animation, Page
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.compare import Comparison
 from rws_decode.predictors.base import MaskPredictor
@@ -41,31 +40,6 @@ from rws_theory.show import figures, table_html
 _WORD = "color:#111;padding:1px 3px;margin:1px;border-radius:3px;display:inline-block"
 _SMALL = "font-size:90%;line-height:1.5"
 _HEADS = ("reward", "log p", "GOD [tokens]", "rules broken")
-
-
-def page(shown: Trace | StepLogits | ScalePath, *arguments: Any) -> Page:
-    """Return the interactive page of a trace, of a step's curves or of a scale path.
-
-    A page's file is imported when one is asked for: a notebook's tables need none of them.
-    """
-    if isinstance(shown, Trace):
-        from rws_decode.view.decode_page import decode_page
-
-        return decode_page(shown, *arguments)
-    if isinstance(shown, StepLogits):
-        from rws_decode.view.curves_page import curves_page
-
-        return curves_page(shown, *arguments)
-    from rws_decode.view.scale_path_page import scale_path_page
-
-    return scale_path_page(shown, *arguments)
-
-
-def animate(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> Animation:
-    """Return the animated picture of a decode, or of two."""
-    from rws_decode.view.animation import animate  # here, for it loads Pillow
-
-    return animate(trace, other, predictor)
 
 
 def crossings(trace: Trace, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:

@@ -13,34 +13,6 @@ from typing import Any
 from rws_decode.common.page import Page
 from rws_decode.text.gaps import masks_in, parts_of
 
-# No address is asked for, whatever a text says: the browser itself refuses.
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-)
-
-_WHOLE = Template(
-    """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="$policy">
-<title>$title</title>
-<style>
-$style</style>
-</head>
-<body>
-<main>
-$body</main>
-<noscript><p>This page moves by JavaScript, which is off here. $plain</p></noscript>
-<script type="application/json" id="data">$data</script>
-<script>
-$script</script>
-</body>
-</html>
-"""
-)
-
 
 def page_of(
     body: str, *, title: str, plain: str, scripts: Sequence[str], data: Mapping[str, Any], **values: str
@@ -49,15 +21,15 @@ def page_of(
 
     body: name of the template; values: what stands for its $names, HTML. plain: what is said without JavaScript, and
     below the title if no `sentence` is given. data: JSON-ready; it never ends its element early, whatever its strings
-    are.
+    are. The page's policy lets a browser ask for no address, whatever a text says.
 
     >>> page = page_of("page.css", title="A <b>", plain="", scripts=[], data={"word": "</script>"})
     >>> "A &lt;b&gt;" in page.html, "</script>" in page.html.split('id="data">')[1].split("</script>")[0]
     (True, False)
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    html = _WHOLE.substitute(
-        policy=escape(_POLICY),
+    html = part(
+        "page.html",
         title=escape(title),
         style=_read("page.css"),
         body=part(body, **{"title": escape(title), "sentence": escape(plain), **values}),

@@ -100,10 +100,12 @@ def read_from(folder: Path) -> tuple[list[tuple[Path, str]], list[tuple[Path, st
                 imported += [(path, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 imported += [(path, f"{node.module}.{alias.name}") for alias in node.names]
-            elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            elif isinstance(node, ast.Call) and node.args:
                 function = getattr(node.func, "attr", getattr(node.func, "id", None))
-                if function in ("import_module", "__import__", "files") and isinstance(node.args[0].value, str):
-                    imported.append((path, node.args[0].value))
+                named = node.args[0].values[0] if isinstance(node.args[0], ast.JoinedStr) else node.args[0]
+                named = getattr(named, "value", None)  # of an f-string its beginning
+                if function in ("import_module", "__import__", "files") and isinstance(named, str):
+                    imported.append((path, named.removesuffix(".")))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 strings += [(path, node.value)] * bool(re.fullmatch(r"[\w./-]+", node.value))
     return imported, strings
@@ -155,7 +157,7 @@ DECODER = (
 
 
 # What draws a result is above it. A result's own methods ask for it by one import, when they are called.
-DRAWS = "rws_decode.common.page imports rws_decode.view.faces"
+DRAWS = "rws_decode.common.page imports rws_decode.view"
 
 
 def floor(module: str, rooms: tuple[tuple[str, ...], ...]) -> int | None:
