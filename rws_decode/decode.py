@@ -19,9 +19,10 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.completion import TokenSampler
+from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.savings import leave_settled, saving
-from rws_decode.step.step import Decoder
+from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.decoding import Decoding
@@ -85,12 +86,24 @@ def decode(
     if not isinstance(savings, Savings):
         raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas)
-    shape = job.shape
+    return decoded(job, options, savings, finished, callback)
+
+
+def decoded(
+    job: Job,
+    options: Options,
+    savings: Savings,
+    finished: Callable[[int, Trace], None] | None = None,
+    callback: StepCallback | None = None,
+    seen: Callable[[Decoder, State], MaskedLogits] = forward,
+) -> Decoding:
+    """Decode what was prepared, as `decode` says; seen: what takes the place of the step's forward."""
+    predictor, shape = job.predictor, job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts), options.top_p, options.top_k)
     scorer = None
     if job.asked is not None:
         scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
-    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts))
+    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
     decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from html import escape
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from rws_decode.common.files import parse_json, write_text
 from rws_decode.settings import Shape
@@ -221,10 +221,7 @@ def load_digest(path: str | os.PathLike[str]) -> Digest:
         raise ValueError(f"{path} cannot be read as a digest: {' '.join(str(error).split())[:300]}") from None
 
 
-T = TypeVar("T")
-
-
-def read_value(kind: type[T], value: Any, name: str) -> T:
+def read_value(kind: Any, value: Any, name: str) -> Any:
     """Return a value of JSON as `kind`: a dataclass, tuple, dict, number, text, or a union of these.
 
     ValueError, with the name of the field, for a field that is missing or unknown, for another type, a number that is
@@ -237,10 +234,6 @@ def read_value(kind: type[T], value: Any, name: str) -> T:
         ...
     ValueError: ids is '2': int is needed
     """
-    return _read(kind, value, name)
-
-
-def _read(kind: Any, value: Any, name: str) -> Any:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         return _read_first(get_args(kind), value, name)
@@ -253,11 +246,11 @@ def _read(kind: Any, value: Any, name: str) -> Any:
         for key in value:
             if key not in names:
                 raise ValueError(f"{name} has {str(key)[:40]!r}, which is unknown")
-        return kind(**{key: _read(hints[key], value[key], key) for key in names})
+        return kind(**{key: read_value(hints[key], value[key], key) for key in names})
     if origin is tuple and isinstance(value, list):
-        return tuple(_read(get_args(kind)[0], each, name) for each in value)
+        return tuple(read_value(get_args(kind)[0], each, name) for each in value)
     if origin is dict and isinstance(value, dict):
-        return {_read(str, key, name): _read(get_args(kind)[1], each, name) for key, each in value.items()}
+        return {read_value(str, key, name): read_value(get_args(kind)[1], each, name) for key, each in value.items()}
     if kind is float and type(value) in (int, float) and math.isfinite(float(value)):
         return float(value)
     if kind is int and type(value) is int and -(2**63) <= value < 2**63:
@@ -275,7 +268,7 @@ def _read_first(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
         plain = get_origin(kind) or kind
         fits = {tuple: list}.get(plain, dict if is_dataclass(kind) else plain)
         if type(value) is fits:
-            return _read(kind, value, name)
+            return read_value(kind, value, name)
     raise ValueError(f"{name} is {str(value)[:40]!r}: {' or '.join(map(_called, kinds))} is needed")
 
 

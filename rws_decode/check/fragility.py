@@ -11,17 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.common.threads import torch_threads
+from rws_decode.decode import decoded
 from rws_decode.job import prepare
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.replay import run_settings, stopped_early
+from rws_decode.replay.replay import as_ended, run_settings
 from rws_decode.replay.step_logits import check_fresh, check_predictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.completion import TokenSampler
 from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.layers import drawn_at_commit, layered
-from rws_decode.step.savings import leave_settled
 from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import recorded
@@ -185,26 +181,9 @@ def moved_answers(
     options = replace(options, seed=(trace.seed,) * decodes)
     strategy = _strategy_of(trace, reward)
     job = prepare(predictor, [trace.prompt.tolist()] * decodes, strategy, shape, reward, options)
-    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
-    sampler = TokenSampler(options.sampling_temperature, options.seed, decodes, options.top_p, options.top_k)
+    savings, callback = as_ended(trace)
     moved = partial(_moved_forward, torch.Generator().manual_seed(seed))
-    decoder = Decoder(
-        predictor, job.strategy, job.shape.plan, options, job.ends, sampler, scorer, decodes, forward=moved
-    )
-    decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
-    stopped = stopped_early(trace)
-    tokens = torch.full((decodes, trace.length), predictor.mask_id)
-    with torch_threads(), torch.inference_mode():
-        state = decoder.init(range(decodes), [prompt.ids for prompt in job.prompts])
-        while state.step < (trace.steps_run if stopped else trace.steps) and len(state.rows):
-            state, _ = decoder.run(decoder, state)
-            tokens[state.rows.cpu()] = state.canvas.ids.gather(1, state.canvas.answer).cpu()
-            if trace.steps_run < trace.steps and not stopped:
-                state = leave_settled(decoder, state)
-            state = state.of(state.masked.any(dim=1))
-    if predictor.end_id is not None and not stopped:
-        tokens[tokens == predictor.mask_id] = predictor.end_id  # as a trace has it after the end of a settled text
-    return tokens.numpy()
+    return decoded(job, options, savings, callback=callback, seen=moved).tokens
 
 
 def _strategy_of(trace: Trace, reward: RewardModel | None) -> Strategy:

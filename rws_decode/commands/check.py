@@ -163,7 +163,6 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
 
 
 def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:
-    """Compare each setting with the digest there, and print; 1 where one differs."""
     from rws_decode.check.compare import compare_digests, difference_lines
 
     make = partial(_digest, options, there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rws_decode import settings
@@ -90,12 +90,8 @@ class DecodeOptions:
             raise ValueError(f"--reward is missing: {argument} {text} needs it, such as --reward mini")
 
     def _check_compact(self) -> None:
-        usual = settings.Options()
-        changed = [
-            name
-            for name in ("ranking", "precision", "sampling_temperature", "cfg")
-            if getattr(self.decoding, name) != getattr(usual, name)
-        ]
+        fixed = [each for each in fields(settings.Options) if each.name not in ("seed", "end_of_text")]
+        changed = [each.name for each in fixed if getattr(self.decoding, each.name) != each.default]
         changed += ["end_of_text"] if self.decoding.end_of_text.startswith("defer") else []
         if changed:
             value = getattr(self.decoding, changed[0])

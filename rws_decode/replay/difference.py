@@ -172,7 +172,6 @@ def _plain(value: Any) -> Any:
 
 
 def _difference_text(difference: TraceDiff) -> str:
-    """Return a difference in lines: the settings that differ, where and why the runs part, and what comes later."""
     settings = map(setting_words, told_settings(difference))
     lines = [printable(f"{name}: {ours} in the first run, {theirs} in the second") for name, ours, theirs in settings]
     lines += [not_compared(difference)] if difference.missing else []
@@ -214,7 +213,6 @@ def told_settings(difference: TraceDiff) -> list[Change]:
 
 
 def _begun(difference: TraceDiff) -> str:
-    """Say at which step the runs part, why, and at which factors."""
     assert difference.parting is not None
     step, why = difference.parting.step, difference.parting.why
     if difference.missing:
@@ -232,7 +230,6 @@ def later_commits(difference: TraceDiff) -> tuple[int, int]:
 
 
 def _later(difference: TraceDiff) -> str:
-    """Say which steps after the parting differ."""
     assert difference.parting is not None
     differing = [change.step for change in difference.steps if change.step > difference.parting.step]
     if not differing:

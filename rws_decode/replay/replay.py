@@ -15,6 +15,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.step_logits import check_predictor
 from rws_decode.settings import Options, Savings, Shape
+from rws_decode.step.callback import StepCallback
 from rws_decode.step.select import select_deferring, select_top
 from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import recorded
@@ -103,22 +104,21 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     check_predictor(trace, predictor)
     strategy = recorded(trace)
     shape, options = run_settings(trace)
-    (again,) = decode(
-        predictor,
-        [trace.prompt.tolist()],
-        strategy,
-        shape,
-        savings=Savings(settled=trace.steps_run < trace.steps and not stopped_early(trace)),
-        callback=(lambda view: view.step + 1 == trace.steps_run) if stopped_early(trace) else None,
-        options=replace(options, ranking="log-odds") if isinstance(strategy, RecordedOrder) else options,
-    )
+    if isinstance(strategy, RecordedOrder):
+        options = replace(options, ranking="log-odds")
+    savings, callback = as_ended(trace)
+    prompt = [trace.prompt.tolist()]
+    (again,) = decode(predictor, prompt, strategy, shape, savings=savings, callback=callback, options=options)
     # The ids alone do not tell the turns of a dialogue apart.
     return replace(again, prompt_text=trace.prompt_text)
 
 
-def stopped_early(trace: Trace) -> bool:
-    """Return whether a callback ended the run: masks are left."""
-    return trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
+def as_ended(trace: Trace) -> tuple[Savings, StepCallback | None]:
+    """Return what ends a run where the trace's ended: a settled text, or a callback where masks are left."""
+    early = trace.steps_run < trace.steps
+    stopped = early and bool((trace.tokens == trace.mask_id).any())
+    at_last = (lambda view: view.step + 1 == trace.steps_run) if stopped else None
+    return Savings(settled=early and not stopped), at_last
 
 
 def run_settings(trace: Trace) -> tuple[Shape, Options]:

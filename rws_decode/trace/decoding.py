@@ -81,20 +81,20 @@ class Decoding(Sequence[Trace]):
     @property
     def reward_calls(self) -> int:
         """Return the number of texts scored; ValueError where a step map does not tell it."""
-        for trace in self.traces:
-            check_known(trace, "reward_calls")
-        return sum(trace.reward_calls for trace in self.traces)
+        return self._sum("reward_calls")
 
     @property
     def reward_calls_saved(self) -> int:
         """Return the number of scores reused or not needed; ValueError where a step map does not tell it."""
+        return self._sum("reward_calls_saved")
+
+    def _sum(self, name: str) -> int:
         for trace in self.traces:
-            check_known(trace, "reward_calls_saved")
-        return sum(trace.reward_calls_saved for trace in self.traces)
+            check_known(trace, name)
+        return sum(getattr(trace, name) for trace in self.traces)
 
 
 def _row(number: int, trace: Trace) -> dict[str, Any]:
-    """Return a trace's row of the table."""
     reward = {"raw": np.nan, "normalised": np.nan} if trace.final_reward is None else trace.final_reward
     return {
         "prompt": number,

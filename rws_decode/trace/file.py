@@ -160,7 +160,6 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
 
 
 def _arrays(columns: dict[str, Any], steps: int, length: int, uncommitted: int, whole: bool) -> dict[str, NDArray[Any]]:
-    """Return the dense arrays of a trace from the columns of its table."""
     step, position = (columns[name].astype(np.int64) for name in ("step", "position"))
     cell = step * length + position
     inside = (step >= 0) & (step < steps) & (position >= 0) & (position < length)

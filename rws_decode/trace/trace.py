@@ -32,46 +32,23 @@ __all__ = ["Trace", "load", "load_trace"]
 class Trace(TraceData):
     """The record of one decoded row: R steps run over n answer positions. docs/trace-format.md is its page.
 
-    Settings: length (n), steps (planned, S), block; `ranking`, "order" where the strategy's own values rank;
-    `precision`, and `logits_dtype`, the model's; `strategy`, the strategy's description; `predictor` and
-    `reward_model`, names (None where no reward was asked), `reward_settings` and `savings`, JSON-ready: its mean, std
-    and bounds, and what the decode left out; `mask_id`; `prompt_text` (of a dialogue, its plain text) and `text`, None
-    without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of columns, padding
-    counted, which stood on the side `padding`. `sampling_temperature`, `drawing`, `top_p`, `top_k` and `seed` of Gumbel
-    sampling (0: greedy, the seed unused; `settings.Options`); `key_cache`, as there; `cfg`, the scale of
-    classifier-free guidance (0: none); `end_of_text`, the policy, and the `end_ids` that it acts on. `pieces`: the text
-    of each token id that the trace holds, by itself ("12": "the").
-
-    Outcome: `final_reward`, of the final text, {"model", "raw", "normalised"}, None where the decode was given no
-    reward model or the text is not whole; `log_prob`, nats, of the answer given the prompt, None where the predictor
-    does not know it; `rules_broken`, each with its meaning, None where the world cannot say.
+    Its section Metadata describes settings, texts, outcome and costs; Columns describes what is kept of each step,
+    `factor`, the rewards, `reward_use`, `ties` and what rounding did, [R] each; Rows says which values and candidates
+    are kept, in memory as in the file (`whole_candidates`: all candidates).
 
     Arrays, what happened: `prompt` int64 [p], the prompt's ids, `mask_id` in its gaps, whose masks are the answer's
-    positions then, and whose tokens are the `text`; `tokens` int64 [n]; `commit_step` int64 [n], from 0, of the last
-    commit, -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the
-    token there one that ends text, or the mask); `provisional` bool [R, n], where a token stands after the step that a
-    later step masks again; `edited` bool [R, n], where the step replaced a token by its `candidate`; `candidate` int64
-    [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value` float64 [R, n], what
-    positions are ranked by, NaN where not `eligible` or not kept; `unscaled` bool [R, n], the positions that confidence
-    at factor 1 would have committed, all False where not known; `factor` float64 [R]; `reward_use` int8 [R], of the
-    reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored before), 3 not needed (every
-    reward selects the same set; `factor` is NaN then, and `value` where it was not computed); `reward_raw` and
-    `reward_normalised` float64 [R], NaN where there is none.
+    positions then; `tokens` int64 [n]; `commit_step` int64 [n], from 0, of the last commit, -1 where the row was
+    settled before, or stopped by a callback (the token there is one that ends text, or the mask); `provisional` bool
+    [R, n], where a token stands after the step that a later step masks again; `edited` bool [R, n], where the step
+    replaced a token by its `candidate`; `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens
+    stay), -1 where not kept; `value` float64 [R, n], what positions are ranked by, NaN where not `eligible` or not
+    kept; `unscaled` bool [R, n], the positions that confidence at factor 1 would have committed, all False where not
+    known.
 
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
     masked positions of the current block; `chosen` bool [R, n], those committed; `masked_again` bool [R, n], those
     whose token the step masked again, and `revisions`, the number of these and of `edited`; `changed` bool [R], whether
     the scale, or the strategy's own order, changed what the step committed; `reward_asked` bool [R].
-
-    Not every value and candidate is kept, in memory as in the file: the page's section Rows says which are.
-    `whole_candidates` says whether all candidates are there.
-
-    Arrays, what rounding did: `ties`, `saturated`, `near_ties` and `near_tokens` int64 [R] count positions, `inexact`
-    bool [R] marks steps. The page's sections Columns and Rounding define them.
-
-    Costs: `forwards`; `computed_columns`, of the canvas, None where keys were not kept; `reward_calls`, texts scored;
-    `reward_calls_saved`, scores reused or not needed;
-    `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).
 
     Of a run that only a step map tells of (`from_step_map`), what the map cannot tell is None, NaN or -1, and `missing`
     names it. `own_ids`: the ids number the map's texts, and are not those of the model.

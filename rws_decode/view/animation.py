@@ -70,12 +70,9 @@ def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor |
     milliseconds = [round(1000 * frame.seconds) for frame in frames]
     # Optimised, a frame holds only the pixels that are not as they were: a fifth of the bytes.
     first.save(out, "GIF", save_all=True, append_images=others, duration=milliseconds, loop=0, optimize=True)
-    alt = f"A decode by {run_title(trace)}" if other is None else f"Two decodes in lock-step: {_both(traces)}"
+    titles = " and ".join(map(run_title, traces))
+    alt = f"A decode by {titles}" if other is None else f"Two decodes in lock-step: {titles}"
     return Animation(out.getvalue(), tuple(frame.seconds for frame in frames), f"{alt}. {frames[-1].sentence}")
-
-
-def _both(traces: tuple[Trace, ...]) -> str:
-    return " and ".join(map(run_title, traces))
 
 
 def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Iterator[Image.Image]:
@@ -150,7 +147,6 @@ def _draw_steps(pixels: ImageDraw.ImageDraw, layout: Layout, step: int, end: int
 
 
 def _draw_words(pixels: ImageDraw.ImageDraw, panel: Panel, run: RunFrame) -> None:
-    """Draw the boxes of a run."""
     for slot in panel.slots:
         if slot.position is None:
             continue

@@ -77,7 +77,6 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
 
 
 def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
-    """Return all that the page shows of a run, JSON-ready."""
     steps = range(trace.steps_run)
     marks = [tied_and_near(trace, step) for step in steps]
     return {

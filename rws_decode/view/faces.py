@@ -55,14 +55,12 @@ def html(shown: Any) -> str:
 
 @html.register
 def _decoding(decoding: Decoding) -> str:
-    """Return a decode as a table of one row for each prompt."""
     rows = [[trace.prompt_text or "", trace.text or "", *_numbers(trace)] for trace in decoding]
     return _known_columns(["prompt", "text", *_HEADS], rows, repr(decoding) if len(rows) > 1 else "")
 
 
 @html.register
 def _comparison(runs: Comparison) -> str:
-    """Return several decodes of the same prompts as a table: a row for each prompt and strategy."""
     rows = [
         [(traces[0].prompt_text or "") if number == 0 else "", label, trace.text or "", *_numbers(trace)]
         for traces in zip(*runs.decodings.values(), strict=True)
@@ -73,7 +71,6 @@ def _comparison(runs: Comparison) -> str:
 
 @html.register
 def _difference(difference: TraceDiff) -> str:
-    """Return a difference as a table of what is not the same in both runs; its caption says where they part."""
     rows = [setting_words(change) for change in told_settings(difference)]
     head, parting = ("", "first run", "second run"), difference.parting
     if parting is None:
@@ -95,7 +92,6 @@ def _difference(difference: TraceDiff) -> str:
 
 @html.register
 def _step(logits: StepLogits) -> str:
-    """Return a step as a table: its words, their log-odds at factor 1 and at the step's, and what was committed."""
     rows, candidate = torch.tensor(logits.logits), torch.tensor(logits.candidate)
     factors = dict.fromkeys([1.0] if math.isnan(logits.factor) else [1.0, logits.factor])
     odds = [[f"{value:.2f}" for value in rank_values(rows, candidate, factor).tolist()] for factor in factors]
@@ -107,7 +103,6 @@ def _step(logits: StepLogits) -> str:
 
 @html.register
 def _diagnostics(path: PathDiagnostics) -> str:
-    """Return what each step of a path gave as a table."""
     rows = zip(range(len(path.tokens)), path.tokens.tolist(), path.log_likelihood, path.entropy_left, strict=True)
     head = ("step", "tokens", "log-likelihood [nats]", "entropy left [nats]")
     return table_html(head, [[step, count, float(a), float(b)] for step, count, a, b in rows], repr(path))
@@ -115,7 +110,6 @@ def _diagnostics(path: PathDiagnostics) -> str:
 
 @html.register
 def _scale_path(path: ScalePath) -> str:
-    """Return a scale path as a table of its different answers: scales, share of the axis, reward, order, text."""
     rows = []
     for number, (tokens, pieces) in enumerate(path.answers.items(), start=1):
         first = pieces[0]
@@ -134,7 +128,6 @@ def _scale_path(path: ScalePath) -> str:
 
 
 def _known_columns(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """Return a table as HTML without the columns of which nothing is known."""
     known = [i for i in range(len(head)) if any(row[i] for row in rows)]
     return table_html([head[i] for i in known], [[row[i] for i in known] for row in rows], caption)
 
@@ -153,7 +146,6 @@ _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black 
 
 @html.register
 def _trace(trace: Trace) -> str:
-    """Return a trace as HTML without scripts: what the run was, its text by commit step, reward and factor by step."""
     on = "" if trace.missing else f" on {escape(trace.predictor)}"
     said = [f"<b>{escape(run_label(trace))}</b>{on}"]
     said += [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]

@@ -91,7 +91,6 @@ def _proved_at(path: ScalePath, scale: float) -> ScalePiece | None:
 
 
 def _answer(piece: ScalePiece, words: list[str], given: bool, table: WordTable) -> dict[str, Any]:
-    """Return what the page shows of an answer, JSON-ready."""
     return {
         "words": [table.number(word) for word in words],
         "text": " ".join(words) if piece.text is None else piece.text,
@@ -109,7 +108,6 @@ def _part(
     reference: ScalePiece,
     given: set[tuple[int, ...]],
 ) -> dict[str, Any]:
-    """Return what the page shows of a piece, or of an unexplored interval, JSON-ready."""
     low, high = _between_enclosures(part, path)
     data: dict[str, Any] = {"lower": part.lower, "upper": part.upper, "proved": [low, high]}
     between = f"{_SYMBOLS[path.over]} from {number(low, 6)} to {number(high, 6)}"

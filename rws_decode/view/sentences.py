@@ -14,6 +14,11 @@ from rws_decode.trace.trace import Trace
 
 _MINUS = "\N{MINUS SIGN}"
 _MOST = 5  # words that a sentence names
+_WHY = {
+    "plan": "from there on their plans, or their lengths, differ",
+    "revision": "they do not mask again, or replace, the same tokens",
+    "candidate": "the same positions take other words",
+}
 
 
 def shown(word: str) -> str:
@@ -135,15 +140,11 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> l
         committed = [each.chosen[step : step + 1].nonzero()[1].tolist() for each in (first, second)]
         told = [_placed(run, step, places) or "nothing" for run, places in zip((first, second), committed, strict=True)]
         return [f"The runs part at step {step}: A commits {told[0]}, B commits {told[1]}."]
-    if parting.why == "plan":
-        return [f"The runs part at step {step}: from there on their plans, or their lengths, differ."]
+    if said := _WHY.get(parting.why):
+        return [f"The runs part at step {step}: {said}."]
     if parting.why == "count" and not parting.reversals:
         numbers = [int(trace.chosen[step].sum()) for trace in (first, second)]
         return [f"The runs part at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
-    if parting.why == "revision":
-        return [f"The runs part at step {step}: they do not mask again, or replace, the same tokens."]
-    if parting.why == "candidate":
-        return [f"The runs part at step {step}: the same positions take other words."]
     head = f"The runs part at step {step}, where A has factor {number(ours)} and B factor {number(theirs)}."
     pairs = [_reversal(first, second, step, pair) for pair in parting.reversals]
     left = len(pairs) - _MOST

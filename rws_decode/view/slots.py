@@ -79,7 +79,8 @@ def layout_of(traces: Sequence[Trace], frames: Sequence[Frame], prompt: str | No
     bar_top = _MARGIN + LINE * len(lines) + LINE + 6
     bar = (_MARGIN, bar_top, WIDTH - _MARGIN, bar_top + 8)
     beside = (inner - _BETWEEN) // 2
-    narrow = len(traces) == 2 and all(_rows(_placed(each, widths, 0, 0, beside)) <= _TALLEST for each in traces)
+    rows = [{slot.box[1] for slot in _placed(each, widths, 0, 0, beside)} for each in traces]
+    narrow = len(traces) == 2 and max(map(len, rows)) <= _TALLEST
     width, left, top = (beside if narrow else inner), _MARGIN, bar[3] + 18
     panels, bottom = [], top
     numbers = [run.numbers for frame in frames for run in frame.runs]
@@ -131,10 +132,6 @@ def _placed(trace: Trace, widths: Sequence[int], left: int, top: int, width: int
             slots.append(Slot((x, y, x + needed, y + _BOX), part if isinstance(part, int) else None, text))
             x += needed + _GAP
     return tuple(slots)
-
-
-def _rows(slots: Sequence[Slot]) -> int:
-    return len({slot.box[1] for slot in slots})
 
 
 @cache

@@ -2,20 +2,6 @@
 
 Each function takes an object and returns a figure; the caption below it says, in words, what it shows (`caption`).
 
-- `order` : when each position of an answer was committed, of one trace or of two side by side.
-- `order_map` : when each position was committed, over many prompts, a strategy beside others.
-- `order_spread`, `entropy_left` : one text in several orders; what is open as tokens are committed.
-- `step`, `steps` : what one step ranked and committed; the reward and the factor of every step.
-- `confidence_curves` : the exact confidence of positions at every scale, with the proved crossings.
-- `selection` : which positions are among the k most confident at each scale.
-- `scale_path` : every answer that any temperature or reward scale gives, in lanes.
-- `reward_against_scale` : the reward of these answers along the axis.
-- `stability` : how far the scale may move at each step before other positions are chosen.
-- `threshold_counts` : how many positions reach a threshold at each scale.
-- `frontier` : how far texts lie from the best log-probability of their reward, in an exact world.
-- `intervals` : numbers with their intervals against another number, a line for each series.
-- `reversal_shares` : how often the order of two positions reverses, with intervals and limits.
-
 A figure belongs to no window and changes no setting of matplotlib. A notebook shows it as the value of its cell, and
 `figure.savefig("order.pdf")` writes it. `axes=` draws into axes of a figure of your own instead, in its style and
 without a caption. Colours can be told apart by colour-blind readers, and never stand alone.

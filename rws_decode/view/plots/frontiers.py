@@ -51,7 +51,8 @@ def frontier(
             )
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.4))
     best = [point.reward for point in curve.points]
-    rewards = np.linspace(*_ends([*best, *(reward for _, reward in texts.values())]), _DRAWN)
+    drawn_at = [*best, *(reward for _, reward in texts.values())]
+    rewards = np.linspace(min(drawn_at), max(drawn_at), _DRAWN)
     panel.plot([curve.bound(at) for at in rewards], rewards, color=BLACK, label="the frontier")
     panel.plot([point.log_prob for point in curve.points], best, "o", color=BLACK, markersize=4)
     places: dict[tuple[float, float], list[str]] = {}
@@ -68,10 +69,6 @@ def frontier(
     else:
         panel.legend(loc="best")
     return finished(figure, axes, "No text lies to the right of the line.", _told(regrets))
-
-
-def _ends(rewards: list[float]) -> tuple[float, float]:
-    return min(rewards), max(rewards)
 
 
 def _told(regrets: Mapping[str, float]) -> str:

@@ -168,6 +168,7 @@ def test_the_final_reward_is_the_texts(
         (["--trace", __file__], "--trace is"),
         (["--example", "0"], "not allowed with"),
         (["--compact", "--cfg", "1"], "--cfg is 1.0: --compact decodes without it"),
+        (["--compact", "--key-cache", "prefix"], "--key-cache is prefix: --compact decodes without it"),
         (["--compact", "--strategy", "margin"], "a method factor is needed"),
         (["--chat"], "chat"),
         (["--reward", "mini", "--reward-dtype", "int7"], "dtype"),

@@ -142,7 +142,6 @@ def _rows(logits: Any, k: int | None) -> _Rows:
 
 
 def _drawn(rows: _Rows, logits: Any, positions: Sequence[int] | None) -> list[int]:
-    """Return the rows to draw."""
     there = logits.positions.tolist() if isinstance(logits, StepLogits) else list(range(len(rows.logits)))
     if positions is not None:
         if absent := [at for at in positions if at not in there]:
@@ -207,7 +206,6 @@ def _heights(axes: Axes, curves: Iterable[NDArray[np.float64]], unit: Unit) -> N
 
 
 def _mark(axes: Axes, pair: Crossings, height: Any, low: float, high: float) -> None:
-    """Mark the crossings of a pair on its curves."""
     for crossing in pair.crossings:
         if not low <= crossing.root <= high:
             continue
