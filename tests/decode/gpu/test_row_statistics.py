@@ -134,8 +134,8 @@ def test_kernels_fit_any_logits(kernels: Kernels, problem: tuple[Tensor, Tensor]
     assert_fits(statistics, *problem)
 
 
+@mpmath.workdps(60)
 def test_log_f_has_no_cancellation_where_the_lead_is_large_or_none() -> None:
-    mpmath.mp.dps = 60
     z, factors = [4000.0, 3999.5, 3999.5, 12.0], [0.01, 1.0, 32.0, 1e4]
     log_f = row_statistics(torch.tensor([z]), torch.tensor(factors), backend="torch").log_f[0].tolist()
     for value, c in zip(log_f, torch.tensor(factors).tolist(), strict=True):
