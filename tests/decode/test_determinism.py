@@ -36,8 +36,8 @@ SUPPORT = Path(__file__).parents[1] / "support"
 SHAPE: dict[str, Any] = {"length": 32, "steps": 4, "block": 32}
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["1", pytest.param("2", marks=pytest.mark.long)], ids="workers={}".format)
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with what this process wrote, `one`, and what one with other threads and another seed did."""
     root = tmp_path_factory.mktemp("alike")
     (root / "models" / "options").parent.mkdir()
@@ -48,13 +48,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Else MKL takes no more threads than there are cores; threads that wait shall sleep.
     other |= dict.fromkeys(names, "4") | {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
     other["PYTHONPATH"] = f"{SUPPORT.parent}{os.pathsep}{SUPPORT}"
-    words = [sys.executable, str(SUPPORT / "alike.py"), str(root / "models"), str(root / "four")]
+    words = [sys.executable, str(SUPPORT / "alike.py"), str(root / "models"), str(root / "four"), request.param]
     with (
         (root / "log").open("wb") as log,
         subprocess.Popen(words, env=os.environ | other, stdout=log, stderr=subprocess.STDOUT) as process,
         warnings.catch_warnings(action="ignore"),
     ):
-        alike.work(root / "models", root / "one")
+        alike.work(root / "models", root / "one", "1")
     assert process.returncode == 0, (root / "log").read_text(encoding="utf-8")[-3000:]
     return root
 
@@ -88,15 +88,9 @@ def test_bytes_depend_neither_on_the_process_nor_on_its_threads(written: Path) -
     assert [name for name in ours if ours[name] != theirs[name]] == []
 
 
-@pytest.mark.long
-def test_the_bytes_of_a_study_do_not_depend_on_its_workers(written: Path, tmp_path: Path) -> None:
-    alike.study(written / "models", tmp_path / "study", "2")
-    assert contents(tmp_path) == {name: held for name, held in contents(written / "one").items() if "study/" in name}
-
-
 def test_what_is_compared_is_there(written: Path) -> None:
     names = set(contents(written / "one"))
-    shown = "shipped/batch/2.parquet tiny/rws.json tiny/path.json study/summary.json theory/claims.json"
+    shown = "shipped/batch/2.parquet tiny/rws-text tiny/path.json study/summary.json theory/claims.json"
     assert names >= {*shown.split(), "figures/figures/device_cost.pdf", "figures/tables/device_cost_printed.tex"}
     assert sum("/units-" in name and name.endswith(".parquet") for name in names) > 20
 

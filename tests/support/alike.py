@@ -1,4 +1,4 @@
-"""Work whose bytes must not depend on the process: `python alike.py MODELS OUT` writes them below OUT."""
+"""Work whose bytes must not depend on the process: `python alike.py MODELS OUT WORKERS` writes them below OUT."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ def tiny(models: Path, out: Path) -> None:
     shared += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
     for name, more in STRATEGIES.items():
         reward_options = ["--reward", str(models / "guide")] if name.startswith("rws") else []
-        words = ["generate", "--strategy", name, *shared, *more, *reward_options, "--json", "--trace", str(out / name)]
-        printed(main, words, out / f"{name}.json")
+        for kind, said in {"text": [], "json": ["--json", "--trace", str(out / name)]}.items():
+            printed(
+                main, ["generate", "--strategy", name, *shared, *more, *reward_options, *said], out / f"{name}-{kind}"
+            )
     for precision in ("bfloat16", "float32", "float64"):
         ranked = ["--ranking", "probability", "--precision", precision, "--trace", str(out / precision)]
         printed(main, ["generate", *shared, *ranked, "--json"], out / f"{precision}.json")
@@ -65,11 +67,10 @@ def tiny(models: Path, out: Path) -> None:
     printed(main, ["scale-path", *shared, *path], out / "path.json")
 
 
-def study(models: Path, out: Path, workers: str) -> None:
-    """Run an experiment with its traces, and summarize it; beside MODELS, `options` has its own."""
+def study(options: list[str], out: Path, workers: str) -> None:
+    """Run an experiment with its traces, and summarize it."""
     from paper_figures.__main__ import main
 
-    options = (models / "options").read_text(encoding="utf-8").split("\n")
     few = ["--prompts", "2", "--rewards", options[options.index("--rewards") + 1]]
     words = ["experiment", "controls", "--out", str(out), *options, *few, "--traces", "--workers", workers, "--json"]
     printed(main, words, out / "printed.json")
@@ -98,15 +99,15 @@ def figures(out: Path) -> None:
     printed(main, words, out / "printed.txt")
 
 
-def work(models: Path, out: Path) -> None:
-    """Do all of it, the study without further processes."""
+def work(models: Path, out: Path, workers: str) -> None:
+    """Do all of it; beside MODELS, `options` has the study's."""
     shipped(out / "shipped")
     tiny(models, out / "tiny")
-    study(models, out / "study", "1")
+    study((models / "options").read_text(encoding="utf-8").split("\n"), out / "study", workers)
     theory(out / "theory")
     figures(out / "figures")
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    work(Path(sys.argv[1]), Path(sys.argv[2]))
+    work(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
