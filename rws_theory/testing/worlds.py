@@ -111,8 +111,9 @@ def corpora(draw: st.DrawFn, max_vocabulary: int = 4) -> tuple[list[list[int]], 
     """Up to 4 sequences of up to 12 ids each, and the vocabulary that the ids are below.
 
     >>> from hypothesis import find
-    >>> find(corpora(), lambda corpus: corpus[1] == 2)
-    ([[0]], 2)
+    >>> sequences, vocabulary = find(corpora(), lambda corpus: corpus[1] == 2 and len(corpus[0]) == 2)
+    >>> {token for sequence in sequences for token in sequence} <= {0, 1}
+    True
     """
     vocabulary = draw(st.integers(1, max_vocabulary))
     sequence = st.lists(st.integers(0, vocabulary - 1), min_size=1, max_size=12)
