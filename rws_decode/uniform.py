@@ -16,6 +16,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.job import as_prompts
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import CallableReward, as_reward, refuse_unnormalised
+from rws_decode.strategies.numbers import check_numbers, checked
 from rws_decode.strategies.protocol import (
     Changing,
     FactorStrategy,
@@ -28,7 +29,7 @@ from rws_decode.strategies.protocol import (
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.trace.trace import Trace
-from rws_theory.checks import finite, whole
+from rws_theory.checks import finite
 from rws_theory.gain import normalise
 from rws_theory.show import clipped, quoted
 
@@ -74,20 +75,17 @@ class UniformOptions:
     confidence None: never before the last step. canvases: how many may follow one another. seed: of all that is drawn.
     """
 
-    steps: int = 48
-    entropy_bound: float = 0.1
-    t_max: float = 0.8
+    steps: int = checked(48)
+    entropy_bound: float = checked(0.1, least=0)
+    t_max: float = checked(0.8, above=0)
     t_min: float = 0.4
-    stability: int = 1
+    stability: int = checked(1, least=0)
     confidence: float | None = 0.005
-    canvases: int = 1
-    seed: int = 0
+    canvases: int = checked(1)
+    seed: int = checked(0, least=0)
 
     def __post_init__(self) -> None:
-        for name, least in (("steps", 1), ("stability", 0), ("canvases", 1), ("seed", 0)):
-            whole(name, getattr(self, name), least)
-        finite("entropy_bound", self.entropy_bound, least=0)
-        finite("t_max", self.t_max, above=0)
+        check_numbers(self)
         finite("t_min", self.t_min, above=0, most=self.t_max)
         if self.confidence is not None:
             finite("confidence", self.confidence, above=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,7 @@ import numpy as np
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.particles import draw, log_mean, tilting
 from rws_decode.steering.protocol import Choice, Copies
-from rws_decode.strategies.numbers import number
-from rws_theory.checks import finite
+from rws_decode.strategies.numbers import finite_or_infinite, number
 
 __all__ = ["SVDD", "BestOf", "BestOrder", "SoftBestOf"]
 
@@ -62,10 +60,6 @@ class SoftBestOf(Copies):
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     name = "soft-best-of"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("beta", self.beta)
-
     def reward_calls(self, steps: int) -> int:
         """Return the most texts of a prompt: the answers."""
         return self.n
@@ -90,13 +84,8 @@ class SVDD(Copies):
     n: N, at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
-    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0, check=finite_or_infinite)
     name = "svdd"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.beta != math.inf:
-            finite("beta", self.beta, example="1.0, or inf")
 
     def reward_calls(self, steps: int) -> int:
         """Return the most texts of a prompt: one for each draw."""

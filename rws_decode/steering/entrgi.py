@@ -18,10 +18,10 @@ from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel, SoftReward
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import check_numbers, number
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import filled
-from rws_theory.checks import finite, one_of, whole
+from rws_theory.checks import one_of
 
 Mix = Literal["entropy", "soft", "hard"]
 Update = Literal["adam", "plain"]
@@ -55,20 +55,23 @@ class GradientGuidance:
     ValueError for others.
     """
 
-    gradients: int = number("gradients of a step", metavar="N", usual=3, range="at least 1")
-    step_size: float = number("how far a gradient moves the logits", metavar="ETA", default=0.5, range="at least 0")
-    mix: Mix = number("what the reward model reads: entropy, soft or hard", metavar="NAME", default="entropy")
-    update: Update = number("adam or plain", metavar="NAME", default="adam")
+    gradients: int = number("gradients of a step", metavar="N", usual=3, least=1, example="GradientGuidance(3)")
+    step_size: float = number(
+        "how far a gradient moves the logits", metavar="ETA", default=0.5, least=0, example="GradientGuidance(3)"
+    )
+    mix: Mix = number(
+        "what the reward model reads: entropy, soft or hard",
+        metavar="NAME",
+        default="entropy",
+        check=one_of,
+        choices=get_args(Mix),
+    )
+    update: Update = number("adam or plain", metavar="NAME", default="adam", check=one_of, choices=get_args(Update))
     name = "gradient-guidance"
     draws = True
     orders = False
     copies = 1
-
-    def __post_init__(self) -> None:
-        whole("gradients", self.gradients, example="GradientGuidance(3)")
-        finite("step_size", self.step_size, least=0, example="GradientGuidance(3)")
-        for name, value, known in (("mix", self.mix, get_args(Mix)), ("update", self.update, get_args(Update))):
-            one_of(name, value, known)
+    __post_init__ = check_numbers
 
     def forwards(self, steps: int) -> int:
         """Return the forwards of a prompt: one a step, however many gradients there are."""

@@ -13,7 +13,6 @@ from scipy.special import logsumexp, softmax
 from rws_decode.steering.ensemble import Ensemble, Path
 from rws_decode.steering.protocol import Choice, Copies
 from rws_decode.strategies.numbers import number
-from rws_theory.checks import finite, whole
 
 __all__ = ["ParticleGibbs", "Particles"]
 
@@ -39,14 +38,14 @@ class Particles(Copies):
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     ess_threshold: float = number(
-        "share of effective copies below which a step resamples", metavar="U", default=0.5, range="0 to 1"
+        "share of effective copies below which a step resamples",
+        metavar="U",
+        default=0.5,
+        least=0,
+        most=1,
+        example="0.5",
     )
     name = "particles"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("beta", self.beta)
-        finite("ess_threshold", self.ess_threshold, least=0, most=1, example="0.5")
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
@@ -109,20 +108,20 @@ class ParticleGibbs(Copies):
     share of effective copies below which a step resamples. ValueError for others.
     """
 
-    n: int = number("copies", metavar="N", usual=8, range="at least 2")
-    sweeps: int = number("times that all copies are decoded", metavar="N", default=4, range="at least 1")
+    n: int = number("copies", metavar="N", usual=8, least=2, example="ParticleGibbs(8)")
+    sweeps: int = number(
+        "times that all copies are decoded", metavar="N", default=4, least=1, example="ParticleGibbs(8, sweeps=4)"
+    )
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     ess_threshold: float = number(
-        "share of effective copies below which a step resamples", metavar="U", default=0.5, range="0 to 1"
+        "share of effective copies below which a step resamples",
+        metavar="U",
+        default=0.5,
+        least=0,
+        most=1,
+        example="0.5",
     )
     name = "particle-gibbs"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("n", self.n, 2, example="ParticleGibbs(8)")
-        whole("sweeps", self.sweeps, example="ParticleGibbs(8, sweeps=4)")
-        finite("beta", self.beta)
-        finite("ess_threshold", self.ess_threshold, least=0, most=1, example="0.5")
 
     def forwards(self, steps: int) -> int:
         """Return the most forwards of a prompt, those of all sweeps."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import check_numbers, number
 from rws_theory.checks import whole
 
 if TYPE_CHECKING:
@@ -67,12 +67,13 @@ class SteeringMethod(Protocol):
 class Copies:
     """N copies of each prompt that differ by sampling. ValueError unless n is a whole number, at least 1."""
 
-    n: int = number("copies, or draws", metavar="N", usual=8, range="at least 1")
+    n: int = number("copies, or draws", metavar="N", usual=8, least=1)
     draws = True
     orders = False
 
     def __post_init__(self) -> None:
         whole("n", self.n, example=f"{type(self).__name__}(8)")
+        check_numbers(self)
 
     @property
     def copies(self) -> int:

@@ -13,9 +13,8 @@ from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import Choice
 from rws_decode.step.completion import Candidates, TokenSampler, greedy
 from rws_decode.step.step import in_block
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import check_numbers, finite_or_infinite, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite, whole
 
 __all__ = ["RewardLookahead"]
 
@@ -32,16 +31,12 @@ class RewardLookahead:
     width: at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
-    width: int = number("commits tried in a step", metavar="N", usual=8, range="at least 1")
-    beta: float = number("weight of the raw reward", metavar="B", default=math.inf)
+    width: int = number("commits tried in a step", metavar="N", usual=8, least=1, example="RewardLookahead(8)")
+    beta: float = number("weight of the raw reward", metavar="B", default=math.inf, check=finite_or_infinite)
     name = "reward-lookahead"
     draws = False
     orders = False
-
-    def __post_init__(self) -> None:
-        whole("width", self.width, example="RewardLookahead(8)")
-        if self.beta != math.inf:
-            finite("beta", self.beta, example="1.0, or inf")
+    __post_init__ = check_numbers
 
     @property
     def copies(self) -> int:

@@ -13,7 +13,6 @@ from rws_decode.steering.protocol import Choice, Copies
 from rws_decode.steering.reward_lookahead import commit_first
 from rws_decode.step.step import in_block
 from rws_decode.strategies.numbers import number
-from rws_theory.checks import whole
 
 __all__ = ["TreeSearch"]
 
@@ -34,14 +33,12 @@ class TreeSearch(Copies):
     n: N, at least 1; children: at least 1. ValueError for others.
     """
 
-    n: int = number("canvases kept", metavar="N", usual=8, range="at least 1")
-    children: int = number("tokens tried at a position", metavar="K", default=4, range="at least 1")
+    n: int = number("canvases kept", metavar="N", usual=8, least=1)
+    children: int = number(
+        "tokens tried at a position", metavar="K", default=4, least=1, example="TreeSearch(8, children=4)"
+    )
     name = "tree-search"
     draws = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("children", self.children, example="TreeSearch(8, children=4)")
 
     def reward_calls(self, steps: int) -> int:
         """Return the most texts of a prompt: one for each child."""

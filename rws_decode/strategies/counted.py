@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
+from rws_decode.strategies.numbers import check_numbers
 from rws_decode.strategies.protocol import (
     FactorStrategy,
     MaskedPositions,
@@ -14,7 +15,6 @@ from rws_decode.strategies.protocol import (
     OwnCount,
     asks_reward,
 )
-from rws_theory.checks import finite
 from rws_theory.show import one_line
 
 # Positions whose logits are widened to float64 at once.
@@ -34,6 +34,7 @@ class Counted:
         own = OwnCount | OrderStrategy
         if not isinstance(self.scaled, FactorStrategy) or isinstance(self.scaled, own):
             raise ValueError(f"scaled is {self.scaled!r}: a strategy with a factor is needed, such as RWS(8.0)")
+        check_numbers(self)
 
     def __repr__(self) -> str:
         # One line without a default `scaled`; subclasses are made with repr=False, or dataclass would write its own.
@@ -54,13 +55,12 @@ class Counted:
         return self.scaled.factor(view)
 
 
-def least_odds(threshold: float, name: str = "threshold") -> float:
-    """Return the log-odds of a probability, to compare others with; ValueError for no probability between 0 and 1.
+def least_odds(threshold: float) -> float:
+    """Return the log-odds of a probability, to compare others with.
 
     >>> least_odds(0.5)
     0.0
     """
-    finite(name, threshold, above=0, below=1, example="0.9")
     return math.log(threshold) - math.log1p(-threshold)
 
 

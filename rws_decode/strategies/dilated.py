@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import check_numbers, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import whole
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,9 @@ class Dilated(Confidence):
     ([0, 4], 2)
     """
 
-    stride: int = number("positions between the first commits", metavar="N", usual=16, range="at least 1")
+    stride: int = number("positions between the first commits", metavar="N", usual=16, least=1)
     name = "dus"
-
-    def __post_init__(self) -> None:
-        whole("stride", self.stride)
+    __post_init__ = check_numbers
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of each row's first group that is left, bool [N]."""

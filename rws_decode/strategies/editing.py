@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rws_decode.common.later import Tensor, torch
-from rws_decode.strategies.counted import Counted, least_odds, likely
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.counted import Counted, likely
+from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite, whole
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,19 +31,13 @@ class Edit(Counted):
     """
 
     edit: float = number(
-        "the probability above which a token replaces another", metavar="P", default=0.9, range="0 to 1"
+        "the probability above which a token replaces another", metavar="P", default=0.9, least=0, most=1, example="0.9"
     )
     threshold: float = number(
-        "the least probability of what is committed", metavar="P", default=0.95, range="between 0 and 1"
+        "the least probability of what is committed", metavar="P", default=0.95, above=0, below=1, example="0.9"
     )
-    after: int = 16
+    after: int = checked(16, least=0, example="16")
     name = "edit"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("edit", self.edit, least=0, most=1, example="0.9")
-        least_odds(self.threshold)
-        whole("after", self.after, 0, example="16")
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row have the probability, int64 [rows]."""

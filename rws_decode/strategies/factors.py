@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import rws_theory
 from rws_decode.common.arguments import per_row
 from rws_decode.common.later import Floats, Tensor, np
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
@@ -39,9 +39,7 @@ class Temperature:
     [2.0, 2.0]
     """
 
-    scale: float | tuple[float, ...] = number(
-        "constant factor, also of what counts", metavar="C", usual=4.0, range="above 0"
-    )
+    scale: float | tuple[float, ...] = number("constant factor, also of what counts", metavar="C", usual=4.0, above=0)
     name = "temperature"
     needs_reward = False
 
@@ -66,14 +64,11 @@ class RWS:
     [5.657, 7.808]
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, range="above 0")
-    eps: float = 1e-5
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, above=0)
+    eps: float = checked(1e-5, above=0)
     name = "rws"
     needs_reward = True
-
-    def __post_init__(self) -> None:
-        finite("reward_scale", self.reward_scale, above=0)
-        finite("eps", self.eps, above=0)
+    __post_init__ = check_numbers
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, [rows]; ValueError without rewards."""

@@ -9,9 +9,8 @@ from typing import ClassVar, NamedTuple
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, entropies, ranks_in_rows
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite, whole
 
 
 class Tried(NamedTuple):
@@ -41,18 +40,15 @@ class Lookahead(Counted, ABC):
     """
 
     name: ClassVar[str]
-    hypotheses: int = number("commits looked at in a step", metavar="N", usual=8, range="at least 1")
-    seed: int | tuple[int, ...] = 0
+    hypotheses: int = number("commits looked at in a step", metavar="N", usual=8, least=1, example="8")
+    seed: int | tuple[int, ...] = checked(0, check_seeds)
     # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
     sensitivity = 21.0
 
     def __post_init__(self) -> None:
+        if isinstance(self.hypotheses, float) and self.hypotheses.is_integer():
+            object.__setattr__(self, "hypotheses", int(self.hypotheses))
         super().__post_init__()
-        number = self.hypotheses
-        if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1 or number < 1:
-            raise ValueError(f"hypotheses is {number!r}: a whole number, at least 1, is needed, such as 8")
-        object.__setattr__(self, "hypotheses", int(number))
-        check_seeds("seed", self.seed)
 
     @abstractmethod
     def proposals(self, view: MaskedPositions) -> Tensor:
@@ -152,14 +148,9 @@ class LookUM(Lookahead):
     LookUM(hypotheses=2, seed=0, pool=5, alpha=0.0)
     """
 
-    pool: int = 5
-    alpha: float = 0.0
+    pool: int = checked(5, example="5")
+    alpha: float = checked(0.0, least=0, example="0.1")
     name = "lookum"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("pool", self.pool, example="5")
-        finite("alpha", self.alpha, least=0, example="0.1")
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return uniform numbers within the pool and -inf outside, [hypotheses - 1, N]."""
@@ -191,12 +182,8 @@ class InformationGain(Lookahead):
     InformationGain(hypotheses=8, seed=0, position_temperature=0.2)
     """
 
-    position_temperature: float = 0.2
+    position_temperature: float = checked(0.2, above=0)
     name = "information-gain"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("position_temperature", self.position_temperature, above=0)
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return the confidence over the temperature plus Gumbel noise, [hypotheses - 1, N]."""

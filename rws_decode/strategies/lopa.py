@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, ranks_in_rows
 from rws_decode.strategies.lookahead import mean_left
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import whole
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,15 +31,10 @@ class LoPA(Counted):
     """
 
     threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
     )
-    hypotheses: int = 3
+    hypotheses: int = checked(3, example="3")
     name = "lopa"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        least_odds(self.threshold)
-        whole("hypotheses", self.hypotheses, example="3")
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of each row's best branch, bool [N]; those of the anchor where nothing is looked at."""

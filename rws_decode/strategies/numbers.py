@@ -6,10 +6,22 @@ by name after plus signs.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
 from typing import Any
 
+from rws_theory.checks import finite, whole
+
 Value = float | int | str
+
+_RANGES = {
+    ("least",): "at least {}",
+    ("above",): "above {}",
+    ("least", "most"): "{} to {}",
+    ("above", "below"): "between {} and {}",
+}
 
 
 @dataclass(frozen=True)
@@ -39,12 +51,18 @@ class Number:
 
 
 def number(
-    help: str, *, metavar: str = "X", usual: Value | None = None, default: Any = MISSING, range: str = ""
+    help: str,
+    *,
+    metavar: str = "X",
+    usual: Value | None = None,
+    default: Any = MISSING,
+    check: Callable[..., Any] | None = None,
+    **bounds: Any,
 ) -> Any:
     """Declare a number of a strategy: its option, its help, its place in texts and its messages follow from this.
 
     usual: a value for examples, `default` if not given; its type is that of the number. Without a default the number
-    must be given. range: what the class accepts, for the help.
+    must be given. check, bounds: what `check_numbers` accepts, as for `checked`.
 
     >>> @dataclass(frozen=True)
     ... class Biased:
@@ -55,8 +73,44 @@ def number(
     example = default if usual is None else usual
     if example is MISSING:
         raise ValueError("usual is None: a number without a default needs one for examples, such as usual=4.0")
-    declared = Number(help, metavar, example, default is MISSING, range)
-    return field(default=default, metadata={"number": declared})
+    ends = {name: bound for name, bound in bounds.items() if isinstance(bound, int)}
+    declared = Number(help, metavar, example, default is MISSING, _RANGES[*ends].format(*ends.values()) if ends else "")
+    return field(default=default, metadata={"number": declared, "check": _check(example, check, bounds)})
+
+
+def checked(default: Any, check: Callable[..., Any] | None = None, **bounds: Any) -> Any:
+    """Declare a field that is no option, with what `check_numbers` accepts.
+
+    check: of name and value, and the bounds; by the default's type `checks.whole` or `checks.finite`.
+    """
+    return field(default=default, metadata={"check": _check(default, check, bounds)})
+
+
+def _check(example: Any, check: Callable[..., Any] | None, bounds: dict[str, Any]) -> Callable[..., Any]:
+    return partial(check or (whole if isinstance(example, int) else finite), **bounds)
+
+
+def finite_or_infinite(name: str, value: float) -> None:
+    """Raise ValueError unless the value is finite, or inf."""
+    if value != math.inf:
+        finite(name, value, example="1.0, or inf")
+
+
+def check_numbers(rule: Any) -> None:
+    """Raise ValueError for a number of a strategy or method that its field does not accept.
+
+    >>> @dataclass(frozen=True)
+    ... class Biased:
+    ...     bias: float = number("added to every logit", metavar="NATS", default=0.5, least=0)
+    ...     __post_init__ = check_numbers
+    >>> Biased(-1.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: bias is -1.0: a finite number at least 0 is needed
+    """
+    for part in fields(rule):
+        if "check" in part.metadata:
+            part.metadata["check"](part.name, getattr(rule, part.name))
 
 
 def numbers_of(rule: type) -> dict[str, Number]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
+from rws_decode.strategies.numbers import check_numbers, checked
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
@@ -28,13 +29,11 @@ class Margin:
     True
     """
 
-    of: Literal["probability", "logit"] = "probability"
+    of: Literal["probability", "logit"] = checked("probability", one_of, choices=("probability", "logit"))
     name = "margin"
     needs_reward = False
     sensitivity = 2.0
-
-    def __post_init__(self) -> None:
-        one_of("of", self.of, ("probability", "logit"))
+    __post_init__ = check_numbers
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return the margin of each position, float64 [N]."""
@@ -82,7 +81,7 @@ class RandomOrder:
     True
     """
 
-    seed: int | tuple[int, ...] = 0
+    seed: int | tuple[int, ...] = checked(0, check_seeds)
     window: float | None = None
     name = "random-order"
     needs_reward = False
@@ -91,7 +90,7 @@ class RandomOrder:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
-        check_seeds("seed", self.seed)
+        check_numbers(self)
         if self.window is not None:
             finite("window", self.window, above=0)
 

@@ -7,10 +7,9 @@ from itertools import pairwise
 
 from rws_decode.common.later import Tensor, torch
 from rws_decode.strategies.counted import Counted, entropies, least_odds, likely, ranks_in_rows
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite, whole
 
 __all__ = ["EntropyBound", "Klass", "ParallelFactor", "Threshold"]
 
@@ -31,13 +30,9 @@ class Threshold(Counted):
     """
 
     threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
     )
     name = "threshold"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        least_odds(self.threshold)
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row have the probability, int64 [rows]."""
@@ -59,12 +54,8 @@ class ParallelFactor(Counted):
     [2]
     """
 
-    parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0, range="above 0")
+    parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0, above=0)
     name = "parallel-factor"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("parallel_factor", self.parallel_factor, above=0)
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""
@@ -93,12 +84,10 @@ class EntropyBound(Counted):
     [[1], [3], [3]]
     """
 
-    gamma: float = number("nats of entropy that a step may leave open", metavar="NATS", usual=0.1, range="at least 0")
+    gamma: float = number(
+        "nats of entropy that a step may leave open", metavar="NATS", usual=0.1, least=0, example="0.1"
+    )
     name = "entropy-bound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("gamma", self.gamma, least=0, example="0.1")
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""
@@ -130,17 +119,11 @@ class Klass(Counted):
     """
 
     threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
     )
-    divergence: float = 0.01
-    rest: int = 2
+    divergence: float = checked(0.01, above=0)
+    rest: int = checked(2, example="2")
     name = "klass"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        least_odds(self.threshold)
-        finite("divergence", self.divergence, above=0)
-        whole("rest", self.rest, example="2")
 
     @property
     def memory(self) -> int:

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal, get_args
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, in_rows, least_odds, likely, ranks_in_rows
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
-from rws_theory.checks import finite, one_of
+from rws_theory.checks import one_of
 
 
 def first_in_rows(value: Tensor, count: Tensor, view: CommittedPositions) -> Tensor:
@@ -54,17 +54,13 @@ class ReMDM(Counted):
     (0, True, 8)
     """
 
-    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, range="0 to 1")
-    form: Form = "cap"
-    seed: int | tuple[int, ...] = 0
+    eta: float = number(
+        "how readily committed tokens are masked again", metavar="N", usual=0.5, least=0, most=1, example="0.1"
+    )
+    form: Form = checked("cap", one_of, choices=get_args(Form))
+    seed: int | tuple[int, ...] = checked(0, check_seeds)
     name = "remdm"
     evidence: ClassVar[Evidence] = "none"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("eta", self.eta, least=0, most=1, example="0.1")
-        one_of("form", self.form, get_args(Form))
-        check_seeds("seed", self.seed)
 
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return whether each token is masked again, bool [M]."""
@@ -112,14 +108,9 @@ class P2(Counted):
     (0, True, 8)
     """
 
-    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, range="at least 0")
-    evidence: Evidence = "visible"
+    eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, least=0, example="1.0")
+    evidence: Evidence = checked("visible", one_of, choices=get_args(Evidence)[1:])
     name = "p2"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("eta", self.eta, least=0, example="1.0")
-        one_of("evidence", self.evidence, get_args(Evidence)[1:])
 
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return the committed tokens that are not among the U + k of largest score of their row, bool [M]."""
@@ -159,16 +150,11 @@ class Wino(Counted):
     """
 
     threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, range="between 0 and 1"
+        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
     )
-    verify: float = 0.9
+    verify: float = checked(0.9, above=0, below=1, example="0.9")
     name = "wino"
     evidence: ClassVar[Evidence] = "left-out"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        least_odds(self.threshold)
-        least_odds(self.verify, "verify")
 
     def count(self, view: MaskedPositions) -> Tensor:
         """Return how many positions of each row go, int64 [rows]."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.factors import RWS
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import whole
 from rws_theory.show import one_line
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
@@ -27,15 +26,12 @@ class RWSEvery:
     ([True, False, True], [1.0])
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, range="above 0")
-    every: int = number("ask the reward every N steps", metavar="N", usual=2, range="at least 1")
-    eps: float = 1e-5
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, above=0)
+    every: int = number("ask the reward every N steps", metavar="N", usual=2, least=1)
+    eps: float = checked(1e-5, above=0)
     name = "rws-every"
     needs_reward = True
-
-    def __post_init__(self) -> None:
-        RWS(self.reward_scale, self.eps)  # checks both
-        whole("every", self.every)
+    __post_init__ = check_numbers
 
     @property
     def rws(self) -> RWS:
@@ -93,17 +89,14 @@ class RandomReward:
     [5.841, 5.841]
     """
 
-    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, range="above 0")
-    seed: int | tuple[int, ...] = 0
-    eps: float = 1e-5
+    reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, above=0)
+    seed: int | tuple[int, ...] = checked(0, check_seeds)
+    eps: float = checked(1e-5, above=0)
     name = "rws-random"
     needs_reward = False
 
     __repr__ = one_line
-
-    def __post_init__(self) -> None:
-        RWS(self.reward_scale, self.eps)  # checks both
-        check_seeds("seed", self.seed)
+    __post_init__ = check_numbers
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's noise, [rows]."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
-from rws_decode.strategies.numbers import number
+from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite
 
 __all__ = ["Calibrated", "CertaintyPrior", "OracleOrder", "token_frequencies"]
 
@@ -32,13 +31,9 @@ class CertaintyPrior(Counted):
     True
     """
 
-    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0, range="above 0")
+    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0, above=0)
     name = "certainty-prior"
     sensitivity = 0.5  # a probability moves by at most 1 / 4 of its log-odds, which move by 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("sigma", self.sigma, above=0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return the confidence times the density of each position, float64 [N]."""
@@ -68,8 +63,8 @@ class Calibrated(Counted):
     """
 
     frequency: NDArray[np.float64]
-    decay: float = 0.0
-    limit: float = 10.0
+    decay: float = checked(0.0, least=0, example="0.25")
+    limit: float = checked(10.0, above=0)
     name = "calibrated"
 
     @property
@@ -82,8 +77,6 @@ class Calibrated(Counted):
         values = np.asarray(self.frequency)
         if values.ndim != 1 or not (np.isfinite(values).all() and (values > 0).all()):
             raise ValueError("frequency must be positive numbers, one for each token: token_frequencies gives them")
-        finite("decay", self.decay, least=0, example="0.25")
-        finite("limit", self.limit, above=0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return the calibrated confidence of each position, float64 [N]."""
