@@ -75,8 +75,7 @@ from .strategies.protocol import (
     Strategy as Strategy,
 )
 from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled
-from .strategies.editing import Edit as Edit
-from .strategies.revising import P2 as P2, ReMDM as ReMDM, Wino as Wino
+from .strategies.revising import Edit as Edit, P2 as P2, ReMDM as ReMDM, Wino as Wino
 from .strategies.reward_controls import (
     FlippedReward as FlippedReward,
     RandomReward as RandomReward,

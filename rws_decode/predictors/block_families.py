@@ -4,7 +4,7 @@ SDAR (Cheng et al. 2025, arXiv:2510.06303) is Qwen3's network, and the logits at
 how long a block is, 4 to 64. Fast-dLLM v2 (Wu et al. 2025, arXiv:2509.26328) is Qwen2's in blocks of 32, and its logits
 are one position late. LLaDA2.0 and 2.1 (arXiv:2512.15745) are GLM-4's mixture of experts under other names, in blocks
 of 32: a sigmoid scores 256 experts, of whose 8 groups the best 4 stay and of these the best 8 experts, beside one that
-all tokens pass; half of each head turns. 2.1 is trained to replace committed tokens (`strategies.editing`). The
+all tokens pass; half of each head turns. 2.1 is trained to replace committed tokens (`strategies.revising`). The
 block-wise kin of A2D and Dream are in `llada_dream_a2d`.
 """
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from rws_decode.presets import blocks, diffusion_gemma, dream, llada, papers
+from rws_decode.presets import blocks, dream, llada, papers
 from rws_decode.presets.preset import Preset, Setting
 
 __all__ = ["PRESETS", "Preset", "Setting", "load"]
 
-_ALL = (*llada.PRESETS, *dream.PRESETS, *blocks.PRESETS, *papers.PRESETS, *diffusion_gemma.PRESETS)
+_ALL = (*llada.PRESETS, *dream.PRESETS, *blocks.PRESETS, *papers.PRESETS)
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 
 

@@ -1,4 +1,4 @@
-"""Settings of papers on decoding: Fast-dLLM's threshold, and those that the RWS paper prints."""
+"""Settings of papers on decoding: Fast-dLLM's threshold, the RWS paper's, and DiffusionGemma's loop without masks."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def _llada(task: str, script: str, line: int) -> Preset:
 
 _DREAM = f"{_FAST} dream/eval_gsm8k.sh"
 _DREAM_LOOP = f"{_FAST} dream/model/generation_utils.py"
+_GEMMA = "huggingface/transformers 5493ccf src/transformers/models/diffusion_gemma/generation_diffusion_gemma.py"
+_USUAL = f"{_GEMMA} lines 222-230"
 
 PRESETS: tuple[Preset, ...] = (
     _llada("GSM8K", "eval_gsm8k.sh", 26),
@@ -93,5 +95,19 @@ PRESETS: tuple[Preset, ...] = (
                 note="here nothing is drawn, nothing guided, and end of text is left alone",
             ),
         ),
+    ),
+    Preset(
+        "diffusion-gemma",
+        "DiffusionGemma-26B-A4B, uniform noise",
+        (
+            Setting("max_denoising_steps = 48", _USUAL, "steps", 48),
+            Setting("entropy_bound = 0.1", f"{_USUAL}; arXiv 2505.24857", "entropy_bound", 0.1),
+            Setting("t_max = 0.8", _USUAL, "t_max", 0.8),
+            Setting("t_min = 0.4", _USUAL, "t_min", 0.4),
+            Setting("stability_threshold = 1", _USUAL, "stability", 1),
+            Setting("confidence_threshold = 0.005", _USUAL, "confidence", 0.005),
+            Setting("max_new_tokens = 256", _USUAL, "canvases", 1, note="the published canvas has 256 tokens"),
+        ),
+        process="uniform",
     ),
 )

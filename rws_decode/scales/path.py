@@ -18,8 +18,7 @@ from rws_decode.job import check_size, encode_prompts
 from rws_decode.predictors.base import MaskPredictor, block_of, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
-from rws_decode.scales.parts import assemble
-from rws_decode.scales.states import Forwards, Left, Span, widest
+from rws_decode.scales.states import Forwards, Left, Span, assemble, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.strategies.factors import RWS

@@ -39,13 +39,13 @@ METHODS: dict[str, Entry] = {
     "best-order": Entry("best_of.BestOrder", "the answer of most reward among N random orders, with the best words"),
     "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),
     "particles": Entry("particles.Particles", "N copies, weighed and resampled on the way (FK steering)"),
-    "guided-particles": Entry("guided.GuidedParticles", "particles drawn by the reward's gradient (optimal proposal)"),
+    "guided-particles": Entry("entrgi.GuidedParticles", "particles drawn by the reward's gradient (optimal proposal)"),
     "particle-gibbs": Entry("particles.ParticleGibbs", "particles again and again; one copy repeats the last answer"),
     "svdd": Entry("best_of.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
     "reward-lookahead": Entry(
         "reward_lookahead.RewardLookahead", "of N commits the one after which the text scores best"
     ),
-    "tree-search": Entry("tree_search.TreeSearch", "N canvases kept of their children of most reward (TReASURe)"),
+    "tree-search": Entry("reward_lookahead.TreeSearch", "N canvases kept of their children of most reward (TReASURe)"),
     "gradient-guidance": Entry("entrgi.GradientGuidance", "logits moved by N gradients of the reward (EntRGi)"),
 }
 

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
 from rws_decode.step.completion import Choice, Completion, Done, Seats, TokenSampler
-from rws_decode.step.editing import editing
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.kept_keys import keeping
-from rws_decode.step.revising import revising
+from rws_decode.step.revising import editing, revising
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import (

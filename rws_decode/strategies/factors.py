@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import rws_theory
 from rws_decode.common.arguments import per_row
 from rws_decode.common.later import Floats, Tensor, np
-from rws_decode.strategies.numbers import check_numbers, checked, number
+from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
@@ -65,10 +65,13 @@ class RWS:
     """
 
     reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, above=0)
-    eps: float = checked(1e-5, above=0)
+    eps: float = 1e-5
     name = "rws"
     needs_reward = True
-    __post_init__ = check_numbers
+
+    def __post_init__(self) -> None:
+        finite("reward_scale", self.reward_scale, above=0)
+        finite("eps", self.eps, above=0)
 
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, [rows]; ValueError without rewards."""

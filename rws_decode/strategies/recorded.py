@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.strategies.editing import Edit
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
+from rws_decode.strategies.revising import Edit
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, steer
-from rws_decode.steering.guided import GuidedParticles
+from rws_decode.steering.entrgi import GuidedParticles
 from rws_decode.steering.protocol import SteeringMethod
 from rws_decode.testing.exact import TableReward, tabulated_predictor
 from rws_theory.worlds.joint_table import JointTable

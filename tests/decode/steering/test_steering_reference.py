@@ -19,10 +19,10 @@ from misuse import refused
 from rws_decode import SVDD, BestOf, Options, RandomOrder, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.steering.guided import GuidedParticles
+from rws_decode.steering.entrgi import GuidedParticles
 from rws_decode.steering.particles import EVEN, ParticleGibbs, Particles
+from rws_decode.steering.reward_lookahead import TreeSearch
 from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of, reward_calls_of
-from rws_decode.steering.tree_search import TreeSearch
 from rws_decode.trace.trace import load
 
 PREDICTOR = load_predictor("english")

@@ -17,12 +17,10 @@ from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.steering.table import METHODS
 from rws_decode.strategies.apart import Apart, ApartChoice
-from rws_decode.strategies.dilated import Dilated
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
-from rws_decode.strategies.lookahead import InformationGain, LookUM
-from rws_decode.strategies.lopa import LoPA
+from rws_decode.strategies.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
-from rws_decode.strategies.parallel import EntropyBound, Klass, ParallelFactor, Threshold
+from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from

@@ -18,8 +18,7 @@ from tiny_models import llada_predictor
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, Trace
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
-from rws_decode.strategies.lookahead import InformationGain, LookUM
-from rws_decode.strategies.lopa import LoPA
+from rws_decode.strategies.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.strategies.parallel import Threshold
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors, shapes
