@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -220,18 +220,6 @@ def accepted(entropy: Tensor, bound: float) -> Tensor:
     return torch.zeros_like(order, dtype=torch.bool).scatter(-1, order, rising.cumsum(dim=-1) - rising <= bound)
 
 
-class _Forward(NamedTuple):
-    """What one forward saw and did: a row of `UniformDecode`."""
-
-    canvas: int
-    draft: list[int]
-    accepted: list[bool]
-    entropy: list[float]
-    factor: float
-    reward_raw: float
-    reward: float
-
-
 def _decode(
     predictor: UniformPredictor,
     ids: list[int],
@@ -242,14 +230,14 @@ def _decode(
 ) -> UniformDecode:
     device, size = predictor.device, (1, predictor.canvas_length)
     generator = torch.Generator(device).manual_seed(options.seed)
-    rows, answer, prefix, ends = list[_Forward](), list[int](), None, set(predictor.end_ids)
+    rows, answer, prefix, ends = list[tuple[Any, ...]](), list[int](), None, set(predictor.end_ids)
     unread = torch.tensor([ids], device=device)
 
     def noise() -> Tensor:
         return torch.randint(predictor.vocab_size, size, generator=generator, device=device)
 
     for number in range(options.canvases):
-        prefix, canvas, last, earlier = predictor.prefix(unread, prefix), noise(), None, list[list[int]]()
+        prefix, canvas, last, drafts = predictor.prefix(unread, prefix), noise(), None, list[list[int]]()
         for left in range(options.steps, 0, -1):
             raw = predictor.logits(prefix, canvas, last)
             if not bool(raw.isfinite().all()):
@@ -270,14 +258,12 @@ def _decode(
             keep = accepted(entropy, options.entropy_bound)
             canvas, last = torch.where(keep, drawn, noise()), z
             draft = z[0].argmax(dim=-1).tolist()
-            done = earlier[-options.stability :] if options.stability else []
-            stable = len(done) == options.stability and all(each == draft for each in done)
-            earlier.append(draft)
-            told = keep[0].tolist(), entropy[0].double().tolist()
-            rows.append(_Forward(number, draft, *told, factor, score, normalised))
+            drafts.append(draft)
+            stable = len(drafts) > options.stability and all(each == draft for each in drafts[-1 - options.stability :])
+            rows.append((number, draft, keep[0].tolist(), entropy[0].double().tolist(), factor, score, normalised))
             if stable and options.confidence is not None and bool(entropy.mean() < options.confidence):
                 break
-        draft = rows[-1].draft
+        draft = drafts[-1]
         end = next((place for place, token in enumerate(draft) if token in ends), None)
         padded = draft
         if end is not None and predictor.pad_id is not None:

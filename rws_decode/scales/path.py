@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -18,7 +19,7 @@ from rws_decode.job import check_size, encode_prompts
 from rws_decode.predictors.base import MaskPredictor, block_of, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_reward, refuse_unnormalised
-from rws_decode.scales.states import Forwards, Left, Span, assemble, widest
+from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.strategies.factors import RWS
@@ -282,7 +283,7 @@ def scale_path(
         outcomes += [Left(span, step + 1, answer) for answer in children if answer in done for span in children[answer]]
         states = {answer: spans for answer, spans in children.items() if answer not in done}
 
-    parts, gaps = assemble(outcomes, low, high)
+    parts, breakpoints = _assembled(outcomes, low, high)
     answers = {left.answer for _, _, left in parts if left.answer is not None}
     ends = _ends(predictor, reward, encoded[0], sorted(answers), scorer)
     pieces = tuple(
@@ -291,7 +292,6 @@ def scale_path(
         if left.answer is not None
     )
     unexplored = tuple(Unexplored(begin, end) for begin, end, left in parts if left.answer is None)
-    breakpoints = tuple(Breakpoint(*gap) for gap in gaps)
     return ScalePath(
         over=over,
         scale_min=low,
@@ -345,3 +345,48 @@ def _check(scale_min: float, scale_max: float, over: str, budget: int | None, ba
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < steps):
         raise ValueError(f"budget is {budget!r}: a whole number of forwards, at least steps, {steps}, is needed")
     whole("batch", batch)
+
+
+def _assembled(
+    spans: Iterable[Left], low: float, high: float
+) -> tuple[list[tuple[float, float, Left]], tuple[Breakpoint, ...]]:
+    """Return the parts that cover [low, high] and the gaps, both rising, from proved spans, which are disjoint."""
+    # Whatever lies between two spans, or between a span and an end of the range, is a gap. What borders on a gap is
+    # drawn to its middle, or to the end of the range. Neighbours of the same outcome are one part.
+    left = sorted(spans, key=lambda outcome: outcome.span.lower)
+    if not left:
+        return [], (Breakpoint(low, high, None),)
+    gaps = [Breakpoint(low, left[0].span.lower, None)] if left[0].span.lower > low else []
+    ends = [low]
+    for first, second in pairwise(left):
+        lower, upper = first.span.upper, second.span.lower
+        gaps.append(Breakpoint(lower, upper, _parting(first, second)))
+        ends.append(lower + (upper - lower) / 2)
+    if left[-1].span.upper < high:
+        gaps.append(Breakpoint(left[-1].span.upper, high, None))
+    ends.append(high)
+
+    parts: list[tuple[float, float, Left]] = []
+    for outcome, (begin, end) in zip(left, pairwise(ends), strict=True):
+        if parts and _same(parts[-1][2], outcome):
+            begin = parts.pop()[0]
+        parts.append((begin, end, outcome))
+    return parts, tuple(gaps)
+
+
+def _same(first: Left, second: Left) -> bool:
+    if first.answer is None or second.answer is None:
+        return first.answer is second.answer
+    return (first.answer, first.span.commit_step) == (second.answer, second.span.commit_step)
+
+
+def _parting(first: Left, second: Left) -> int | None:
+    """Return the first step, of those that both went, at which they committed different positions; else None."""
+    common = min(first.steps, second.steps)
+    differing = [
+        min(step for step in pair if step >= 0)
+        for pair in zip(first.span.commit_step, second.span.commit_step, strict=True)
+        if pair[0] != pair[1]
+    ]
+    step = min(differing, default=common)
+    return step if step < common else None

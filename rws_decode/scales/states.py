@@ -1,10 +1,9 @@
-"""States of the complete scale path: canvases in batches, their scales cut into proved intervals, and these joined."""
+"""States of the complete scale path: canvases evaluated in batches, their scales cut into proved intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -260,64 +259,3 @@ class Forwards:
         # A score depends on every candidate, what is deferred on those of the block, a commit on those committed.
         read = view.near if view.gain is not None else view.block if self.options.end_of_text == "defer" else committed
         self.near_tokens += len(view.near & read)
-
-
-class Part(NamedTuple):
-    """A part of the range, from `begin` to `end`, with what is known there."""
-
-    begin: float
-    end: float
-    left: Left
-
-
-class Gap(NamedTuple):
-    """Scales [lower, upper] without proof; `step`: the first at which both sides differ, None if that is not proved."""
-
-    lower: float
-    upper: float
-    step: int | None
-
-
-def assemble(spans: Iterable[Left], low: float, high: float) -> tuple[list[Part], list[Gap]]:
-    """Return the parts that cover [low, high] and the gaps, both rising, from proved spans, which are disjoint.
-
-    Whatever lies between two spans, or between a span and an end of the range, is a gap. What borders on a gap is drawn
-    to its middle, or to the end of the range. Neighbours of the same outcome, or both unexplored, are one part.
-    """
-    left = sorted(spans, key=lambda outcome: outcome.span.lower)
-    if not left:
-        return [], [Gap(low, high, None)]
-    gaps = [Gap(low, left[0].span.lower, None)] if left[0].span.lower > low else []
-    ends = [low]
-    for first, second in pairwise(left):
-        lower, upper = first.span.upper, second.span.lower
-        gaps.append(Gap(lower, upper, _parting(first, second)))
-        ends.append(lower + (upper - lower) / 2)
-    if left[-1].span.upper < high:
-        gaps.append(Gap(left[-1].span.upper, high, None))
-    ends.append(high)
-
-    parts: list[Part] = []
-    for outcome, (begin, end) in zip(left, pairwise(ends), strict=True):
-        if parts and _same(parts[-1].left, outcome):
-            begin = parts.pop().begin
-        parts.append(Part(begin, end, outcome))
-    return parts, gaps
-
-
-def _same(first: Left, second: Left) -> bool:
-    if first.answer is None or second.answer is None:
-        return first.answer is second.answer
-    return (first.answer, first.span.commit_step) == (second.answer, second.span.commit_step)
-
-
-def _parting(first: Left, second: Left) -> int | None:
-    """Return the first step, of those that both went, at which they committed different positions; else None."""
-    common = min(first.steps, second.steps)
-    differing = [
-        min(step for step in pair if step >= 0)
-        for pair in zip(first.span.commit_step, second.span.commit_step, strict=True)
-        if pair[0] != pair[1]
-    ]
-    step = min(differing, default=common)
-    return step if step < common else None

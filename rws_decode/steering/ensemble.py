@@ -163,7 +163,4 @@ def spread(seen: MaskedLogits, index: Tensor) -> MaskedLogits:
     taken = counts[index]
     row = torch.repeat_interleave(torch.arange(len(index), device=index.device), taken)
     within = torch.arange(len(row), device=index.device) - (taken.cumsum(0) - taken)[row]
-    at = begins[index][row] + within
-    logits = seen.logits[at]
-    published = logits if seen.published is seen.logits else seen.published[at]
-    return MaskedLogits(row, seen.position[at], logits, published, seen.error[at])
+    return seen.at(begins[index][row] + within)._replace(row=row)

@@ -29,14 +29,11 @@ class MaskedLogits(NamedTuple):
     published: Tensor
     error: Tensor
 
-
-def parted(seen: MaskedLogits, stands: Tensor) -> tuple[MaskedLogits, MaskedLogits]:
-    """Return what is seen of masked positions, and of those where a token stands, bool [B, n]."""
-    token = stands[seen.row, seen.position]
-    masked, tokens = (MaskedLogits(*(part[where] for part in seen)) for where in (~token, token))
-    if seen.published is seen.logits:
-        masked, tokens = (part._replace(published=part.logits) for part in (masked, tokens))
-    return masked, tokens
+    def at(self, index: Tensor) -> MaskedLogits:
+        """Return those of some positions, bool [N] or int64."""
+        logits = self.logits[index]
+        published = logits if self.published is self.logits else self.published[index]
+        return MaskedLogits(self.row[index], self.position[index], logits, published, self.error[index])
 
 
 def masked_logits(

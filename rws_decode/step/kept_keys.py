@@ -142,9 +142,7 @@ def _waiting(seen: MaskedLogits, state: State, wanted: Tensor) -> MaskedLogits:
     """Return the logits that wanted positions had when they were computed last."""
     row = torch.searchsorted(state.rows, seen.row).clamp(max=len(state.rows) - 1)
     stays = (state.rows[row] == seen.row) & wanted[row, seen.position]
-    logits = seen.logits[stays]
-    published = logits if seen.published is seen.logits else seen.published[stays]
-    return MaskedLogits(row[stays], seen.position[stays], logits, published, seen.error[stays])
+    return seen._replace(row=row).at(stays)
 
 
 def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:
@@ -152,9 +150,7 @@ def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:
     parts = [part for part in parts if len(part.row)]
     if len(parts) == 1:
         return parts[0]
-    row, position, logits, _, error = map(torch.cat, zip(*parts, strict=True))
-    order = (row * length + position).argsort()
-    plain = all(part.published is part.logits for part in parts)
-    published = logits if plain else torch.cat([part.published for part in parts])
-    logits = logits[order]
-    return MaskedLogits(row[order], position[order], logits, logits if plain else published[order], error[order])
+    joined = MaskedLogits(*map(torch.cat, zip(*parts, strict=True)))
+    if all(part.published is part.logits for part in parts):
+        joined = joined._replace(published=joined.logits)
+    return joined.at((joined.row * length + joined.position).argsort())

@@ -12,7 +12,7 @@ from torch.nn.functional import logsigmoid
 from rws_decode.canvas.batches import current_block, last_steps
 from rws_decode.predictors.base import computes_at
 from rws_decode.step.completion import Choice, Completion, Done, Scheduled
-from rws_decode.step.forward import MaskedLogits, parted
+from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import near_ties
 from rws_decode.step.select import rank_values
 from rws_decode.step.step import Decoder, Run, State, drawn
@@ -100,8 +100,10 @@ def _observe(decoder: Decoder, strategy: RevisingStrategy, state: State) -> tupl
     row, position = where.nonzero(as_tuple=True)
     if strategy.evidence != "visible" or not len(row):
         return decoder.forward(decoder, state), Verified(row, position)
-    masked, tokens = parted(decoder.forward(decoder, state._replace(masked=state.masked | where)), where)
-    return masked, Verified(row, position, tokens.published, tokens.error)
+    seen = decoder.forward(decoder, state._replace(masked=state.masked | where))
+    stands = where[seen.row, seen.position]
+    tokens = seen.at(stands)
+    return seen.at(~stands), Verified(row, position, tokens.published, tokens.error)
 
 
 def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Verified, int]:
@@ -215,8 +217,10 @@ def editing(run: Run) -> Run:
         strategy, block = decoder.strategy, current_block(state.masked, decoder.plan)
         assert isinstance(strategy, EditingStrategy)
         stands = block & ~state.masked
-        seen, of_tokens = parted(decoder.forward(decoder, state._replace(masked=state.masked | stands)), stands)
-        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
+        seen = decoder.forward(decoder, state._replace(masked=state.masked | stands))
+        token = stands[seen.row, seen.position]
+        masked, of_tokens = seen.at(~token), seen.at(token)
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: masked), state)
         places = after.canvas.answer
         tokens, _, near = _edited(decoder, state, of_tokens, after.canvas.ids.gather(1, places), done.factor)
         near, forwards, calls = torch.maximum(near, done.near), done.forwards.cpu(), done.calls

@@ -219,6 +219,9 @@ class EditingStrategy(Protocol):
 
 Changing = RevisingStrategy | EditingStrategy  # what takes committed tokens away
 
+# What a description says of a strategy that counts or chooses itself, masks again, or replaces tokens.
+MARKS = {"counts": OwnCount, "chooses": ChoosingStrategy, "revises": RevisingStrategy, "edits": EditingStrategy}
+
 
 @runtime_checkable
 class Remembering(Protocol):
@@ -332,23 +335,14 @@ def describe(strategy: Strategy) -> dict[str, Any]:
     """Return the strategy as JSON-ready data: its name and its numbers.
 
     What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone, one
-    inside another by its own description. "counts" is there where the strategy says how many positions a step commits,
-    "chooses" where it says which, "revises" where it masks tokens again, "edits" where it
-    replaces them.
+    inside another by its own description. `MARKS` say what it does besides.
 
     >>> from rws_decode.strategies.factors import RWS
     >>> describe(RWS(8.0))
     {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
     """
     described: dict[str, Any] = {"name": strategy.name}
-    if isinstance(strategy, OwnCount):
-        described["counts"] = True
-    if isinstance(strategy, ChoosingStrategy):
-        described["chooses"] = True
-    if isinstance(strategy, RevisingStrategy):
-        described["revises"] = True
-    if isinstance(strategy, EditingStrategy):
-        described["edits"] = True
+    described |= {mark: True for mark, kind in MARKS.items() if isinstance(strategy, kind)}
     for part in fields(strategy) if is_dataclass(strategy) else ():
         value = getattr(strategy, part.name)
         if isinstance(value, int | float | str):

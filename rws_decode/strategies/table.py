@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of, read_number
+from rws_decode.strategies.protocol import MARKS
 from rws_theory.checks import one_of
 
 if TYPE_CHECKING:
@@ -294,9 +295,6 @@ def _call(name: str) -> str:
     return f"{' and '.join(numbers)}, as in {example_of(name, numbers)}{call}"
 
 
-_MARKS = ("name", "counts", "chooses", "revises", "edits")  # of a description, no numbers of the strategy
-
-
 def strategy_from(description: Mapping[str, Any]) -> Strategy:
     """Return the strategy that `protocol.describe` described: its name and its numbers.
 
@@ -305,7 +303,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     >>> strategy_from({"name": "temperature", "scale": 2.0})
     Temperature(scale=2.0)
     """
-    numbers = {key: value for key, value in description.items() if key not in _MARKS}
+    numbers = {key: value for key, value in description.items() if key not in {"name", *MARKS}}
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name == APART:
