@@ -134,12 +134,15 @@ class Ensemble:
         record = {name: array[line, np.arange(len(line))] for name, array in self.record.arrays.items()}
         return Path(ids, masked, record)
 
-    def record_of(self, slot: int) -> dict[str, Any]:
-        """Return what a trace keeps of a slot's path, as `Record.row` does."""
-        record = Record([slot], self.state.masked.shape[1], self.steps)
-        record.arrays = {name: array[None] for name, array in self.path(slot).record.items()}
+    def record_of(self, slots: Ints) -> Record:
+        """Return the record of the path of one slot of each prompt, with the forwards of all copies."""
+        record = Record(slots, self.state.masked.shape[1], self.steps)
+        paths = [self.path(slot).record for slot in slots.tolist()]
+        record.arrays = {name: np.stack([path[name] for path in paths]) for name in record.arrays}
+        record.arrays["forwards"][:] = 0
+        record.arrays["forwards"][:, 0] = self.forwards
         record.logits_dtype = self.record.logits_dtype
-        return record.row(0)
+        return record
 
     def follow(self, slot: int, path: Path) -> None:
         """Put a slot where a path was after as many steps."""

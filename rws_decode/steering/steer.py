@@ -9,13 +9,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.batches import batches, row_bytes
-from rws_decode.common.threads import torch_threads
-from rws_decode.decode import trace_of
-from rws_decode.final_text import outcomes
+from rws_decode.decode import BatchRun, run_batches
 from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
@@ -30,7 +27,6 @@ from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import strategy_label
-from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped, shortened
 
 __all__ = ["Cost", "Steering", "drawing", "steer"]
@@ -122,20 +118,38 @@ def steer(
     assert job.reward is not None
     scorer = Scorer(predictor, job.reward, job.prompts, cache=False)
     began = time.perf_counter()
-    traces: dict[int, Trace] = {}
-    partitions, forwards, gradients = np.full(len(job.prompts), np.nan), 0, 0
-    size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
-    for rows in batches(job.widths, None if size is None else size * method.copies, memory):
+    partitions, gradients = np.full(len(job.prompts), np.nan), np.zeros(len(job.prompts), np.int64)
+    settings = {"reward_model": job.reward.name, "reward_settings": reward_settings(job.reward)}
+    seeds = _seeds(job, options)
+
+    def run(rows: Sequence[int]) -> BatchRun:
         ensemble = _ensemble(job, options, scorer, rows, method, base)
-        with torch_threads(), torch.inference_mode():
-            choice = method.run(ensemble)
-        forwards, gradients = forwards + int(ensemble.forwards.sum()), gradients + int(ensemble.gradients.sum())
+        choice = method.run(ensemble)
         if choice.log_partition is not None:
             partitions[rows] = choice.log_partition
-        traces |= _traces(job, method, scorer, ensemble, rows, choice.copy)
-    calls = sum(trace.reward_calls for trace in traces.values())
-    cost = Cost(forwards, calls - gradients, gradients, time.perf_counter() - began)
-    return Steering(tuple(traces[row] for row in sorted(traces)), forwards, cost, partitions)
+        gradients[rows] = ensemble.gradients
+        slots = choice.copy + ensemble.copies * np.arange(len(rows))
+        for row, slot in zip(rows, slots, strict=True):
+            seeds[row] = ensemble.decoder.sampler.seeds[slot]
+        strategy = ensemble.decoder.strategy  # the method's own where it chooses positions itself
+        settings["strategy"] = {"name": method.name} | _numbers(method) | {"base": describe(strategy)}
+        settings["ranking"] = "order" if isinstance(strategy, OrderStrategy) else job.settings["ranking"]
+        offsets = [ensemble.offsets[slot] for slot in slots]
+        return BatchRun(ensemble.record_of(slots), int(ensemble.forwards.sum()), offsets, ensemble.width)
+
+    size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
+    groups = batches(job.widths, None if size is None else size * method.copies, memory)
+    runs = run_batches(run, groups, job, scorer, settings, seeds, None)
+    calls, climbed = sum(trace.reward_calls for trace in runs), gradients.tolist()
+    cost = Cost(runs.forwards, calls, sum(climbed), time.perf_counter() - began)
+    traces = [replace(trace, reward_calls=trace.reward_calls + n) for trace, n in zip(runs, climbed, strict=True)]
+    return Steering(tuple(traces), runs.forwards, cost, partitions)
+
+
+def _numbers(method: SteeringMethod) -> dict[str, Any]:
+    parts = fields(method) if is_dataclass(method) else ()
+    numbers = ((part.name, getattr(method, part.name)) for part in parts)
+    return {name: str(value) if value == math.inf else value for name, value in numbers}  # JSON has no infinity
 
 
 def drawing(method: str, options: Options) -> Options:
@@ -207,39 +221,3 @@ def _ensemble(
 def _seeds(job: Job, options: Options) -> list[int]:
     """Return the seed of each prompt."""
     return TokenSampler(options.sampling_temperature, options.seed, len(job.prompts)).seeds
-
-
-def _traces(
-    job: Job, method: SteeringMethod, scorer: Scorer, ensemble: Ensemble, rows: Sequence[int], copy: NDArray[np.int64]
-) -> dict[int, Trace]:
-    """Return the trace of each prompt's answer: the path of its copy, and what all copies cost."""
-    records: dict[int, dict[str, Any]] = {}
-    for index, row in enumerate(rows):
-        slot = index * ensemble.copies + int(copy[index])
-        records[row] = ensemble.record_of(slot) | {
-            "width": ensemble.width,
-            "offset": ensemble.offsets[slot],
-            "seed": ensemble.decoder.sampler.seeds[slot],
-            "forwards": int(ensemble.forwards[index]),
-        }
-    whole = {row: record["tokens"].tolist() for row, record in records.items()}
-    with torch_threads(), torch.inference_mode():
-        known = {row: scorer.recall(row, answer) for row, answer in whole.items()}
-        ends = outcomes(job.predictor, job.reward, job.prompts, whole, known)
-    ranked = isinstance(ensemble.decoder.strategy, OrderStrategy)
-    numbers = {part.name: getattr(method, part.name) for part in (fields(method) if is_dataclass(method) else ())}
-    # JSON has no infinity.
-    lost = {name for name, value in numbers.items() if isinstance(value, float) and not math.isfinite(value)}
-    numbers = {name: str(value) if name in lost else value for name, value in numbers.items()}
-    settings = job.settings | {
-        "strategy": {"name": method.name} | numbers | {"base": describe(ensemble.decoder.strategy)},
-        "ranking": "order" if ranked else job.settings["ranking"],
-        "reward_model": scorer.model.name,
-        "reward_settings": reward_settings(scorer.model),
-    }
-    traces = {}
-    for row, gradients in zip(rows, ensemble.gradients.tolist(), strict=True):
-        costs = scorer.costs(row)
-        costs["reward_calls"] += gradients
-        traces[row] = trace_of(job, row, settings | records[row] | ends[row] | costs)
-    return traces
