@@ -151,30 +151,23 @@ def compare(
     decodings: dict[str, Decoding] = {}
     seconds: dict[str, float] = {}
     for label, strategy in made.items():
-        began = time.perf_counter()
+        began, finished = time.perf_counter(), None if progress is None else partial(progress, label)
         if isinstance(strategy, str):
             decodings[label] = steered(strategy)
-            seconds[label] = time.perf_counter() - began
-            for row, trace in enumerate(decodings[label]):
-                if progress is not None:
-                    progress(label, row, trace)
-            continue
-
-        def finished(row: int, trace: Trace, label: str = label) -> None:
-            if progress is not None:
-                progress(label, row, trace)
-
-        decodings[label] = decode(
-            predictor,
-            prompts,
-            strategy,
-            shape,
-            canvas=canvas,
-            reward=reward,
-            options=options,
-            savings=savings,
-            finished=finished,
-        )
+            for row, trace in enumerate(decodings[label] if finished else ()):
+                finished(row, trace)
+        else:
+            decodings[label] = decode(
+                predictor,
+                prompts,
+                strategy,
+                shape,
+                canvas=canvas,
+                reward=reward,
+                options=options,
+                savings=savings,
+                finished=finished,
+            )
         seconds[label] = time.perf_counter() - began
     return Comparison(decodings, seconds)
 

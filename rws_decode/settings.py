@@ -158,7 +158,7 @@ class Options:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
-        check_cfg(self.cfg)
+        finite("cfg", self.cfg, least=0)
         finite("sampling_temperature", self.sampling_temperature, least=0)
         finite("top_p", self.top_p, above=0, most=1)
         if self.top_k is not None:
@@ -280,8 +280,3 @@ class CompactSavings:
     def nothing(cls, memory: int = 2**31) -> CompactSavings:
         """Return no saving at all."""
         return cls(False, False, False, False, False, False, memory)
-
-
-def check_cfg(cfg: float) -> None:
-    """Raise ValueError unless the guidance scale is finite and at least 0."""
-    finite("cfg", cfg, least=0)

@@ -87,8 +87,7 @@ def included_keywords(keywords: Sequence[str], text: str) -> tuple[bool, ...]:
 
     A keyword is included where its words stand in the text one after another, each in any case and inflection (see
     `lemmas`), with nothing but space, or a hyphen, between them. Parts of longer words do not count, compounds with a
-    hyphen among them, nor do words that a full stop or a comma parts. Where keywords are single nouns this is
-    `rws_decode.mini.stories.answers.keyword_inclusion`. ValueError for a keyword without a word.
+    hyphen among them, nor do words that a full stop or a comma parts. ValueError for a keyword without a word.
 
     >>> included_keywords(["fire break", "lookout tower", "crew"], "Fire-breaks saved the towers; the screw held.")
     (True, False, False)

@@ -304,7 +304,7 @@ def scale_path(
         forwards=run.forwards,
         batches=run.batches,
         grid_forwards=sum(max(piece.commit_step) + 1 for piece in pieces),
-        reward_calls=run.reward_calls,
+        reward_calls=len(run.gains),
         near_tokens=run.near_tokens,
         prompt_text=encoded[0].text,
         threshold=threshold,

@@ -169,13 +169,8 @@ class Forwards:
         self.scorer = scorer
         self.rule = rule
         self.threshold = threshold
-        self.gains: dict[str, float] = {}
+        self.gains: dict[str, float] = {}  # of each text scored
         self.forwards = self.batches = self.near_tokens = 0
-
-    @property
-    def reward_calls(self) -> int:
-        """Return the number of texts scored."""
-        return len(self.gains)
 
     def evaluate(self, answers: list[Answer], step: int) -> Iterator[tuple[Answer, View]]:
         """Yield each answer with what its forward says of a step."""

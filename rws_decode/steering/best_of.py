@@ -50,7 +50,7 @@ class BestOrder(BestOf):
 
 
 @dataclass(frozen=True)
-class SoftBestOf(Copies):
+class SoftBestOf(BestOf):
     """Draw N answers and keep one with probability proportional to exp(beta R) (Verdun et al. 2025, 2505.03156).
 
     As N grows its law tends to the tilt p exp(beta R) / Z, p the law of one draw. Each answer costs a decode and a
@@ -59,10 +59,6 @@ class SoftBestOf(Copies):
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     name = "soft-best-of"
-
-    def reward_calls(self, steps: int) -> int:
-        """Return the most texts of a prompt: the answers."""
-        return self.n
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""

@@ -41,10 +41,7 @@ class Count(NamedTuple):
     most: Tensor
 
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
-        """Return the numbers, and which positions wait. value: what ranks the N positions, log-odds or probabilities.
-
-        scale: float64 [N], the factors. ValueError for counts of another shape.
-        """
+        """Return the numbers, and which positions wait; ValueError for counts of another shape."""
         view = self._at(value, odds, scale, torch.zeros_like(scale))
         if isinstance(self.strategy, CountingStrategy):
             return Seats(self._within(self._counts(view)), None)
@@ -53,10 +50,7 @@ class Count(NamedTuple):
         return Seats(self._within(counts), ~chosen & (counts[view.row] > 0))
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
-        """Return how many positions logits that are off by their error would add or take away, int64 [b].
-
-        low, high: the least and greatest ranking value of each position; error: of its logits; [N].
-        """
+        """Return how many positions logits that are off by their error would add or take away, int64 [b]."""
         reach = scale * error.to(scale.device)
         views = [self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach))]
         if isinstance(self.strategy, CountingStrategy):
@@ -175,18 +169,10 @@ def looking(run: Run) -> Run:
     return step
 
 
-class Past(NamedTuple):
-    """The logits of all masked positions of a step: prompts' numbers and positions, int64 [N], rising; [N, V]."""
-
-    row: Tensor
-    position: Tensor
-    logits: Tensor
-
-
 class Memory(NamedTuple):
-    """The steps before, the last first."""
+    """What the steps before saw, by the prompts' numbers, the last first."""
 
-    steps: tuple[Past, ...] = ()
+    steps: tuple[MaskedLogits, ...] = ()
 
     def of(self, rows: Tensor) -> Memory:
         """Return the same: positions are found by their prompts' numbers."""
@@ -207,17 +193,17 @@ def remembering(run: Run) -> Run:
             return completion._replace(view=view._replace(before=_before(past, view)))
 
         after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, complete=complete), state)
-        kept = (Past(state.rows[seen.row], seen.position, seen.logits), *past)[: decoder.strategy.memory]
+        kept = (seen._replace(row=state.rows[seen.row], published=seen.logits), *past)[: decoder.strategy.memory]
         return after._replace(beside={**after.beside, "memory": Memory(kept)}), done
 
     return step
 
 
-def _before(past: Sequence[Past], view: MaskedPositions) -> tuple[Tensor, ...]:
+def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor, ...]:
     """Return the logits that the view's positions had one step before, two steps, ..., as far as all rows had them."""
     key = view.row * view.length + view.position
     logits = []
-    for row, position, values in past:
+    for row, position, values, *_ in past:
         keys = row * view.length + position
         at = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
         if not len(keys) or not bool((keys[at] == key).all()):

@@ -130,7 +130,8 @@ def strategy_named(
     ...
     ValueError: scale is None: strategy temperature needs it
     """
-    entry = _entry(name)
+    one_of("strategy", name, OFFERED)
+    entry = STRATEGIES[name]
     given = {option: value for option, value in {**numbers, "run": run}.items() if value is not None}
     if missing := [option for option in entry.needs if option not in given]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs it")
@@ -180,7 +181,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
         return strategy
     name, told = parted(strategy, "strategy")
-    entry = _entry(name)
+    entry = STRATEGIES[name]
     for option, value in told.items():
         if numbers.get(option) is not None:
             raise ValueError(f"{option} is {numbers[option]!r}: strategy {strategy} has its number, leave it out")
@@ -315,8 +316,3 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
         return STRATEGIES[name].kind(**numbers)
     except TypeError as error:
         raise ValueError(f"strategy {name} has numbers {sorted(numbers)}: {error}") from error
-
-
-def _entry(name: str) -> Entry:
-    one_of("strategy", name, OFFERED)
-    return STRATEGIES[name]

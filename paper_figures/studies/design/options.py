@@ -12,7 +12,7 @@ from paper_figures.judging.judge import JUDGE_SETTINGS
 from paper_figures.runner.executors import RunOptions
 from paper_figures.studies.design.methods import COMPARED
 from rws_decode.checkpoints.files import dtype_named
-from rws_decode.settings import check_cfg
+from rws_theory.checks import finite
 from rws_theory.commands.options import fixed, option
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
@@ -189,7 +189,7 @@ def settings_from(options: DecodingOptions) -> dict[str, Any]:
         if getattr(options, name) is not None:
             dtype_named(getattr(options, name))
     if options.cfg is not None:
-        check_cfg(options.cfg)
+        finite("cfg", options.cfg, least=0)
     if options.mask_id is not None and options.mask_id < 0:
         raise ValueError(f"--mask-id is {options.mask_id}: a token's id, at least 0, is needed")
     setting_names = (

@@ -29,14 +29,11 @@ class Judgement:
     """What an answer is worth: the kind of task ("free" if the prompt is none of ours), violations, probability.
 
     `log_probability`: of the answer given the prompt, in nats; -inf if there is a violation, None for "free".
-    `included`: how many of the keywords the answer uses.
     """
 
     kind: str
     violations: tuple[Violation, ...]
     log_probability: float | None
-    keywords: tuple[str, ...]
-    included: int
 
     @property
     def coherent(self) -> bool:
@@ -53,20 +50,10 @@ def tokens_of(text: str) -> str:
     return " ".join(re.sub(r"([.,:?])", r" \1 ", text.lower()).split())
 
 
-def keyword_inclusion(keywords: tuple[str, ...], answer: str) -> int:
-    """Count the keywords that an answer uses, a noun in either number.
-
-    >>> keyword_inclusion(("lens", "quarry"), "he found two lenses .")
-    1
-    """
-    used = set(answer.split())
-    return sum(1 for word in keywords if {word, plural(word), _SINGULAR.get(word, word)} & used)
-
-
 _SINGULAR = {plural(noun): noun for topic in TOPICS.values() for noun in topic.objects}
 
 
-def _pin(keywords: tuple[str, ...]) -> dict[str, str]:
+def _pin(keywords: Sequence[str]) -> dict[str, str]:
     slots = {"place": "P", "object": "O", "objects": "O", "cause": "C", "trait": "T", "job": "J"}
     pinned: dict[str, str] = {}
     for keyword in keywords:
@@ -83,7 +70,7 @@ def _pin(keywords: tuple[str, ...]) -> dict[str, str]:
 def _exact(kind: str, answer: str, expected: str) -> Judgement:
     right = answer == expected
     wrong = () if right else (Violation("answer", 0, answer, expected),)
-    return Judgement(kind, wrong, 0.0 if right else -math.inf, (), 0)
+    return Judgement(kind, wrong, 0.0 if right else -math.inf)
 
 
 def _puzzle_answer(prompt: str) -> str | None:
@@ -135,20 +122,18 @@ def judge(prompt: str, answer: str) -> Judgement:
     if match := _KEYWORDS.fullmatch(prompt):
         band, topic, *chosen = match.groups()
         if band in BANDS and topic in TOPICS:
-            keywords = tuple(chosen)
-            reading = read_story(answer, band=band, topic=topic, pinned=_pin(keywords))
-            included = keyword_inclusion(keywords, answer)
-            return Judgement("keywords", reading.violations, reading.log_probability(), keywords, included)
+            reading = read_story(answer, band=band, topic=topic, pinned=_pin(chosen))
+            return Judgement("keywords", reading.violations, reading.log_probability())
     if match := _CONTINUE.fullmatch(prompt):
         band, opening = match.groups()
         given = opening.split().count(".")
         if band in BANDS and opening.endswith("."):
             reading = read_story(f"{opening} {answer}", band=band)
-            return Judgement("continuation", reading.violations, reading.log_probability(given), (), 0)
+            return Judgement("continuation", reading.violations, reading.log_probability(given))
     for kind, expected in (("puzzle", _puzzle_answer(prompt)), ("dialogue", _dialogue_answer(prompt))):
         if expected is not None:
             return _exact(kind, answer, expected)
-    return Judgement("free", read_story(answer).violations, None, (), 0)
+    return Judgement("free", read_story(answer).violations, None)
 
 
 def broken_rules(prompt: str, answer: str) -> list[str] | None:

@@ -14,7 +14,7 @@ from misuse import refused
 
 from paper_figures.data.story_sets import story_tasks
 from rws_decode.mini.stories import check
-from rws_decode.mini.stories.answers import ExactReward, judge, keyword_inclusion
+from rws_decode.mini.stories.answers import ExactReward, judge
 from rws_decode.mini.stories.check import VIOLATIONS, read_story
 from rws_decode.mini.stories.grammar import (
     BANDS,
@@ -118,8 +118,6 @@ def test_keywords_must_be_used_as_given() -> None:
     assert judge(prompt, STORY).coherent
     assert "keyword" in {v.kind for v in judge(prompt.replace("crater", "quarry"), STORY).violations}
     assert "keyword" in {v.kind for v in judge(prompt.replace("lenses", "lens"), STORY).violations}
-    assert judge(prompt.replace("lenses", "lens"), STORY).included == 4
-    assert keyword_inclusion(("lens", "drum"), STORY) == 1
 
 
 def test_no_sentence_matches_two_templates(monkeypatch: pytest.MonkeyPatch) -> None:

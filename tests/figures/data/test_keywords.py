@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections import Counter
 from itertools import permutations
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 
 from paper_figures.data.inclusion import included_keywords, lemmas, same_word, words_of
 from paper_figures.data.keywords import load_keyword_set
-from rws_decode.mini.stories.answers import keyword_inclusion
-from rws_decode.mini.stories.tasks import sample_split
 
 OWN = [(prompt.text, prompt.text.partition("\n")[0], prompt.labels["keywords"]) for prompt in load_keyword_set()]
 # Appendix D of the paper, in its order.
@@ -50,18 +47,6 @@ def test_what_the_model_reads_includes_every_keyword_and_the_wording_none() -> N
     for text, asked, keywords in OWN:
         assert included_keywords(keywords, text) == (True,) * 4
         assert included_keywords(keywords, asked) == (False,) * 4
-
-
-def test_inclusion_is_that_of_the_stories_in_their_domain() -> None:
-    rng = random.Random(0)
-    tasks = [sample_split(rng, "validation", "keywords", band) for band in ("short", "medium") for _ in range(40)]
-    counts = set()
-    for asked in tasks:
-        for answered in tasks[::5]:
-            included = sum(included_keywords(asked.keywords, answered.answer))
-            assert included == keyword_inclusion(asked.keywords, answered.answer), (asked.keywords, answered.answer)
-            counts.add(included)
-    assert counts >= {0, 1, 2, 4}
 
 
 def test_included() -> None:
