@@ -29,7 +29,6 @@ class BestOf(Copies):
         return self.n
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end; take the largest reward."""
         while ensemble.unfinished:
             ensemble.step()
         return Choice(ensemble.values().argmax(axis=1))
@@ -88,7 +87,6 @@ class SVDD(Copies):
         return self.n * steps
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end, all copies from one state in each step."""
         chosen = np.zeros(len(ensemble.rngs), np.int64)
         while ensemble.unfinished:
             ensemble.step()

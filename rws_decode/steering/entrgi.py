@@ -84,7 +84,6 @@ class GradientGuidance:
         return self.gradients * steps
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end, moving the logits of each step."""
         answers = SoftAnswers(ensemble.decoder.predictor, ensemble.scorer.model)
         while ensemble.unfinished:
             ensemble.guide(self._guided(ensemble, answers))
@@ -268,7 +267,6 @@ class GuidedParticles(Particles):
         return super().reward_calls(steps) + self.forwards(steps)
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
         decoder = ensemble.decoder
         options, strategy = decoder.options, decoder.strategy
         if not isinstance(strategy, OrderStrategy) or sensitivity_of(strategy) > 0:

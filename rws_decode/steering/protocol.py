@@ -77,7 +77,6 @@ class Copies:
 
     @property
     def copies(self) -> int:
-        """How many copies are decoded in lock-step."""
         return self.n
 
     def forwards(self, steps: int) -> int:

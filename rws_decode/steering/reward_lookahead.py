@@ -41,7 +41,6 @@ class RewardLookahead:
 
     @property
     def copies(self) -> int:
-        """How many commits a step tries."""
         return self.width
 
     def forwards(self, steps: int) -> int:
@@ -53,7 +52,6 @@ class RewardLookahead:
         return self.width * steps
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end, all copies from one state in each step."""
         while ensemble.unfinished:
             log_p, position, token = self._commits(ensemble)
             commit_first(ensemble, self.name, position.flatten(), token.flatten())
@@ -100,7 +98,6 @@ class FirstCommit:
     needs_reward = False
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return the log-odds, inf at the row's own position, float64 [N]."""
         return torch.where(view.position == self.position[view.row], torch.inf, view.log_odds)
 
 
@@ -112,7 +109,6 @@ class FirstToken(TokenSampler):
         self._ensemble, self._position, self._given = ensemble, position, token
 
     def draw(self, logits: Tensor, row: Tensor) -> Candidates:
-        """Return a token for each position. logits: [N, V]; row: int64 [N]."""
         best = greedy(logits)
         own = self._ensemble.look().position == self._position[row]
         return best._replace(token=torch.where(own, self._given[row], best.token))

@@ -168,11 +168,9 @@ class Scheduled(NamedTuple):
     k: int | Tensor
 
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
-        """Return the numbers; no position waits."""
         return Seats(self.k, None)
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> int:
-        """Return 0."""
         return 0
 
 

@@ -47,7 +47,6 @@ class Keys:
         return 0
 
     def of(self, rows: Tensor) -> Keys:
-        """Return those of some rows, bool or int64."""
         return Keys([(key[rows], value[rows]) for key, value in self._layers])
 
 

@@ -28,7 +28,6 @@ class Held(NamedTuple):
     log_p: Tensor
 
     def of(self, rows: Tensor) -> Held:
-        """Return those of some rows. rows: bool [b]."""
         return Held(self.step[rows], self.log_p[rows])
 
 

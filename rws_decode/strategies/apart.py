@@ -45,15 +45,12 @@ class Spaced:
 
     @property
     def needs_reward(self) -> bool:
-        """Whether the strategy asks for rewards."""
         return self.of.needs_reward
 
     def asks_reward(self, step: int) -> bool:
-        """Say whether the strategy asks at a step."""
         return asks_reward(self.of, step)
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factors of the strategy, [rows]; ones of an order."""
         return factors_of(self.of, view)
 
 
@@ -78,7 +75,6 @@ class Apart(Spaced):
 
     @property
     def sensitivity(self) -> float:
-        """That of the strategy's own order."""
         return sensitivity_of(self.of) if isinstance(self.of, OrderStrategy) else 2.0
 
     def order(self, view: MaskedPositions) -> Tensor:
@@ -109,7 +105,6 @@ class ApartChoice(Spaced):
     """
 
     def choose(self, view: MaskedPositions) -> Tensor:
-        """Return whether each position goes, bool [N]."""
         if isinstance(self.of, ChoosingStrategy):
             wanted = self.of.choose(view)
         else:

@@ -43,15 +43,12 @@ class Counted:
 
     @property
     def needs_reward(self) -> bool:
-        """Whether the strategy that scales asks for rewards."""
         return self.scaled.needs_reward
 
     def asks_reward(self, step: int) -> bool:
-        """Say whether the strategy that scales asks at a step."""
         return asks_reward(self.scaled, step)
 
     def factor(self, view: MaskedPositions) -> NDArray[np.float64]:
-        """Return the factors of the strategy that scales, [rows]."""
         return self.scaled.factor(view)
 
 

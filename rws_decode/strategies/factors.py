@@ -25,7 +25,6 @@ class Confidence:
     needs_reward = False
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return ones, [rows]."""
         return np.ones(view.rows)
 
 

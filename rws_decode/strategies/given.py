@@ -37,7 +37,6 @@ class Schedule:
         _check_table("factors", self.factors, positive=True)
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factors of this step, [rows]."""
         return _at_step("factors", self.factors, view.step, view.rows)
 
 
@@ -65,7 +64,6 @@ class RewardReplay:
         _check_table("rewards", self.rewards, positive=False)
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factors of this step's given rewards, [rows]."""
         given = _at_step("rewards", self.rewards, view.step, view.rows)
         return RWS(self.reward_scale, self.eps).factor(view._replace(reward=given))
 
@@ -93,7 +91,6 @@ class RecordedOrder:
             raise ValueError(f"values has shape {self.values.shape}: numbers [rows, steps, positions] are needed")
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return the recorded value of each position, float64 [N]."""
         return _recorded("values", self.values, view)
 
 

@@ -36,7 +36,6 @@ class Margin:
     __post_init__ = check_numbers
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return the margin of each position, float64 [N]."""
         scores = view.logits.double()
         if self.of == "probability":
             scores = scores.softmax(dim=-1)
@@ -63,7 +62,6 @@ class Entropy:
     sensitivity = 7.0
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return minus the entropy of each position, float64 [N]."""
         return -torch.special.entr(view.logits.double().softmax(dim=-1)).sum(dim=-1)
 
 
@@ -118,5 +116,4 @@ class LeftToRight:
     sensitivity = 0.0
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return minus the position, float64 [N]."""
         return 0.0 - view.position.double()

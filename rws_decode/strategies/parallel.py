@@ -36,7 +36,6 @@ class Threshold(Counted):
     name = "threshold"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        """Return how many positions of each row have the probability, int64 [rows]."""
         return likely(view, self.threshold)
 
 
@@ -59,7 +58,6 @@ class ParallelFactor(Counted):
     name = "parallel-factor"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        """Return how many positions of each row go, int64 [rows]."""
         order, rank = ranks_in_rows(view.log_odds, view.row)
         fails = ((rank + 2) * torch.sigmoid(-view.log_odds[order]) >= self.parallel_factor).long()
         # The first that fails: no position before it, of its row, fails.
@@ -91,7 +89,6 @@ class EntropyBound(Counted):
     name = "entropy-bound"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        """Return how many positions of each row go, int64 [rows]."""
         order, rank = ranks_in_rows(view.log_odds, view.row)
         entropy = (entropies(view.logits, view.scale) - Entropy.sensitivity * view.leeway).clamp(min=0)
         width = int(rank.max()) + 1 if len(rank) else 1
@@ -128,7 +125,6 @@ class Klass(Counted):
 
     @property
     def memory(self) -> int:
-        """How many steps back the logits are needed."""
         return self.rest
 
     def choose(self, view: MaskedPositions) -> Tensor:
@@ -168,7 +164,6 @@ class Dilated(Confidence):
     __post_init__ = check_numbers
 
     def choose(self, view: MaskedPositions) -> Tensor:
-        """Return the positions of each row's first group that is left, bool [N]."""
         group, stride, number_of = torch.full_like(view.position, -1), self.stride, 0
         while stride:
             group = torch.where((group < 0) & (view.position % stride == 0), number_of, group)

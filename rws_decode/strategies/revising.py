@@ -63,7 +63,6 @@ class ReMDM(Counted):
     evidence: ClassVar[Evidence] = "none"
 
     def revise(self, view: CommittedPositions) -> Tensor:
-        """Return whether each token is masked again, bool [M]."""
         sigma, left = self._sigma(view)
         seeds = per_row("seed", self.seed, view.rows).tolist()
         drawn = {seed: np.random.default_rng((seed, view.step)).random(view.length) for seed in set(seeds)}
@@ -157,7 +156,6 @@ class Wino(Counted):
     evidence: ClassVar[Evidence] = "left-out"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        """Return how many positions of each row go, int64 [rows]."""
         passed = likely(view, self.threshold)
         masked = in_rows(torch.ones_like(view.row, dtype=torch.bool), view.row, view.rows)
         most = (masked * 7 // 10).clamp(min=5, max=20)
@@ -208,9 +206,7 @@ class Edit(Counted):
     name = "edit"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        """Return how many positions of each row have the probability, int64 [rows]."""
         return likely(view, self.threshold)
 
     def edits(self, log_odds: Tensor) -> Tensor:
-        """Return whether tokens of these log-odds replace others, bool [M]."""
         return torch.sigmoid(log_odds) > self.edit

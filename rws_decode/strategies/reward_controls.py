@@ -39,19 +39,15 @@ class RWSEvery:
         return RWS(self.reward_scale, self.eps)
 
     def asks_reward(self, step: int) -> bool:
-        """Say whether the reward is asked at a step."""
         return step % self.every == 0
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factor of each normalised reward, or ones between calls, [rows]."""
         return self.rws.factor(view) if self.asks_reward(view.step) else np.ones(view.rows)
 
     def tensor_factor(self, reward: Tensor) -> Tensor:
-        """Return the same factors of normalised rewards that stay on their device."""
         return self.rws.tensor_factor(reward)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
-        """Return the least and greatest factor of the rewards in [low, high], at the steps that ask for one."""
         return self.rws.factor_range(low, high)
 
 
@@ -66,15 +62,12 @@ class FlippedReward(RWS):
     name = "rws-flipped"
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
         return super().factor(view if view.reward is None else view._replace(reward=-view.reward))
 
     def tensor_factor(self, reward: Tensor) -> Tensor:
-        """Return the same factors of normalised rewards that stay on their device."""
         return super().tensor_factor(-reward)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
-        """Return the least and greatest factor of the rewards in [low, high]."""
         return super().factor_range(-high, -low)
 
 
@@ -99,7 +92,6 @@ class RandomReward:
     __post_init__ = check_numbers
 
     def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factors of this step's noise, [rows]."""
         seeds = per_row("seed", self.seed, view.rows).tolist()
         noise = np.array([np.random.default_rng([seed, view.step]).standard_normal() for seed in seeds])
         return RWS(self.reward_scale, self.eps).factor(view._replace(reward=noise))

@@ -36,7 +36,6 @@ class CertaintyPrior(Counted):
     sensitivity = 0.5  # a probability moves by at most 1 / 4 of its log-odds, which move by 2
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return the confidence times the density of each position, float64 [N]."""
         n = view.length
         known = (~view.masked).double()
         after = known[:, -1:].expand(-1, n)
@@ -79,7 +78,6 @@ class Calibrated(Counted):
             raise ValueError("frequency must be positive numbers, one for each token: token_frequencies gives them")
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return the calibrated confidence of each position, float64 [N]."""
         if view.logits.shape[1] > len(self.frequency):
             raise ValueError(f"frequency has {len(self.frequency)} tokens: the model has {view.logits.shape[1]}")
         surprise = -torch.log(torch.from_numpy(np.asarray(self.frequency, np.float64)))[view.candidate.cpu()]
