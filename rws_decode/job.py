@@ -26,7 +26,7 @@ from rws_decode.predictors.base import (
     tokenizer_of,
 )
 from rws_decode.rewards.base import RewardModel, bounds_of
-from rws_decode.rewards.callable import as_reward, refuse_unnormalised
+from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import (
     Changing,
@@ -161,7 +161,7 @@ def prepare(
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     shape = shape.nested(block_of(predictor), predictor.name)
-    given, reward = reward, None if reward is None else as_reward(reward)
+    given, reward = reward, as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
@@ -181,12 +181,7 @@ def prepare(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
         )
-    if strategy.needs_reward and reward is None:
-        raise ValueError(
-            f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
-        )
-    if strategy.needs_reward and reward is not given:
-        refuse_unnormalised(reward, f"strategy {strategy.name}")
+    asked = normalised_reward(given, f"strategy {strategy.name}") if strategy.needs_reward else None
     if options.drawing == "commit" and isinstance(strategy, Changing):
         name = strategy.name
         raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
@@ -195,7 +190,6 @@ def prepare(
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
-    asked = reward if strategy.needs_reward else None
     settings = asdict(shape) | {
         "counts": None if shape.counts is None else list(shape.counts),
         "ranking": "order" if ordered else options.ranking,

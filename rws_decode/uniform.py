@@ -15,7 +15,7 @@ from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import as_prompts
 from rws_decode.rewards.base import RewardModel, score_checked
-from rws_decode.rewards.callable import CallableReward, as_reward, refuse_unnormalised
+from rws_decode.rewards.callable import normalised_reward
 from rws_decode.strategies.numbers import check_numbers, checked
 from rws_decode.strategies.protocol import (
     Changing,
@@ -181,14 +181,9 @@ def decode_uniform(
         raise ValueError(
             f"strategy is {made.name}: without masks there is no order, use default, temperature:4 or rws:8"
         )
-    scored = as_reward(reward) if made.needs_reward else None
-    if made.needs_reward:
-        if scored is None:
-            raise ValueError(f"reward is None: strategy {made.name} needs a reward model, such as load_reward('mini')")
-        if isinstance(scored, CallableReward) and scored is not reward:
-            refuse_unnormalised(scored, made.name)
-        if predictor.decode_answer([]) is None:
-            raise ValueError(f"reward {scored.name} reads text: predictor {predictor.name} has no tokenizer")
+    scored = normalised_reward(reward, f"strategy {made.name}") if made.needs_reward else None
+    if scored is not None and predictor.decode_answer([]) is None:
+        raise ValueError(f"reward {scored.name} reads text: predictor {predictor.name} has no tokenizer")
     decodes = []
     with torch_threads(), torch.inference_mode():
         for number, prompt in enumerate(as_prompts(prompts)):

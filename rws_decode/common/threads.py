@@ -27,16 +27,9 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
     More threads are faster on idle cores, and the same bytes each time with the same number:
 
     >>> import torch
-    >>> from rws_decode import CallablePredictor, Confidence, Shape, decode
-    >>> def logits(canvas):
-    ...     print(torch.get_num_threads())
-    ...     return torch.eye(4)[3 - canvas]
-    >>> predictor, shape = CallablePredictor(logits, mask_id=0), Shape(1, 1, 1)
-    >>> done = decode(predictor, [[2]], Confidence(), shape)
-    1
-    >>> with torch_threads(2):
-    ...     done = decode(predictor, [[2]], Confidence(), shape)
-    2
+    >>> with torch_threads(2), torch_threads() as count:
+    ...     count, torch.get_num_threads()
+    (2, 2)
 
     ValueError for a count below 1, or above `MOST_THREADS`.
     """

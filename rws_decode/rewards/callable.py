@@ -10,14 +10,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rws_decode.common.reward_facts import reward_html
 from rws_decode.rewards.base import RewardModel, as_number, check_statistics
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures, quoted
 
-__all__ = ["CallableReward", "as_reward", "refuse_unnormalised"]
+__all__ = ["CallableReward", "as_reward", "normalised_reward"]
 
 
 class CallableReward:
@@ -76,7 +76,7 @@ def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel 
     """Return a reward model as it is, and a function of (prompt, answer), or of the answer alone, as a reward model.
 
     A function's scores get mean 0 and standard deviation 1, which rank texts but do not normalise: what reads a
-    normalised reward refuses them (`refuse_unnormalised`). ValueError for anything else.
+    normalised reward refuses them (`normalised_reward`). ValueError for anything else.
 
     >>> as_reward(len).score(["why?"], ["so"])
     [2.0]
@@ -93,13 +93,17 @@ def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel 
     return CallableReward(function, name=name)
 
 
-def refuse_unnormalised(reward: RewardModel | None, asked_by: str) -> NoReturn:
-    """Raise ValueError for a plain function where a normalised reward is read: its factor would saturate unsaid."""
-    name = "the function" if reward is None else reward.name
-    raise ValueError(
-        f"reward is {name}, whose mean and deviation are not known: {asked_by} normalises by them, give "
-        "measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
-    )
+def normalised_reward(reward: RewardModel | Callable[..., float] | None, asked_by: str) -> RewardModel:
+    """Return a reward model; ValueError for None, and for a plain function, whose factor would saturate unsaid."""
+    model = as_reward(reward)
+    if model is None:
+        raise ValueError(f"reward is None: {asked_by} needs a reward model, such as reward=load_reward('mini')")
+    if model is not reward:
+        raise ValueError(
+            f"reward is {model.name}, whose mean and deviation are not known: {asked_by} normalises by them, give "
+            "measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
+        )
+    return model
 
 
 def _texts_read(function: Callable[..., Any]) -> int | None:

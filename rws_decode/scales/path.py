@@ -18,7 +18,7 @@ from rws_decode.final_text import FinalReward, outcomes
 from rws_decode.job import check_size, encode_prompts
 from rws_decode.predictors.base import MaskPredictor, block_of, pieces_of
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import as_reward, refuse_unnormalised
+from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
@@ -258,11 +258,7 @@ def scale_path(
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = None
     if over == "reward-scale":
-        if reward is None:
-            raise ValueError("reward is None: a reward scale needs a reward model, such as reward=load_reward('mini')")
-        if reward is not given:
-            refuse_unnormalised(reward, "a reward scale")
-        scorer = Scorer(predictor, reward, encoded, cache=False)
+        scorer = Scorer(predictor, normalised_reward(given, "a reward scale"), encoded, cache=False)
     run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, ends, scorer, rule, threshold)
     low, high = float(scale_min), float(scale_max)
 

@@ -137,20 +137,13 @@ class TokenSampler:
         return Candidates(torch.where(lost, noised.max(dim=-1).indices, token), lead_of(noised))
 
 
-class Seats(NamedTuple):
-    """How many positions of each row go, and which of them wait for the others, bool [N] or None."""
-
-    k: int | Tensor
-    waits: Tensor | None
-
-
 class Commits(Protocol):
     """How many positions of each row go in a step."""
 
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
-        """Return the numbers, and which positions wait. value: what ranks the N positions, log-odds or probabilities.
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, Tensor | None]:
+        """Return the numbers, and which positions wait for the others, bool [N] or None.
 
-        scale: float64 [N], the factors.
+        value: what ranks the N positions, log-odds or probabilities; scale: float64 [N], the factors.
         """
         ...
 
@@ -167,8 +160,8 @@ class Scheduled(NamedTuple):
 
     k: int | Tensor
 
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
-        return Seats(self.k, None)
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, None]:
+        return self.k, None
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> int:
         return 0

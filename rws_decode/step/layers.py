@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
-from rws_decode.step.completion import Choice, Completion, Done, Seats, TokenSampler
+from rws_decode.step.completion import Choice, Completion, Done, TokenSampler
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.kept_keys import keeping
-from rws_decode.step.revising import editing, revising
+from rws_decode.step.revising import editing, revising, said
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import (
@@ -40,14 +40,14 @@ class Count(NamedTuple):
     least: Tensor
     most: Tensor
 
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> Seats:
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
         view = self._at(value, odds, scale, torch.zeros_like(scale))
         if isinstance(self.strategy, CountingStrategy):
-            return Seats(self._within(self._counts(view)), None)
+            return self._within(self._counts(view)), None
         chosen = self._chosen(view)
         counts = in_rows(chosen, view.row, view.rows)
-        return Seats(self._within(counts), ~chosen & (counts[view.row] > 0))
+        return self._within(counts), ~chosen & (counts[view.row] > 0)
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
         """Return how many positions logits that are off by their error would add or take away, int64 [b]."""
@@ -68,23 +68,14 @@ class Count(NamedTuple):
 
     def _counts(self, view: MaskedPositions) -> Tensor:
         assert isinstance(self.strategy, CountingStrategy)
-        counts = self._checked("counts", self.strategy.count(view), (view.rows,), torch.int64)
+        counts = said(self.strategy, "counts", self.strategy.count(view), view.row.new_zeros(view.rows))
         if bool((counts < 0).any()):
             raise ValueError(f"strategy {self.strategy} counts {int(counts.min())} positions: at least 0 is needed")
         return counts
 
     def _chosen(self, view: MaskedPositions) -> Tensor:
         assert isinstance(self.strategy, ChoosingStrategy)
-        return self._checked("a choice", self.strategy.choose(view), tuple(view.row.shape), torch.bool)
-
-    def _checked(self, what: str, values: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        values = torch.as_tensor(values)
-        if values.shape != shape or values.dtype != dtype:
-            raise ValueError(
-                f"strategy {self.strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
-                f"{str(dtype).removeprefix('torch.')} {shape} is needed"
-            )
-        return values.to(self.rows.device)
+        return said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
 
 
 def counting(run: Run) -> Run:

@@ -197,13 +197,18 @@ def _nats(verified: Verified, token: Tensor, factor: Tensor) -> tuple[Tensor, Te
 
 
 def _asked(strategy: RevisingStrategy, view: CommittedPositions) -> Tensor:
-    again = torch.as_tensor(strategy.revise(view), device=view.row.device)
-    if again.shape != view.row.shape or again.dtype != torch.bool:
+    return said(strategy, "a revision", strategy.revise(view), view.row.bool())
+
+
+def said(strategy: object, what: str, values: Tensor, like: Tensor) -> Tensor:
+    """Return what a strategy said, on the device of `like`; ValueError unless it has its shape and dtype."""
+    values = torch.as_tensor(values, device=like.device)
+    if values.shape != like.shape or values.dtype != like.dtype:
         raise ValueError(
-            f"strategy {strategy} gives a revision of shape {tuple(again.shape)} and dtype {again.dtype}: bool "
-            f"{tuple(view.row.shape)} is needed"
+            f"strategy {strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
+            f"{str(like.dtype).removeprefix('torch.')} {tuple(like.shape)} is needed"
         )
-    return again
+    return values
 
 
 def editing(run: Run) -> Run:

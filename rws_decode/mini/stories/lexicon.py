@@ -26,16 +26,8 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(item.split(":") for item in text.split())
 
 
-def _topic(name: str, objects: str, places: str, jobs: str, causes: str, tasks: str, adjectives: str) -> Topic:
-    return Topic(
-        name,
-        tuple(objects.split()),
-        tuple(places.split()),
-        tuple(jobs.split()),
-        _pairs(causes),
-        _pairs(tasks),
-        tuple(adjectives.split()),
-    )
+def _topic(name: str, *classes: str) -> Topic:
+    return Topic(name, *(_pairs(text) if ":" in text else tuple(text.split()) for text in classes))
 
 
 _ALL = (
