@@ -206,11 +206,9 @@ def scale_path(
     it is s_R of Reward-Weighted Sampling (`factors.RWS`), with its reward model. A state fixes the greedy completion,
     hence the normalised reward r, so that the factor is s_R times the known gain g(r) = sqrt(sigmoid(r) + eps).
 
-    Level by level, as `decode` goes step by step: a state is a canvas with masks, and the intervals of scales that lead
-    to it. Its logits do not depend on the scale and are computed once, for up to `batch` states in one forward. The
-    positions that are committed are a piecewise-constant function of the factor, which
-    :func:`rws_theory.selection.selection_path` cuts into proved pieces; each leads to a state of the next level. What
-    is not proved, an enclosure of a breakpoint, is not followed.
+    A state is a canvas with masks, and the intervals of scales that lead to it. Its logits do not depend on the scale
+    and are computed once, for up to `batch` states in one forward. :func:`rws_theory.selection.selection_path` cuts its
+    intervals into proved pieces, each with one choice of positions. What is not proved is not followed.
 
     Guaranteed: at a scale outside `breakpoints` and `unexplored`, decoding gives exactly the tokens and commit steps of
     the piece that holds it: both rank positions by their exact confidence, exact ties leftmost. (An RWS factor is a

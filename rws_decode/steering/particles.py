@@ -18,6 +18,16 @@ __all__ = ["ParticleGibbs", "Particles"]
 
 EVEN = 1 - 1e-12  # from this share of N on, an effective size below N is rounding: the weights count as equal
 
+_share = partial(
+    number,
+    "share of effective copies below which a step resamples",
+    metavar="U",
+    default=0.5,
+    least=0,
+    most=1,
+    example="0.5",
+)
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -37,14 +47,7 @@ class Particles(Copies):
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
-    ess_threshold: float = number(
-        "share of effective copies below which a step resamples",
-        metavar="U",
-        default=0.5,
-        least=0,
-        most=1,
-        example="0.5",
-    )
+    ess_threshold: float = _share()
     name = "particles"
 
     def run(self, ensemble: Ensemble) -> Choice:
@@ -113,14 +116,7 @@ class ParticleGibbs(Copies):
         "times that all copies are decoded", metavar="N", default=4, least=1, example="ParticleGibbs(8, sweeps=4)"
     )
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
-    ess_threshold: float = number(
-        "share of effective copies below which a step resamples",
-        metavar="U",
-        default=0.5,
-        least=0,
-        most=1,
-        example="0.5",
-    )
+    ess_threshold: float = _share()
     name = "particle-gibbs"
 
     def forwards(self, steps: int) -> int:

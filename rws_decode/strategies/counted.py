@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.numbers import check_numbers
+from rws_decode.strategies.numbers import check_numbers, number
 from rws_decode.strategies.protocol import (
     FactorStrategy,
     MaskedPositions,
@@ -16,6 +17,11 @@ from rws_decode.strategies.protocol import (
     asks_reward,
 )
 from rws_theory.show import one_line
+
+# Declares what a probability is compared with.
+least_probability = partial(
+    number, "the least probability of what is committed", metavar="P", above=0, below=1, example="0.9"
+)
 
 # Positions whose logits are widened to float64 at once.
 _CHUNK = 64

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, ranks_in_rows
+from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, least_probability, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import MaskedPositions
 
@@ -216,9 +216,7 @@ class LoPA(Counted):
     LoPA(threshold=0.9, hypotheses=3)
     """
 
-    threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
-    )
+    threshold: float = least_probability(usual=0.9)
     hypotheses: int = checked(3, example="3")
     name = "lopa"
 

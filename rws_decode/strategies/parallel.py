@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rws_decode.common.later import Tensor, torch
-from rws_decode.strategies.counted import Counted, entropies, least_odds, likely, ranks_in_rows
+from rws_decode.strategies.counted import Counted, entropies, least_odds, least_probability, likely, ranks_in_rows
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.orders import Entropy
@@ -30,9 +30,7 @@ class Threshold(Counted):
     [2]
     """
 
-    threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
-    )
+    threshold: float = least_probability(usual=0.9)
     name = "threshold"
 
     def count(self, view: MaskedPositions) -> Tensor:
@@ -116,9 +114,7 @@ class Klass(Counted):
     (tensor([True, True]), tensor([ True, False]))
     """
 
-    threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
-    )
+    threshold: float = least_probability(usual=0.9)
     divergence: float = checked(0.01, above=0)
     rest: int = checked(2, example="2")
     name = "klass"

@@ -32,10 +32,8 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | Reco
     there, but the order repeats the sets exactly. traces: one trace, or those of a batch in the order of its rows.
     ValueError for a batch of factors and own orders, and of several strategies that replaced tokens.
 
-    >>> from rws_decode import CallablePredictor, Shape, decode
-    >>> import torch
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Temperature(2.0), Shape(3, 3, 3))
+    >>> from rws_decode import Shape, decode, load_predictor
+    >>> (trace,) = decode(load_predictor("english"), "peace", Temperature(2.0), Shape(3, 3, 3))
     >>> recorded(trace)
     Schedule(factors=(2.0, 2.0, 2.0))
     """
@@ -101,11 +99,8 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
     scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as none was
     needed at a step or the run was settled early, is a ValueError.
 
-    >>> from rws_decode import CallablePredictor, CallableReward, Shape, decode
-    >>> import torch
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
-    >>> reward = CallableReward(lambda prompt, answer: answer.count("1"))
-    >>> (trace,) = decode(predictor, [[2]], RWS(8.0), Shape(3, 3, 3), reward=reward)
+    >>> from rws_decode import Shape, decode, load_predictor, load_reward
+    >>> (trace,) = decode(load_predictor("english"), "peace", RWS(8.0), Shape(3, 3, 3), reward=load_reward("era"))
     >>> control = shuffled(trace, np.random.default_rng(0))
     >>> sorted(control.rewards) == sorted(trace.reward_normalised)
     True
@@ -133,10 +128,8 @@ def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
     traces: one trace, or the traces of a batch in the order of its rows; the mean is over the steps run. ValueError
     where no reward was needed at a step, so that its factor is not known.
 
-    >>> from rws_decode import CallablePredictor, Shape, decode
-    >>> import torch
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Schedule((1.0, 3.0)), Shape(2, 2, 2))
+    >>> from rws_decode import Shape, decode, load_predictor
+    >>> (trace,) = decode(load_predictor("english"), "peace", Schedule((1.0, 3.0)), Shape(2, 2, 2))
     >>> constant_of(trace)
     Temperature(scale=2.0)
     """

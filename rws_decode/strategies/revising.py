@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted, in_rows, least_odds, likely, ranks_in_rows
+from rws_decode.strategies.counted import Counted, in_rows, least_odds, least_probability, likely, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_theory.checks import one_of
@@ -74,10 +74,8 @@ class ReMDM(Counted):
 
     def _sigma(self, view: CommittedPositions) -> tuple[Tensor, Tensor]:
         """Return sigma of each token, float64 [M], and how many tokens of a row may be masked again, int64 [rows]."""
-        everywhere = torch.ones_like(view.row, dtype=torch.bool)
-        committed = in_rows(everywhere, view.row, view.rows)
-        left = in_rows(torch.ones_like(view.masked.row, dtype=torch.bool), view.masked.row, view.rows) - view.commits
-        left = left.clamp(min=0)
+        committed = view.row.bincount(minlength=view.rows)
+        left = (view.masked.row.bincount(minlength=view.rows) - view.commits).clamp(min=0)
         most = (left.double() / committed.clamp(min=1)).clamp(max=1)[view.row]
         if self.form == "cap":
             return most.clamp(max=self.eta), left
@@ -148,17 +146,14 @@ class Wino(Counted):
     (True, True)
     """
 
-    threshold: float = number(
-        "the least probability of what is committed", metavar="P", usual=0.9, above=0, below=1, example="0.9"
-    )
+    threshold: float = least_probability(usual=0.9)
     verify: float = checked(0.9, above=0, below=1, example="0.9")
     name = "wino"
     evidence: ClassVar[Evidence] = "left-out"
 
     def count(self, view: MaskedPositions) -> Tensor:
         passed = likely(view, self.threshold)
-        masked = in_rows(torch.ones_like(view.row, dtype=torch.bool), view.row, view.rows)
-        most = (masked * 7 // 10).clamp(min=5, max=20)
+        most = (view.row.bincount(minlength=view.rows) * 7 // 10).clamp(min=5, max=20)
         return torch.minimum(passed.clamp(min=1), most)
 
     def asks_evidence(self, view: CommittedPositions) -> Tensor:
@@ -199,9 +194,7 @@ class Edit(Counted):
     edit: float = number(
         "the probability above which a token replaces another", metavar="P", default=0.9, least=0, most=1, example="0.9"
     )
-    threshold: float = number(
-        "the least probability of what is committed", metavar="P", default=0.95, above=0, below=1, example="0.9"
-    )
+    threshold: float = least_probability(default=0.95)
     after: int = checked(16, least=0, example="16")
     name = "edit"
 
