@@ -17,14 +17,7 @@ from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
 from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import (
-    KeepsKeys,
-    MaskPredictor,
-    NamesUnknownWords,
-    block_of,
-    prompt_ids,
-    tokenizer_of,
-)
+from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids, tokenizer_of
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, Savings, Shape

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,36 +33,10 @@ from rws_theory.checks import finite
 from rws_theory.gain import normalise
 from rws_theory.show import clipped, quoted
 
-__all__ = ["UniformDecode", "UniformOptions", "UniformPredictor", "accepted", "decode_uniform"]
+if TYPE_CHECKING:
+    from rws_decode.predictors.diffusion_gemma import DiffusionGemma
 
-
-class UniformPredictor(Protocol):
-    """A model of uniform noise: it reads tokens and, after them, a canvas of words any of which may be noise."""
-
-    name: str
-    tokenizer: Any
-    canvas_length: int
-    vocab_size: int
-    end_ids: tuple[int, ...]
-    pad_id: int | None
-    settings: Mapping[str, Any]  # its own of `UniformOptions`, where it has any
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def prefix(self, ids: Tensor, before: Any = None) -> Any:
-        """Return what the canvas reads of ids, int64 [1, n], which follow what `before` holds."""
-        ...
-
-    def logits(self, prefix: Any, canvas: Tensor, last: Tensor | None) -> Tensor:
-        """Return logits [1, L, V] of a canvas int64 [1, L]; last: those that the step before drew from."""
-        ...
-
-    def encode_prompt(self, text: str | Dialogue) -> list[int]: ...
-
-    def decode_prompt(self, ids: Sequence[int]) -> str | None: ...
-
-    def decode_answer(self, ids: Sequence[int]) -> str | None: ...
+__all__ = ["UniformDecode", "UniformOptions", "accepted", "decode_uniform"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +118,7 @@ class UniformDecode:
 
 
 def decode_uniform(
-    predictor: UniformPredictor,
+    predictor: DiffusionGemma,
     prompts: Any,
     strategy: FactorStrategy | str = "default",
     *,
@@ -216,7 +190,7 @@ def accepted(entropy: Tensor, bound: float) -> Tensor:
 
 
 def _decode(
-    predictor: UniformPredictor,
+    predictor: DiffusionGemma,
     ids: list[int],
     said: str | Dialogue | None,
     strategy: FactorStrategy,

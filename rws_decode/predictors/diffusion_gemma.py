@@ -37,9 +37,9 @@ _SETTINGS = {
 class DiffusionGemma:
     """A transformers DiffusionGemmaForBlockDiffusion, with its tokenizer if it has one.
 
-    It has no mask: it reads a canvas of `canvas_length` words, any of which may be noise, and gives logits of all
-    (`uniform.UniformPredictor`). settings: those of its generation_config.json. chat: whether a prompt's text is one
-    message of the tokenizer's chat template. ValueError for chat without a template.
+    It has no mask: it reads a canvas of `canvas_length` words, any of which may be noise, and gives logits of all.
+    `uniform.decode_uniform` takes any object with these members. settings: those of its generation_config.json. chat:
+    whether a prompt's text is one message of the tokenizer's chat template. ValueError for chat without a template.
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, *, name: str = "model", chat: bool = False) -> None:
