@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 from rws_theory.show import facts_html, figures, quoted
 
 
-class Normalised(Protocol):
-    """What has a name and the statistics that normalise its scores, as every reward model does."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def mean(self) -> float: ...
-
-    @property
-    def std(self) -> float: ...
-
-
-def reward_html(reward: Normalised, reads: str, **more: object) -> str:
+def reward_html(reward: Any, reads: str, **more: object) -> str:
     """Return a reward model as a table of what is known of it; reads: in words; more: facts of its kind, by name.
 
     >>> from rws_decode.rewards import CallableReward
