@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
-from rws_decode.canvas.layout import Prompt
+from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import FinalReward, outcomes
@@ -257,7 +257,8 @@ def scale_path(
     scorer = None
     if over == "reward-scale":
         scorer = Scorer(predictor, normalised_reward(given, "a reward scale"), encoded, cache=False)
-    run = Forwards(predictor, encoded[0].ids, shape.plan, batch, options, ends, scorer, rule, threshold)
+    start = lay_out(predictor, [encoded[0].ids], length)
+    run = Forwards(predictor, start, shape.plan, batch, options, ends, scorer, rule, threshold)
     low, high = float(scale_min), float(scale_max)
 
     met, outcomes = 0, list[Left]()

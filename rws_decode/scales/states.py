@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from rws_decode.canvas.batches import current_block, due
 from rws_decode.canvas.end_of_text import Ends
-from rws_decode.canvas.layout import Canvas, lay_out
+from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, block_of
@@ -145,32 +146,26 @@ def widest(states: dict[Answer, list[Span]], most: int) -> tuple[dict[Answer, li
     return {answer: spans for answer, spans in states.items() if answer in kept}, dropped
 
 
+@dataclass(eq=False)
 class Forwards:
-    """Evaluates canvases of one prompt in batches, scores their completions, and counts."""
+    """Evaluates canvases of one prompt in batches, scores their completions, and counts.
 
-    def __init__(
-        self,
-        predictor: MaskPredictor,
-        prompt: list[int],
-        plan: Sequence[PlannedStep],
-        batch: int,
-        options: Options,
-        ends: Ends,
-        scorer: Scorer | None,
-        rule: RWS,
-        threshold: float | None = None,
-    ) -> None:
-        self.predictor = predictor
-        self.plan = plan
-        self.start = lay_out(predictor, [prompt], plan[-1].stop)
-        self.batch = batch
-        self.options = options
-        self.ends = ends
-        self.scorer = scorer
-        self.rule = rule
-        self.threshold = threshold
-        self.gains: dict[str, float] = {}  # of each text scored
-        self.forwards = self.batches = self.near_tokens = 0
+    start: the canvas before the first step, of one row; gains: of each text scored.
+    """
+
+    predictor: MaskPredictor
+    start: Canvas
+    plan: Sequence[PlannedStep]
+    batch: int
+    options: Options
+    ends: Ends
+    scorer: Scorer | None
+    rule: RWS
+    threshold: float | None
+    gains: dict[str, float] = field(default_factory=dict)
+    forwards: int = 0
+    batches: int = 0
+    near_tokens: int = 0
 
     def evaluate(self, answers: list[Answer], step: int) -> Iterator[tuple[Answer, View]]:
         """Yield each answer with what its forward says of a step."""

@@ -19,7 +19,6 @@ class BestOf(Copies):
     """Draw N answers and keep the one of most reward, the first among equals (Stiennon et al. 2020, 2009.01325).
 
     Its law is at most ln N - (N - 1) / N nats from that of one draw (KL divergence; Beirami et al. 2024, 2401.01879).
-    Each answer costs a decode and a reward call. n: N, at least 1. ValueError for another.
     """
 
     name = "best-of"
@@ -38,9 +37,8 @@ class BestOf(Copies):
 class BestOrder(BestOf):
     """Write N answers with the best words, each in a random order of its own, and keep the one of most reward.
 
-    All that a factor of the logits can do within a greedy step is to move the order; this is what N orders are worth,
-    at the forwards and reward calls of `BestOf`. Copy 0 is random-order with the prompt's seed. strategy:
-    another whose order is drawn, such as "random-order+apart:3". n: N, at least 1. ValueError for another.
+    All that a factor of the logits can do within a greedy step is to move the order; this is what N orders are worth.
+    Copy 0 is random-order with the prompt's seed. strategy: another whose order is drawn, "random-order+apart:3".
     """
 
     name = "best-order"
@@ -52,8 +50,7 @@ class BestOrder(BestOf):
 class SoftBestOf(BestOf):
     """Draw N answers and keep one with probability proportional to exp(beta R) (Verdun et al. 2025, 2505.03156).
 
-    As N grows its law tends to the tilt p exp(beta R) / Z, p the law of one draw. Each answer costs a decode and a
-    reward call. n: N, at least 1; beta: per unit of the raw reward, finite. ValueError for others.
+    As N grows its law tends to the tilt p exp(beta R) / Z, p the law of one draw.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
@@ -75,8 +72,6 @@ class SVDD(Copies):
     V is the raw reward of the greedy completion after the step, the posterior-mean value of the paper (SVDD-PM), whose
     alpha is 1 / beta; beta = inf takes the draw of most value. With the exact value function the law would be the tilt;
     with this one it is not, however many draws there are.
-
-    n: N, at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0, check=finite_or_infinite)

@@ -51,10 +51,9 @@ class GradientGuidance:
     code differs in more: H at T = 1, the mask among the K tokens, positions chosen by the predictor's own logits, and
     tokens from the top 0.95 of q. Here the strategy sees the moved logits, as in Algorithm 1.
 
-    Predictor and reward share a vocabulary (`SoftAnswers`). A gradient costs a forward and a backward of
-    the reward model, counted in `Cost.gradients`; answers are read one by one. gradients: at least 1. step_size: eta,
-    at least 0; 0 is the plain decode. In logits with Adam, else in logits per unit of the raw reward and of q.
-    ValueError for others.
+    Predictor and reward share a vocabulary (`SoftAnswers`). A gradient costs a forward and a backward of the reward
+    model, counted in `Cost.gradients`; answers are read one by one. step_size: eta, in logits with Adam, else in logits
+    per unit of the raw reward and of q; 0 is the plain decode.
     """
 
     gradients: int = number("gradients of a step", metavar="N", usual=3, least=1, example="GradientGuidance(3)")
@@ -257,7 +256,7 @@ class GuidedParticles(Particles):
 
     Predictor and reward share a vocabulary (`SoftAnswers`). Each canvas costs a forward and a backward of the
     reward model, counted in `Cost.gradients`. ValueError for a strategy whose order looks at logits, for top_p, top_k
-    and end-of-text tokens that wait: there p of a step is not that of its words. Numbers: as for `Particles`.
+    and end-of-text tokens that wait: there p of a step is not that of its words.
     """
 
     name = "guided-particles"

@@ -42,8 +42,6 @@ class Particles(Copies):
     law of one copy alone. This holds for any V. Copies are resampled (systematically) where the effective sample
     size is below `ess_threshold` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The
     answer is drawn by the last weights.
-
-    n: N, at least 1; beta: per unit of the raw reward, finite; ess_threshold: from 0 to 1. ValueError for others.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
@@ -106,9 +104,6 @@ class ParticleGibbs(Copies):
     Each sweep is a step of a Markov chain over whole paths whose law, for any number of copies from 2 on, has the tilt
     p exp(beta R) / Z of the base sampler as its limit (Andrieu, Doucet and Holenstein 2010). Weights and values are
     those of `particles.Particles`; ancestors are drawn independently. The first sweep has no path to follow.
-
-    n: copies, at least 2; sweeps: at least 1; beta: per unit of the raw reward, finite; ess_threshold: from 0 to 1, the
-    share of effective copies below which a step resamples. ValueError for others.
     """
 
     n: int = number("copies", metavar="N", usual=8, least=2, example="ParticleGibbs(8)")

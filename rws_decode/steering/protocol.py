@@ -65,7 +65,10 @@ class SteeringMethod(Protocol):
 
 @dataclass(frozen=True)
 class Copies:
-    """N copies of each prompt that differ by sampling. ValueError unless n is a whole number, at least 1."""
+    """N copies of each prompt that differ by sampling. beta, of those that have it: per unit of the raw reward.
+
+    ValueError for numbers outside of the ranges that their fields declare.
+    """
 
     n: int = number("copies, or draws", metavar="N", usual=8, least=1)
     draws = True

@@ -28,8 +28,6 @@ class RewardLookahead:
     others go with it. Commits are compared by log p + beta V, V the raw reward of the greedy completion by a forward
     after the commit; beta = inf compares rewards alone, the likelier commit winning ties. Width 1 is confidence
     decoding. Nothing is drawn.
-
-    width: at least 1; beta: per unit of the raw reward. ValueError for others.
     """
 
     width: int = number("commits tried in a step", metavar="N", usual=8, least=1, example="RewardLookahead(8)")
@@ -127,8 +125,6 @@ class TreeSearch(Copies):
     ties. Where a step commits more positions, the most confident others go with it.
 
     No guarantee: the law of the answer is not the tilt, whatever N.
-
-    n: N, at least 1; children: at least 1. ValueError for others.
     """
 
     n: int = number("canvases kept", metavar="N", usual=8, least=1)
