@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from math import inf
 from rws_decode.common.reward_facts import reward_html
 from rws_decode.mini.stories.check import VIOLATIONS, Violation, read_story
 from rws_decode.mini.stories.grammar import BANDS
-from rws_decode.mini.stories.lexicon import NUMBERS, TOPICS, plural, words
+from rws_decode.mini.stories.lexicon import NUMBERS, SINGULAR, TOPICS, plural, words
 from rws_decode.mini.stories.sample import Story
 from rws_decode.mini.stories.tasks import questions
 from rws_decode.text.dialogue import Dialogue, as_dialogue
@@ -50,27 +49,18 @@ def tokens_of(text: str) -> str:
     return " ".join(re.sub(r"([.,:?])", r" \1 ", text.lower()).split())
 
 
-_SINGULAR = {plural(noun): noun for topic in TOPICS.values() for noun in topic.objects}
-
-
 def _pin(keywords: Sequence[str]) -> dict[str, str]:
     slots = {"place": "P", "object": "O", "objects": "O", "cause": "C", "trait": "T", "job": "J"}
     pinned: dict[str, str] = {}
     for keyword in keywords:
         for name, group in words().items():
             if name in slots and keyword in group:
-                pinned[slots[name]] = _SINGULAR.get(keyword, keyword)
+                pinned[slots[name]] = SINGULAR.get(keyword, keyword)
                 if name == "object":
                     pinned["N"] = "one"
                 if name == "objects":
                     pinned["plural"] = "yes"
     return pinned
-
-
-def _exact(kind: str, answer: str, expected: str) -> Judgement:
-    right = answer == expected
-    wrong = () if right else (Violation("answer", 0, answer, expected),)
-    return Judgement(kind, wrong, 0.0 if right else -math.inf)
 
 
 def _puzzle_answer(prompt: str) -> str | None:
@@ -91,7 +81,7 @@ def _puzzle_answer(prompt: str) -> str | None:
     result = NUMBERS.index(count) + 1 + (1 if verb == "found" else -1) * (NUMBERS.index(change) + 1)
     if not 1 <= result <= len(NUMBERS):
         return None
-    single = _SINGULAR.get(noun, noun)
+    single = SINGULAR.get(noun, noun)
     return f"{NUMBERS[result - 1]} {single if result == 1 else plural(single)} ."
 
 
@@ -131,8 +121,10 @@ def judge(prompt: str, answer: str) -> Judgement:
             reading = read_story(f"{opening} {answer}", band=band)
             return Judgement("continuation", reading.violations, reading.log_probability(given))
     for kind, expected in (("puzzle", _puzzle_answer(prompt)), ("dialogue", _dialogue_answer(prompt))):
+        if expected == answer:
+            return Judgement(kind, (), 0.0)
         if expected is not None:
-            return _exact(kind, answer, expected)
+            return Judgement(kind, (Violation("answer", 0, answer, expected),), -inf)
     return Judgement("free", read_story(answer).violations, None)
 
 

@@ -25,7 +25,7 @@ from rws_decode.mini.stories.grammar import (
     feasible_beats,
     surface,
 )
-from rws_decode.mini.stories.lexicon import TOPICS, plural, words
+from rws_decode.mini.stories.lexicon import SINGULAR, TOPICS, plural, words
 from rws_decode.mini.stories.sample import split_template
 
 # Each kind of violation, and what it means.
@@ -115,12 +115,6 @@ def _topics() -> dict[str, str]:
     return topics
 
 
-@lru_cache(maxsize=1)
-def _singular() -> dict[str, tuple[str, bool]]:
-    nouns = [noun for topic in TOPICS.values() for noun in topic.objects]
-    return {noun: (noun, True) for noun in nouns} | {plural(noun): (noun, False) for noun in nouns}
-
-
 def _match(sentence: tuple[str, ...]) -> tuple[str, float, list[tuple[str, str]]] | None:
     for beat, templates in TEMPLATES.items():
         for share, template in zip(SHARES, templates, strict=True):
@@ -198,7 +192,7 @@ class _Reader:
                 self.violations.append(Violation(kind, index, word, expected or "something introduced before"))
 
     def _object(self, word: str, index: int) -> None:
-        noun, single = _singular()[word]
+        noun, single = SINGULAR.get(word, word), word not in SINGULAR
         if "O" not in self.bound:
             self.bind("O", noun, index)
         elif self.bound["O"] != noun:

@@ -211,6 +211,9 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
+SINGULAR: dict[str, str] = {plural(noun): noun for topic in TOPICS.values() for noun in topic.objects}
+
+
 def words() -> dict[str, list[str]]:
     """Return every open-class word by class, in a fixed order.
 

@@ -16,8 +16,6 @@ from rws_decode.mini.stories.lexicon import NAMES, NUMBERS, TOPICS, TRAITS, plur
 from rws_decode.mini.stories.sample import Story, draw, sample_story
 from rws_theory.checks import one_of
 
-KINDS = ("keywords", "continuation", "dialogue", "puzzle")
-
 
 @dataclass(frozen=True)
 class Task:
@@ -81,7 +79,7 @@ def questions(story: Story) -> dict[str, tuple[str, str]]:
     return asked
 
 
-def _dialogue(rng: Random, even: bool) -> Task:
+def _dialogue(rng: Random, _: str, even: bool) -> Task:
     story = sample_story(rng, even=even)
     first, second = rng.sample(sorted(questions(story).items()), 2)
     prompt, answer = f"{story.text} question : {first[1][0]}", first[1][1]
@@ -91,7 +89,7 @@ def _dialogue(rng: Random, even: bool) -> Task:
     return Task("dialogue", prompt, answer, 16, meta={"topic": story.topic, "turns": turns})
 
 
-def _puzzle(rng: Random) -> Task:
+def _puzzle(rng: Random, _: str, even: bool) -> Task:
     topic = TOPICS[rng.choice(tuple(TOPICS))]
     kind = rng.choice(("add", "subtract", "reverse", "sort", "largest"))
     if kind in ("add", "subtract"):
@@ -117,19 +115,17 @@ def _puzzle(rng: Random) -> Task:
     return Task("puzzle", prompt, answer, 16, meta={"puzzle": kind})
 
 
+_MAKERS = {"keywords": _keywords, "continuation": _continuation, "dialogue": _dialogue, "puzzle": _puzzle}
+KINDS = tuple(_MAKERS)
+
+
 def sample_task(rng: Random, kind: str = "keywords", band: str = "short", *, even: bool = False) -> Task:
     """Draw one task of a kind; `even` as in `sample_story`.
 
     >>> sample_task(Random(3), "keywords").prompt.startswith("write a short ")
     True
     """
-    makers = {
-        "keywords": lambda: _keywords(rng, band, even),
-        "continuation": lambda: _continuation(rng, band, even),
-        "dialogue": lambda: _dialogue(rng, even),
-        "puzzle": lambda: _puzzle(rng),
-    }
-    return makers[kind]()
+    return _MAKERS[kind](rng, band, even)
 
 
 # Who may train on a text is decided by the text: 16 hash buckets of prompt and answer.

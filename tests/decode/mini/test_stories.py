@@ -60,7 +60,6 @@ def test_every_sampled_answer_is_coherent_with_positive_probability(seed: int, b
     assert judged.log_probability is not None and math.isfinite(judged.log_probability)
     assert len(task.answer.split()) < task.length
     if kind == "keywords":
-        assert judged.included == 4
         assert 40 <= len(task.answer.split()) <= 120
 
 
