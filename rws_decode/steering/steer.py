@@ -120,10 +120,10 @@ def steer(
     began = time.perf_counter()
     partitions, gradients = np.full(len(job.prompts), np.nan), np.zeros(len(job.prompts), np.int64)
     settings = {"reward_model": job.reward.name, "reward_settings": reward_settings(job.reward)}
-    seeds = _seeds(job, options)
+    seeds = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts)).seeds
 
     def run(rows: Sequence[int]) -> BatchRun:
-        ensemble = _ensemble(job, options, scorer, rows, method, base)
+        ensemble = _ensemble(job, options, scorer, {row: seeds[row] for row in rows}, method, base)
         choice = method.run(ensemble)
         if choice.log_partition is not None:
             partitions[rows] = choice.log_partition
@@ -183,22 +183,17 @@ def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Opt
         raise ValueError(f"strategy is {strategy!r}: {method.name} chooses positions itself, leave it out")
 
 
-def _seed_of(seed: int, copy: int) -> int:
-    """Return the seed of a copy: copy 0 has the prompt's own."""
-    return seed if copy == 0 else _mixed(seed, copy)
-
-
 def _mixed(seed: int, *numbers: int) -> int:
     """Return a seed made of a seed and further numbers."""
     return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
 def _ensemble(
-    job: Job, options: Options, scorer: Scorer, rows: Sequence[int], method: SteeringMethod, base: Strategy | str
+    job: Job, options: Options, scorer: Scorer, seeds: dict[int, int], method: SteeringMethod, base: Strategy | str
 ) -> Ensemble:
-    """Return the copies of some prompts. Whatever is drawn for a prompt follows from its own seed."""
-    seeds, copies = _seeds(job, options), method.copies
-    own = tuple(_seed_of(seeds[row], copy) for row in rows for copy in range(copies))
+    """Return the copies of some prompts. Whatever is drawn for a prompt follows from its own seed, which copy 0 has."""
+    rows, copies = list(seeds), method.copies
+    own = tuple(_mixed(seeds[row], copy) if copy else seeds[row] for row in rows for copy in range(copies))
     # Else copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
     # Prompts do not, so that a mean over prompts is not one order's.
     shared = tuple(_mixed(seeds[row], *job.prompts[row].ids) for row in rows for _ in range(copies))
@@ -216,8 +211,3 @@ def _ensemble(
     # Copies are chosen by a stream of their own, apart from those of their tokens.
     rngs = [np.random.default_rng([seeds[row], 0, 1]) for row in rows]
     return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rows, rngs)
-
-
-def _seeds(job: Job, options: Options) -> list[int]:
-    """Return the seed of each prompt."""
-    return TokenSampler(options.sampling_temperature, options.seed, len(job.prompts)).seeds

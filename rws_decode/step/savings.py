@@ -21,9 +21,11 @@ def saving(decoder: Decoder, savings: Savings) -> Decoder:
     """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""
     exact = decoder.options.ranking == "log-odds" and decoder.options.precision == "float64"
     compares = isinstance(decoder.strategy, Remembering)  # a block's first step is compared with the one before it
+    scaled = isinstance(decoder.strategy, BoundedFactor)
+    scaled &= not isinstance(decoder.strategy, OrderStrategy | OwnCount | Changing)
     if savings.block_only and decoder.options.sampling_temperature == 0 and not compares:
         decoder = replace(decoder, forward=block_alone)
-    if savings.certain and exact and _scaled_by_reward(decoder):
+    if savings.certain and exact and scaled:
         decoder = replace(decoder, score=unless_certain)
     return replace(decoder, memory=savings.memory)
 
@@ -79,8 +81,3 @@ def leave_settled(decoder: Decoder, state: State) -> State:
     open_before = state.masked.cumsum(dim=1).gather(1, first)[:, 0]
     stay = ~(ended.any(dim=1) & (open_before == 0))
     return state.of(stay)
-
-
-def _scaled_by_reward(decoder: Decoder) -> bool:
-    scaled = isinstance(decoder.strategy, BoundedFactor)
-    return scaled and not isinstance(decoder.strategy, OrderStrategy | OwnCount | Changing)
