@@ -53,10 +53,14 @@ from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (
+    Calibrated as Calibrated,
+    CertaintyPrior as CertaintyPrior,
     Entropy as Entropy,
     LeftToRight as LeftToRight,
     Margin as Margin,
+    OracleOrder as OracleOrder,
     RandomOrder as RandomOrder,
+    token_frequencies as token_frequencies,
 )
 from .strategies.parallel import (
     EntropyBound as EntropyBound,
@@ -80,12 +84,6 @@ from .strategies.reward_controls import (
     FlippedReward as FlippedReward,
     RandomReward as RandomReward,
     RWSEvery as RWSEvery,
-)
-from .strategies.weighed import (
-    Calibrated as Calibrated,
-    CertaintyPrior as CertaintyPrior,
-    OracleOrder as OracleOrder,
-    token_frequencies as token_frequencies,
 )
 from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding

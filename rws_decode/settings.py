@@ -33,8 +33,8 @@ class Shape:
 
     >>> Shape(length=4, steps=2, block=4).plan
     [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]
-    >>> Shape(), Shape(8), Shape(100)
-    (Shape(length=64, steps=32, block=32), Shape(length=8, steps=4, block=8), Shape(length=100, steps=52, block=25))
+    >>> Shape(), Shape(37), Shape(100)
+    (Shape(length=64, steps=32, block=32), Shape(length=37, steps=19, block=37), Shape(length=100, steps=52, block=25))
     >>> Shape(8, counts=(1, 2, 5))
     Shape(length=8, steps=3, block=8, counts=(1, 2, 5))
     """
@@ -99,21 +99,13 @@ class Shape:
 
 
 def _usual_block(length: int) -> int:
-    """Return the block of an answer that names none: the largest divisor of length from 8 to 32, or else the length.
-
-    >>> [_usual_block(length) for length in (64, 100, 37, 4)]
-    [32, 25, 37, 4]
-    """
+    """Return the block of an answer that names none: the largest divisor of length from 8 to 32, or else the length."""
     right = isinstance(length, int) and not isinstance(length, bool)  # else `block_plan` refuses it
     return next((block for block in range(32, 7, -1) if right and length % block == 0), length)
 
 
 def _usual_steps(length: int, block: int) -> int:
-    """Return the steps of an answer that names none: each commits two tokens, a block's last one the rest.
-
-    >>> _usual_steps(64, 32), _usual_steps(100, 25)
-    (32, 52)
-    """
+    """Return the steps of an answer that names none: each commits two tokens, a block's last one the rest."""
     whole = all(isinstance(value, int) and value > 0 for value in (length, block))
     return length // block * -(-block // 2) if whole else 1
 

@@ -29,12 +29,7 @@ def _llada(task: str, script: str, line: int) -> Preset:
             Setting("temperature = 0", f"{_FAST} llada/eval_llada.py line 310", "sampling_temperature", 0.0),
             Setting("confidence over the whole vocabulary", f"{loop} lines 240-242", "ranking", "topk"),
             Setting("softmax in float64", f"{loop} line 240", "precision", "float64"),
-            Setting(
-                "no guidance, no flag for end of text",
-                f"{loop} lines 61-62",
-                "end_of_text",
-                "none",
-            ),
+            Setting("no guidance, no flag for end of text", f"{loop} lines 61-62", "end_of_text", "none"),
         ),
     )
 

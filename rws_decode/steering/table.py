@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rws_decode.strategies.numbers import Number, numbers_of, parts_of, read_number
+from rws_decode.strategies.numbers import Number, numbers_of, parts_of
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def method_text(text: str, argument: str = "method") -> MethodText:
     for option, value in parts:
         if option in declared:
             try:
-                numbers[option] = read_number(value, declared[option])
+                numbers[option] = type(declared[option].usual)(value)
             except ValueError:
                 raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
         elif option in STRATEGIES or (option == APART and bases):

@@ -9,13 +9,7 @@ from functools import partial
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, number
-from rws_decode.strategies.protocol import (
-    FactorStrategy,
-    MaskedPositions,
-    OrderStrategy,
-    OwnCount,
-    asks_reward,
-)
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
 from rws_theory.show import one_line
 
 # Declares what a probability is compared with.

@@ -149,8 +149,3 @@ def parts_of(text: str) -> tuple[str, str | None, list[tuple[str, str]]]:
     name, colon, first = head.partition(":")
     others = [(option, value) for option, _, value in (part.partition(":") for part in parts)]
     return name, first if colon else None, others
-
-
-def read_number(word: str, declared: Number) -> Value:
-    """Return a word as the number that is declared; ValueError for another."""
-    return type(declared.usual)(word)

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.strategies.apart import apart
-from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of, read_number
+from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS
 from rws_theory.checks import one_of
 
@@ -92,7 +92,7 @@ STRATEGIES: dict[str, Entry] = {
     "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
     "klass": Entry("parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"),
     "dus": Entry("parallel.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
-    "certainty-prior": Entry("weighed.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
+    "certainty-prior": Entry("orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
     "remdm": Entry("revising.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
     "p2": Entry("revising.P2", "the best of committed and masked stay, log p of the first times --eta (P2)"),
     "wino": Entry("revising.Wino", "all of probability --threshold or more; doubtful ones go again (WINO)"),
@@ -102,8 +102,8 @@ STRATEGIES: dict[str, Entry] = {
     ),
     "lopa": Entry("lookahead.LoPA", "all of --threshold or more, and one more looked at, or none (LoPA)"),
     "lookum": Entry("lookahead.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)"),
-    "calibrated": Entry("weighed.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
-    "oracle-order": Entry("weighed.OracleOrder", "the positions whose candidate is the truth first"),
+    "calibrated": Entry("orders.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
+    "oracle-order": Entry("orders.OracleOrder", "the positions whose candidate is the truth first"),
     "random-order": Entry("orders.RandomOrder", "a random order within each block"),
     "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
 }
@@ -273,7 +273,7 @@ APART = "apart"  # of every strategy: how far a step's commits are from one anot
 
 def _read(word: str, number: Number, text: str, argument: str, name: str) -> Any:
     try:
-        return read_number(word, number)
+        return type(number.usual)(word)
     except ValueError:
         example = example_of(name, STRATEGIES[name].numbers)
         whole = "whole " if isinstance(number.usual, int) else ""
@@ -283,11 +283,7 @@ def _read(word: str, number: Number, text: str, argument: str, name: str) -> Any
 
 
 def _call(name: str) -> str:
-    """Return how numbers are given to a strategy.
-
-    >>> _call("temperature"), _call("rws-every")
-    ('scale, as in temperature:4 or scale=4.0', 'reward_scale and every, as in rws-every:4+every:2')
-    """
+    """Return how numbers are given to a strategy, as in temperature:4 or scale=4.0."""
     numbers = STRATEGIES[name].numbers
     if not numbers:
         return "no numbers"

@@ -31,8 +31,8 @@ from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.world import era_reward
 from rws_decode.strategies.given import RewardReplay
+from rws_decode.strategies.orders import Calibrated, OracleOrder
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.strategies.weighed import Calibrated, OracleOrder
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.gaps import filled, masks_in

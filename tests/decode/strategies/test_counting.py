@@ -31,10 +31,10 @@ from rws_decode import (
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
+from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, RevisingStrategy
 from rws_decode.strategies.revising import P2, ReMDM, Wino
-from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.testing.exact import exact_predictor
 from rws_theory.testing import random_table
 

@@ -19,13 +19,21 @@ from rws_decode.steering.table import METHODS
 from rws_decode.strategies.apart import Apart, ApartChoice
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.lookahead import InformationGain, LookUM, LoPA
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.orders import (
+    Calibrated,
+    CertaintyPrior,
+    Entropy,
+    LeftToRight,
+    Margin,
+    OracleOrder,
+    RandomOrder,
+    token_frequencies,
+)
 from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
 from rws_decode.strategies.table import STRATEGIES as NAMED
-from rws_decode.strategies.weighed import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 
