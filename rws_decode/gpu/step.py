@@ -21,8 +21,8 @@ from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistics
 from rws_decode.predictors.base import MaskPredictor, block_of, ends_of
 from rws_decode.settings import CompactSavings
-from rws_decode.step.certainty import certain_from
 from rws_decode.step.rounding import ROUNDING_UNITS
+from rws_decode.step.savings import certain_from
 from rws_decode.step.step import State
 from rws_decode.strategies.protocol import (
     BoundedFactor,

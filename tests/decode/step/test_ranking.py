@@ -25,8 +25,8 @@ from rws_decode import (
 )
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
-from rws_decode.step.certainty import certain
 from rws_decode.step.rounding import logit_error
+from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_values, select_top
 from rws_theory import log_odds, stability_radius
 from rws_theory.selection import selection_path
