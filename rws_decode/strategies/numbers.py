@@ -73,7 +73,7 @@ def number(
     example = default if usual is None else usual
     if example is MISSING:
         raise ValueError("usual is None: a number without a default needs one for examples, such as usual=4.0")
-    ends = {name: bound for name, bound in bounds.items() if isinstance(bound, int)}
+    ends = {name: bound for name, bound in bounds.items() if isinstance(bound, int | float)}
     declared = Number(help, metavar, example, default is MISSING, _RANGES[*ends].format(*ends.values()) if ends else "")
     return field(default=default, metadata={"number": declared, "check": _check(example, check, bounds)})
 
