@@ -35,7 +35,7 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
     """
     import torch
 
-    chosen = _checked(count) or _HELD.get() or THREADS
+    chosen = (_HELD.get() or THREADS) if count is None else whole("count", count, 1, MOST_THREADS)
     before, token = torch.get_num_threads(), _HELD.set(chosen)
     if chosen != before:
         torch.set_num_threads(chosen)
@@ -49,10 +49,4 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
 
 def hold_threads(count: int) -> None:
     """Let `torch_threads()` mean `count` from here on, in this thread alone; ValueError as there."""
-    _HELD.set(_checked(count))
-
-
-def _checked(count: int | None) -> int | None:
-    if count is not None:
-        whole("count", count, 1, MOST_THREADS)
-    return count
+    _HELD.set(whole("count", count, 1, MOST_THREADS))

@@ -99,11 +99,8 @@ def counting(run: Run) -> Run:
 class Hypotheses:
     """Looks at a step's canvases with some of their masks filled by the step's candidates (`protocol.Look`).
 
-    The hypotheses of all rows stand in one batch, or in several whose logits take at most `decoder.memory` bytes each,
-    beside those of the step. Guidance, forbidden tokens and end-of-text policy are those of the decode. ValueError
-    names the predictor that gives no finite largest logit.
-
-    tokens: int64 [b, n], the completed answers.
+    Those of all rows stand in one batch, or in several whose logits take at most `decoder.memory` bytes each, beside
+    those of the step. tokens: int64 [b, n], the completed answers.
     """
 
     def __init__(self, decoder: Decoder, state: State, tokens: Tensor) -> None:
