@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rws_decode.strategies.numbers import Number, numbers_of, parts_of
+from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering, Strategy
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
-    from rws_decode.strategies.protocol import Strategy
 
 
 class Entry(NamedTuple):
@@ -158,8 +158,6 @@ def check_method(text: str, argument: str) -> None:
 
 def check_base(strategy: Strategy) -> None:
     """Raise ValueError for a strategy that copies cannot follow in step."""
-    from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering
-
     if isinstance(strategy, OwnCount | Changing | Remembering | LookingStrategy):
         raise ValueError(
             f"strategy is {strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "

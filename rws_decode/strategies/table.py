@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
-from rws_decode.strategies.protocol import MARKS
+from rws_decode.strategies.protocol import MARKS, Strategy
 from rws_theory.checks import one_of
 
 if TYPE_CHECKING:
-    from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
 
