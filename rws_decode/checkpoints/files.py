@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from importlib import resources
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, packaged, unpacked
 from rws_decode.checkpoints.trial import tried
+from rws_decode.common.arguments import meant
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
 
@@ -120,16 +120,6 @@ def locate_model(name: str) -> Checkpoint:
         more = f", nor one that pip installs ({', '.join(known)}), nor a dir"
         near = meant(name, [*shipped("ForMaskedLM"), *known])
         raise ValueError(str(error).replace(", nor a dir", more, 1) + near) from error
-
-
-def meant(name: str, names: Iterable[str]) -> str:
-    """Return the advice which name a misspelt one is near, "" for none.
-
-    >>> meant("mimi", ["english", "mini"]), meant("x", ["mini"])
-    (' (is mini meant?)', '')
-    """
-    close = get_close_matches(name.lower(), list(names), 1)
-    return f" (is {close[0]} meant?)" if close else ""
 
 
 def split_revision(name: str) -> tuple[str, str | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
@@ -50,3 +51,13 @@ def nearest(value: int, right: Sequence[int]) -> str:
     """
     above = bisect_right(right, value)
     return " or ".join(map(str, right[max(0, above - 1) : above + 1]))
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return the advice which name a misspelt one is near, "" for none.
+
+    >>> meant("mimi", ["english", "mini"]), meant("x", ["mini"])
+    (' (is mini meant?)', '')
+    """
+    close = get_close_matches(name.lower(), list(names), 1)
+    return f" (is {close[0]} meant?)" if close else ""

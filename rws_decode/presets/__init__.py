@@ -12,8 +12,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
+from rws_decode.common.arguments import meant
 from rws_decode.presets import blocks, dream, llada, papers
 from rws_decode.presets.preset import Preset, Setting
 
@@ -30,7 +29,5 @@ def load(name: str, argument: str = "preset") -> Preset:
     128
     """
     if name not in PRESETS:
-        meant = get_close_matches(str(name), PRESETS, 1)
-        advice = f" (is {meant[0]} meant?)" if meant else ""
-        raise ValueError(f"{argument} is {name!r}: it must be one of {', '.join(PRESETS)}{advice}")
+        raise ValueError(f"{argument} is {name!r}: it must be one of {', '.join(PRESETS)}{meant(str(name), PRESETS)}")
     return PRESETS[name]

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rws_decode.checkpoints.files import Checkpoint, locate, meant, models_directory
+from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
+from rws_decode.common.arguments import meant
 from rws_decode.rewards.callable import module_file
 from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.sequences import check_sequence_reward

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rws_decode.common.arguments import meant
 from rws_decode.strategies.numbers import Number, numbers_of, parts_of
 from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering, Strategy
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
@@ -82,10 +82,9 @@ def method_text(text: str, argument: str = "method") -> MethodText:
     """
     name, first, parts = parts_of(text)
     if name not in METHODS:
-        meant = get_close_matches(name, METHODS, 1)
-        advice = f" (is {meant[0]} meant?)" if meant else ""
+        near = meant(name, METHODS)
         raise ValueError(
-            f"{argument} is {text!r}: one of {', '.join(METHODS)} is needed{advice}, with a number as in best-of:8"
+            f"{argument} is {text!r}: one of {', '.join(METHODS)} is needed{near}, with a number as in best-of:8"
         )
     if first is None or not first.isdecimal():
         raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")

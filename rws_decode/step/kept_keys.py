@@ -96,7 +96,9 @@ def keeping(run: Run) -> Run:
                 parts.append(_forward(decoder, state, renewed & rows[:, None], rows, places, keys))
                 columns[rows] = keys.counts
         if before is not None:
-            parts.append(_waiting(before.seen, state, ~renewed & state.masked))
+            row = torch.searchsorted(state.rows, before.seen.row).clamp(max=len(state.rows) - 1)
+            waits = (state.rows[row] == before.seen.row) & (state.masked & ~renewed)[row, before.seen.position]
+            parts.append(before.seen._replace(row=row).at(waits))
         seen = _joined(parts, state.masked.shape[1])
         after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
         kept = Kept(keys, start, age, state.masked, seen._replace(row=state.rows[seen.row]))
@@ -135,13 +137,6 @@ def _forward(
 
     suppressed, published = decoder.ends.suppressed, decoder.options.ranking == "topk"
     return masked_logits(decoder.predictor, canvas, wanted, suppressed=suppressed, published=published, at=at)
-
-
-def _waiting(seen: MaskedLogits, state: State, wanted: Tensor) -> MaskedLogits:
-    """Return the logits that wanted positions had when they were computed last."""
-    row = torch.searchsorted(state.rows, seen.row).clamp(max=len(state.rows) - 1)
-    stays = (state.rows[row] == seen.row) & wanted[row, seen.position]
-    return seen._replace(row=row).at(stays)
 
 
 def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:

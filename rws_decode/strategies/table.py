@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.common.arguments import meant
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS, Strategy
@@ -234,9 +234,7 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     """
     name, first, parts = parts_of(text)
     if name not in OFFERED:
-        meant = get_close_matches(name.lower(), OFFERED, 1)
-        advice = f" (is {meant[0]} meant?)" if meant else ""
-        raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{advice}")
+        raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{meant(name, OFFERED)}")
     declared, numbers = STRATEGIES[name].numbers, {}
     if first is not None:
         if not declared:
