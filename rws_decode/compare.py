@@ -154,8 +154,9 @@ def compare(
         began, finished = time.perf_counter(), None if progress is None else partial(progress, label)
         if isinstance(strategy, str):
             decodings[label] = steered(strategy)
-            for row, trace in enumerate(decodings[label] if finished else ()):
-                finished(row, trace)
+            if finished is not None:
+                for row, trace in enumerate(decodings[label]):
+                    finished(row, trace)
         else:
             decodings[label] = decode(
                 predictor,

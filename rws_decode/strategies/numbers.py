@@ -16,7 +16,7 @@ from rws_theory.checks import finite, whole
 
 Value = float | int | str
 
-_RANGES = {
+_RANGES: dict[tuple[str, ...], str] = {
     ("least",): "at least {}",
     ("above",): "above {}",
     ("least", "most"): "{} to {}",
