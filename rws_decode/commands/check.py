@@ -96,7 +96,9 @@ def run(args: argparse.Namespace) -> int:
         name, value = named[0], getattr(args, named[0])
         raise ValueError(f"--{name} is {value}: --against takes the shape of its digest, leave --{name} out")
     options = read_options(CheckOptions, args)
-    other = _read(options.against)
+    from rws_decode.check.digest import load_digest
+
+    other = None if options.against is None else load_digest(options.against)
     if sys.stderr.isatty():  # elsewhere a refusal is the only line
         loading("check", options.model, options.reward.reward)
     asked = options.settings_asked()
@@ -119,14 +121,6 @@ def run(args: argparse.Namespace) -> int:
     diff = compare_digests(other, first)
     print(json.dumps(diff.as_json(), allow_nan=False) if options.json else diff)
     return 0 if diff.same else 1
-
-
-def _read(path: Path | None) -> Digest | None:
-    if path is None:
-        return None
-    from rws_decode.check.digest import load_digest
-
-    return load_digest(path)
 
 
 def _digest(options: CheckOptions, like: Digest | None, setting: Setting) -> Digest:

@@ -73,15 +73,16 @@ class WordTable:
     """
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, word: str) -> int:
         """Return the number of a word, a new one for a word that is new."""
-        if word not in self._numbers:
-            self._numbers[word] = len(self.texts)
-            self.texts.append(word)
-        return self._numbers[word]
+        return self._numbers.setdefault(word, len(self._numbers))
+
+    @property
+    def texts(self) -> list[str]:
+        """The words in the order of their numbers."""
+        return list(self._numbers)
 
     @property
     def parted(self) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rws_decode.common.palette import BLACK, LOOKS
+from rws_decode.common.palette import BLACK, LOOKS, Look
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.sentences import number
 from rws_theory import ReversalLimit, ReversalShare
@@ -58,15 +58,8 @@ def intervals(
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.0))
     for place, (name, values) in enumerate(series.items()):
         look = LOOKS[place % len(LOOKS)]
-        value, low, high = np.array([values[at] for at in sorted(values)], dtype=float).T
-        style = {"color": look.color, "linestyle": look.dash, "marker": look.marker, "markersize": 5, "capsize": 3}
-        panel.errorbar(sorted(values), value, [value - low, high - value], label=name, **style)
-    if logarithmic:
-        panel.set_xscale("log")
-    panel.set_xticks(numbers, [number(at) for at in numbers])
-    panel.set_xticks([], minor=True)
-    panel.set_xlabel(across)
-    panel.set_ylabel(height)
+        _line(panel, name, values, look, linestyle=look.dash, capsize=3)
+    _label(panel, numbers, across, height, logarithmic)
     if axes is None and len(series) > 1:
         panel.legend(loc="best")
     return finished(figure, axes, f"Bars are {number(100 * level)} % intervals.")
@@ -110,14 +103,14 @@ def reversal_shares(
         raise ValueError(f"shares holds the number {numbers[0]}: {across} are drawn on a logarithmic axis, above 0")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.4))
     for place, (name, series) in enumerate(shares.items()):
-        _draw(panel, name, series, limits.get(name), place, len(shares))
+        look, apart = LOOKS[place % len(LOOKS)], _APART ** (place - (len(shares) - 1) / 2)
+        _line(panel, name, {x * apart: (y.share, *y.interval()) for x, y in series.items()}, look, linewidth=1.2)
+        if (limit := limits.get(name)) is not None:
+            middle = (limit.lower + limit.upper) / 2
+            panel.axhline(middle, color=look.color, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
     if border is not None:
         panel.axvline(border, color=BLACK, linewidth=0.8)
-    panel.set_xscale("log")
-    panel.set_xticks(numbers, [number(at) for at in numbers])
-    panel.set_xticks([], minor=True)
-    panel.set_xlabel(across)
-    panel.set_ylabel("share of reversed pairs")
+    _label(panel, numbers, across, "share of reversed pairs", True)
     panel.set_ylim(0, None)
     if axes is None:
         figure.legend(loc="outside right upper")
@@ -128,17 +121,16 @@ def reversal_shares(
     return finished(figure, axes, "Bars are 95 % intervals.", lines)
 
 
-def _draw(
-    panel: Axes, name: str, series: Mapping[float, ReversalShare], limit: ReversalLimit | None, place: int, of: int
-) -> None:
-    look = LOOKS[place % len(LOOKS)]
-    at = [x * _APART ** (place - (of - 1) / 2) for x in sorted(series)]
-    share = [series[x].share for x in sorted(series)]
-    ends = [series[x].interval() for x in sorted(series)]
-    reach = [
-        [y - low for y, (low, _) in zip(share, ends, strict=True)],
-        [h - y for y, (_, h) in zip(share, ends, strict=True)],
-    ]
-    panel.errorbar(at, share, reach, label=name, color=look.color, marker=look.marker, markersize=5, linewidth=1.2)
-    if limit is not None:
-        panel.axhline((limit.lower + limit.upper) / 2, color=look.color, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
+def _line(panel: Axes, name: str, values: Mapping[float, Sequence[float]], look: Look, **style: Any) -> None:
+    value, low, high = np.array([values[at] for at in sorted(values)], dtype=float).T
+    style |= {"color": look.color, "marker": look.marker, "markersize": 5}
+    panel.errorbar(sorted(values), value, [value - low, high - value], label=name, **style)
+
+
+def _label(panel: Axes, numbers: Sequence[float], across: str, height: str, logarithmic: bool) -> None:
+    if logarithmic:
+        panel.set_xscale("log")
+    panel.set_xticks(numbers, [number(at) for at in numbers])
+    panel.set_xticks([], minor=True)
+    panel.set_xlabel(across)
+    panel.set_ylabel(height)
