@@ -37,21 +37,12 @@ def orders_page(title: str, said: str, case: OrdersCase) -> Page:
     >>> "0.000 nats by a." in orders_page("Orders", "", case).html
     True
     """
-    sentences = [
-        _sentence(case, words, distance, memory)
-        for words in range(len(case.words))
-        for distance in range(len(case.distances))
-        for memory in range(len(case.memories))
-    ]
-    data = {
-        "names": list(case.names),
-        "words": list(case.words),
-        "distances": list(case.distances),
-        "memories": list(case.memories),
+    stops = {name: list(getattr(case, name)) for name in ("names", "words", "distances", "memories")}
+    data = stops | {
         "kl": [[rounded(value, 5) for value in row] for row in case.kl.reshape(-1, len(case.names)).tolist()],
         "steps": case.steps.reshape(-1, len(case.names), case.steps.shape[-1]).tolist(),
         "text": case.text,
-        "said": sentences,
+        "said": [_sentence(case, *at) for at in np.ndindex(case.kl.shape[:3])],
     }
     ends = {"words": case.words, "distance": case.distances, "memory": case.memories}
     return page_of(
