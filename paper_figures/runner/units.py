@@ -16,9 +16,8 @@ from rws_decode.checkpoints.files import locate, models_directory, shipped, spli
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of
 from rws_decode.rewards.callable import module_file
 from rws_decode.rewards.chemistry import CHEMISTRY
-from rws_decode.rewards.registry import OF_WORLDS as WORLD_REWARDS
 from rws_decode.rewards.registry import SHIPPED as REWARDS
-from rws_decode.rewards.registry import is_of_module, is_of_sequences, known_reward
+from rws_decode.rewards.registry import kind_of, known_reward
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 # Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
@@ -175,16 +174,16 @@ def _files_of(model: Model) -> Any:
     if role in ("reward", "judge"):
         if name == "exact":
             return {"exact.json": _file(models_directory() / "exact.json")}
-        if name.partition(":")[0] in WORLD_REWARDS:
+        if kind_of(name) == "world":
             folder = models_directory() / "english"
             return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
         if name in CHEMISTRY:
             return [name, version("rdkit")]
         if name in ("charge", "hydropathy"):
             return name
-        if is_of_sequences(name):
+        if kind_of(name) == "sequence":
             return dict((PEPTIDES if name == "humanness" else PACKAGED["antibody"]).files)
-        if is_of_module(name):
+        if kind_of(name) == "module":
             return _file(module_file(name))  # not what it imports
     if name in PACKAGED:
         if role != "predictor":  # it is looked for where it is loaded

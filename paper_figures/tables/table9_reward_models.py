@@ -47,7 +47,7 @@ def compute() -> dict[str, dict[str, Any]]:
         here[name] = known
     for name in SHIPPED:
         checkpoint = locate("reward", name, SHIPPED)
-        headers = read_headers("reward", checkpoint).values()
+        headers = read_headers(checkpoint).values()
         known = {"class": checkpoint.read_json("config.json")["architectures"][0], "licence": "apache-2.0"}
         known |= {"text layout": checkpoint.read_json("reward.json").get("template", "pair")}
         here[name] = known | {"parameters": sum(math.prod(header.shape) for header in headers)}

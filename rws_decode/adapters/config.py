@@ -108,11 +108,8 @@ class RWSGenerationConfig:
 
     __repr__ = one_line
 
-    def __post_init__(self) -> None:
-        self.validate()
-
     def validate(self) -> None:
-        """Raise ValueError for a value that no decode could use. It is called when a config is made."""
+        """Raise ValueError for a value that no decode could use."""
         kinds = {"savings": Savings, "strategy": str, "run": str | None, "eos_token_id": int | tuple | None}
         for name, kind in kinds.items():
             if not isinstance(value := getattr(self, name), kind):
@@ -127,6 +124,8 @@ class RWSGenerationConfig:
             self.make_strategy()
         elif self.run is None:
             raise ValueError(f"run is None: strategy {self.strategy} needs it")
+
+    __post_init__ = validate
 
     def make_strategy(self, seed: int | tuple[int, ...] | None = None) -> Strategy:
         """Return the strategy; seed: one, or one per row, in place of the config's.

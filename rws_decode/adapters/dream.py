@@ -23,14 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DreamStep:
-    """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked.
-
-    >>> from rws_decode.strategies.factors import Temperature
-    >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
-    >>> scaled = hooks.logits(0, torch.tensor([[1, 0]]), torch.ones(1, 2, 3))
-    >>> hooks.steps[0].factor.tolist(), hooks.steps[0].reward_raw.tolist()
-    ([2.0], [nan])
-    """
+    """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked."""
 
     step: int
     factor: Floats
@@ -70,6 +63,8 @@ class DreamHooks:
     >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
     >>> hooks.logits(0, torch.tensor([[1, 0]]), torch.ones(1, 2, 3)).tolist()
     [[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]]
+    >>> hooks.steps[0].factor.tolist(), hooks.steps[0].reward_raw.tolist()
+    ([2.0], [nan])
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,11 +46,7 @@ except ImportError:
 _KNOWN = ("until", "max_gen_toks", "do_sample", "temperature")
 
 
-class Request(Protocol):
-    """What is read of `lm_eval.api.instance.Instance`: `args`, a tuple that each method describes."""
-
-    @property
-    def args(self) -> tuple[Any, ...]: ...
+Request = Any  # `lm_eval.api.instance.Instance`: of it `args` is read, a tuple that each method describes
 
 
 class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's class, or object without it
@@ -342,11 +338,7 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _before(text: str, stops: Iterable[str]) -> str:
-    """Return the text before the first of any stop string.
-
-    >>> _before("a. b\\nc", ["\\n", ".", ""])
-    'a'
-    """
+    """Return the text before the first of any stop string."""
     return text[: min([len(text), *(text.find(stop) for stop in stops if stop and stop in text)])]
 
 

@@ -93,7 +93,7 @@ def stored_dtypes(predictor: MaskPredictor) -> str | None:
     checkpoint = _files_of(predictor)
     if checkpoint is None or checkpoint.directory is None or (checkpoint.directory / _WORLD).is_file():
         return None
-    stored = read_headers("model", checkpoint).values()
+    stored = read_headers(checkpoint).values()
     counts = Counter(str(tensor.torch_dtype or tensor.dtype).removeprefix("torch.") for tensor in stored)
     return " and ".join(name for name, _ in counts.most_common())
 
@@ -113,7 +113,7 @@ def _of_files(checkpoint: Checkpoint) -> dict[str, str]:
     assert folder is not None
     if (folder / _WORLD).is_file():
         return {_WORLD: hash_of((folder / _WORLD).read_bytes())}
-    stored = read_headers("model", checkpoint)
+    stored = read_headers(checkpoint)
     files = sorted({tensor.file for tensor in stored.values()})
 
     def read(file: str) -> dict[str, str]:

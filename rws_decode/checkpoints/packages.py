@@ -81,11 +81,6 @@ def is_installed(entry: Packaged) -> bool:
     return [found.version for found in distributions(name=entry.package)][:1] == [entry.version]
 
 
-def cache_folder() -> Path:
-    """Return the folder of unpacked networks: rws-toolkit in XDG_CACHE_HOME, or else in ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rws-toolkit"
-
-
 def unpacked(argument: str, entry: Packaged) -> Path:
     """Return a directory with config.json, tokenizer and the weights of a package as safetensors, made where needed.
 
@@ -94,7 +89,8 @@ def unpacked(argument: str, entry: Packaged) -> Path:
     """
     place = distribution_of(argument, entry)
     weights = next(path for path in entry.files if path.endswith(_WEIGHTS))
-    goal = cache_folder() / f"{entry.name}-{entry.files[weights][:16]}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    goal = cache / "rws-toolkit" / f"{entry.name}-{entry.files[weights][:16]}"
     if _is_whole(goal):
         return goal
     found = {Path(path).name: read_file(argument, entry, place, path) for path in entry.files}

@@ -44,102 +44,94 @@ def some(names: Iterable[str], limit: int = 4) -> str:
     return ", ".join(ordered[:limit]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def weight_files(argument: str, checkpoint: Checkpoint) -> dict[str, str] | list[str]:
+def weight_files(checkpoint: Checkpoint) -> dict[str, str] | list[str]:
     """Return the index's map from tensor to file, or the one file's name where the weights are not sharded.
 
     ValueError for pickled weights alone, which are never opened, for no weights, and for an index that is none.
     """
     folder = checkpoint.directory
     if folder is None:
-        raise ValueError(f"{argument} {checkpoint.name} is not on this machine")
+        raise ValueError(f"{checkpoint.named} is not on this machine")
     if (folder / _INDEX).is_file():
         index = checkpoint.read_json(_INDEX)
         table = index.get("weight_map") if isinstance(index, dict) else None
         if not isinstance(table, dict) or not table:
-            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {_INDEX} holds no weight_map")
+            raise checkpoint.refused(f"{_INDEX} holds no weight_map")
         for file in table.values():
             # A name with a path could point at any file of the machine; no file system has longer ones.
             named = isinstance(file, str) and Path(file).name == file and file.endswith(".safetensors")
             if not named or len(file.encode(errors="replace")) > 255:
-                told = f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it"
-                raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {told}")
+                raise checkpoint.refused(f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it")
         return table
     if (folder / _SINGLE).is_file():
         return [_SINGLE]
     pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
     content = f"only pickled weights ({some(pickled)}), which are never opened" if pickled else "no weights"
-    raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: it holds {content}; {_SINGLE} is needed")
+    raise checkpoint.refused(f"it holds {content}; {_SINGLE} is needed")
 
 
-def read_headers(argument: str, checkpoint: Checkpoint) -> dict[str, Stored]:
+def read_headers(checkpoint: Checkpoint) -> dict[str, Stored]:
     """Return each stored tensor by name, from the headers alone.
 
     ValueError for a file that is missing, truncated or no safetensors, and for an index that disagrees with the files.
     """
-    listed = weight_files(argument, checkpoint)
+    listed = weight_files(checkpoint)
     folder = checkpoint.directory
     assert folder is not None
     stored: dict[str, Stored] = {}
     for file in sorted(set(listed.values() if isinstance(listed, dict) else listed)):
         if not (folder / file).is_file():
-            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {file} is missing")
+            raise checkpoint.refused(f"{file} is missing")
         try:
             with safe_open(folder / file, framework="pt") as opened:
                 for name in opened.keys():  # noqa: SIM118 - not a mapping
                     if name in stored:
-                        raise ValueError(
-                            f"{argument} {checkpoint.name} cannot be loaded: {name} is in {stored[name].file} and in "
-                            f"{file}"
-                        )
+                        raise checkpoint.refused(f"{name} is in {stored[name].file} and in {file}")
                     part = opened.get_slice(name)
                     stored[name] = Stored(file, part.get_dtype(), tuple(part.get_shape()))
         except (SafetensorError, OSError) as error:
-            raise ValueError(
-                f"{argument} {checkpoint.name} cannot be loaded: {file} is truncated or no safetensors file ({error})"
-            ) from error
+            raise checkpoint.refused(f"{file} is truncated or no safetensors file ({error})") from error
     if isinstance(listed, dict):
         absent = [name for name, file in listed.items() if name not in stored or stored[name].file != file]
         if absent:
-            raise ValueError(f"{argument} {checkpoint.name} lacks weights that {_INDEX} lists: {some(absent)}")
+            raise ValueError(f"{checkpoint.named} lacks weights that {_INDEX} lists: {some(absent)}")
         unlisted = stored.keys() - listed.keys()
         if unlisted:
-            raise ValueError(f"{argument} {checkpoint.name} has weights that {_INDEX} does not list: {some(unlisted)}")
+            raise ValueError(f"{checkpoint.named} has weights that {_INDEX} does not list: {some(unlisted)}")
     return stored
 
 
 def refuse_other_layout(
-    argument: str, checkpoint: Checkpoint, stored: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]]
+    checkpoint: Checkpoint, stored: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]]
 ) -> None:
     """Raise ValueError unless exactly the expected tensors are stored, as floating-point numbers of these shapes."""
-    named = f"{argument} {checkpoint.name}"
     absent = expected.keys() - stored.keys()
     if absent:
-        raise ValueError(f"{named} lacks weights: {some(absent)}")
-    refuse_unasked(argument, checkpoint, stored.keys() - expected.keys())
+        raise ValueError(f"{checkpoint.named} lacks weights: {some(absent)}")
+    refuse_unasked(checkpoint, stored.keys() - expected.keys())
     for name, tensor in stored.items():
         if tensor.shape != expected[name]:
-            raise ValueError(
-                f"{named} does not fit its config: {name} has shape {list(tensor.shape)}, not {list(expected[name])}"
-            )
+            shapes = f"{name} has shape {list(tensor.shape)}, not {list(expected[name])}"
+            raise ValueError(f"{checkpoint.named} does not fit its config: {shapes}")
         if tensor.dtype not in _FLOATS:
-            raise ValueError(f"{named} cannot be loaded: {name} is stored as {tensor.dtype}, not as floating point")
+            raise checkpoint.refused(f"{name} is stored as {tensor.dtype}, not as floating point")
 
 
-def refuse_incomplete(argument: str, checkpoint: Checkpoint, report: Mapping[str, Any]) -> None:
+def refuse_incomplete(checkpoint: Checkpoint, report: Mapping[str, Any]) -> None:
     """Raise ValueError for missing or misshapen weights in transformers' report of a loading.
 
     transformers draws them at random, with a warning alone.
     """
     absent = {str(key) for kind in ("missing_keys", "mismatched_keys") for key in report.get(kind, ())}
     if absent:
-        raise ValueError(f"{argument} {checkpoint.name} lacks weights: {some(absent)}")
+        raise ValueError(f"{checkpoint.named} lacks weights: {some(absent)}")
 
 
-def refuse_unasked(argument: str, checkpoint: Checkpoint, names: Iterable[str]) -> None:
+def refuse_unasked(checkpoint: Checkpoint, names: Iterable[str]) -> None:
     """Raise ValueError unless there are no weights but those that the config asks for."""
     extra = list(names)
     if extra:
-        raise ValueError(f"{argument} {checkpoint.name} has weights that its config does not ask for: {some(extra)}")
+        raise ValueError(f"{checkpoint.named} has weights that its config does not ask for: {some(extra)}")
 
 
 def shapes_of(model: Callable[[Any], Any], config: Any) -> dict[str, tuple[int, ...]]:
@@ -212,7 +204,7 @@ def _gigabytes(size: int) -> str:
     return f"{size / 10**9:.3g} GB"
 
 
-def refuse_nonfinite(argument: str, checkpoint: Checkpoint, tensors: Iterable[tuple[str, Any]]) -> None:
+def refuse_nonfinite(checkpoint: Checkpoint, tensors: Iterable[tuple[str, Any]]) -> None:
     """Raise ValueError for the first named tensor of floating-point numbers that holds NaN or an infinity.
 
     Tensors of other classes than PyTorch's own, as quantisation makes them, are passed over: see `stored_tensors`.
@@ -227,6 +219,4 @@ def refuse_nonfinite(argument: str, checkpoint: Checkpoint, tensors: Iterable[tu
             continue
         # The extremes carry NaN along, and take no second tensor as isfinite() would.
         if not bool(torch.stack(torch.aminmax(tensor.detach())).isfinite().all()):
-            raise ValueError(
-                f"{argument} {checkpoint.name} cannot be used: weight {name} holds NaN or infinite numbers"
-            )
+            raise ValueError(f"{checkpoint.named} cannot be used: weight {name} holds NaN or infinite numbers")

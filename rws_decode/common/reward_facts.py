@@ -1,29 +1,52 @@
-"""How reward models show themselves in a notebook: what they read, and what normalises their scores."""
+"""What normalises the scores of a reward model, and how it shows itself: what it reads, its statistics, its bounds."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from rws_theory.show import facts_html, figures, quoted
+from rws_theory.checks import finite
+from rws_theory.show import clipped, facts_html, figures, quoted
 
 
-def reward_html(reward: Any, reads: str, **more: object) -> str:
-    """Return a reward model as a table of what is known of it; reads: in words; more: facts of its kind, by name.
+class Normalised:
+    """A reward model's name, the statistics that normalise its scores, and (low, high) if all lie between.
 
-    >>> from rws_decode.rewards import CallableReward
-    >>> "prompt and answer" in reward_html(CallableReward(len), "prompt and answer")
-    True
+    ValueError, naming the reward model, unless mean is finite and std is positive and finite.
+
+    >>> reward = Normalised("half", 0.25, 1.0, (0, 1))
+    >>> reward, "as two texts" in reward._repr_html_()
+    (Normalised('half', mean=0.25, std=1, bounds=(0, 1)), True)
     """
-    low, high = getattr(reward, "bounds", None) or (-math.inf, math.inf)
-    facts: dict[str, object] = {
-        "reads": reads,
-        "mean": figures(reward.mean),
-        "deviation": figures(reward.std),
-        "scores lie between": None if (low, high) == (-math.inf, math.inf) else f"{figures(low)} and {figures(high)}",
-        **{name.replace("_", " "): fact for name, fact in more.items()},
-    }
-    return facts_html(f"{type(reward).__name__}({quoted(reward.name)})", facts)
+
+    reads = "prompt and answer, as two texts"
+    network = ""  # what its line tells of one
+
+    def __init__(self, name: str, mean: float, std: float, bounds: tuple[float, float] | None = None) -> None:
+        self.name, self.bounds = name, bounds
+        self.mean = float(finite(f"mean of reward model {name}", mean))
+        self.std = float(finite(f"std of reward model {name}", std, above=0))
+
+    def __repr__(self) -> str:
+        bounds = "" if self.network or self.bounds is None or -math.inf in self.bounds else f", bounds={self.bounds}"
+        statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
+        return clipped(f"{type(self).__name__}({quoted(self.name)}{self.network}, {statistics}{bounds})")
+
+    def _repr_html_(self) -> str:
+        low, high = self.bounds or (-math.inf, math.inf)
+        known = (low, high) != (-math.inf, math.inf)
+        facts: dict[str, object] = {
+            "reads": self.reads,
+            "mean": figures(self.mean),
+            "deviation": figures(self.std),
+            "scores lie between": f"{figures(low)} and {figures(high)}" if known else None,
+            **self._facts(),
+        }
+        return facts_html(f"{type(self).__name__}({quoted(self.name)})", facts)
+
+    def _facts(self) -> dict[str, object]:
+        """Return further facts by their names."""
+        return {}
 
 
 def parameters_of(model: Any) -> str:

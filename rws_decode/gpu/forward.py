@@ -37,7 +37,11 @@ class Network:
     def logits(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:
         """Return the logits [N, V] that predict N places of canvas ids int64 [B, L]; row, column: int64 [N]."""
         if self.body is None:
-            logits = self._plain(ids, row, column)
+            logits = (
+                logits_at(self.predictor, ids, self.mask, row, column)
+                if self.savings.places
+                else self.predictor.logits(ids, self.mask)[row, column]
+            )
         else:
             assert isinstance(self.predictor, BidirectionalPredictor)
             hidden = self.body(ids, self.seen, self.positions)
@@ -50,17 +54,8 @@ class Network:
             self._closed = sent(torch.tensor(below, dtype=torch.int64), logits.device)
         return logits.index_fill_(1, self._closed, -torch.inf)
 
-    def _plain(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:
-        if self.savings.places:
-            return logits_at(self.predictor, ids, self.mask, row, column)
-        return self.predictor.logits(ids, self.mask)[row, column]
-
 
 def sent(host: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor of the host on the device; nobody waits for what runs there.
-
-    >>> sent(torch.tensor([1, 2]), torch.device("cpu")).tolist()
-    [1, 2]
-    """
+    """Return a tensor of the host on the device; nobody waits for what runs there."""
     # From ordinary memory a copy waits until the device has come so far.
     return host.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else host.to(device)

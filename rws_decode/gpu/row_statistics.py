@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 import torch
@@ -83,11 +84,7 @@ def log_f_error(log_f: Tensor) -> Tensor:
 
 
 def _has_triton() -> bool:
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return find_spec("triton") is not None
 
 
 def _by_few_rows(

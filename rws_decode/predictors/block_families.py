@@ -10,33 +10,14 @@ block-wise kin of A2D and Dream are in `llada_dream_a2d`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from rws_decode.checkpoints.config import flag, number, whole
-from rws_decode.predictors.families import Family, Layout, decoder_config, head_counts, refuse_others
-
-
-def _layout(raw: Mapping[str, Any], name: str, kind: str, key: str, usual: int, *, shifted: bool) -> Layout:
-    """Return how a checkpoint is loaded whose config has transformers' keys; key: of its block, `usual` if absent."""
-    if raw.get("use_sliding_window"):
-        raise ValueError(f"model {name} cannot be loaded: use_sliding_window in its config.json is on, not off")
-    config = decoder_config(kind, raw, name)
-    block = whole(raw, key, f"model {name}", usual)
-    return Layout(kind, config, config.vocab_size, shifted=shifted, block=block)
-
-
-def _sdar(raw: Mapping[str, Any], name: str) -> Layout:
-    return _layout(raw, name, "qwen3", "block_size", 4, shifted=False)
-
-
-def _fast_dllm(raw: Mapping[str, Any], name: str) -> Layout:
-    return _layout(raw, name, "qwen2", "bd_size", 32, shifted=True)
-
+from rws_decode.checkpoints.config import Config
+from rws_decode.predictors.families import HEADS, Family, Layout, plain_layout
 
 SDAR = Family(
     name="sdar",
-    layout=_sdar,
+    layout=lambda raw: plain_layout(raw, "qwen3", block=raw.whole("block_size", 4)),
     width=151936,
     mask=("<|MASK|>", 151669),
     ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
@@ -45,7 +26,7 @@ SDAR = Family(
 )
 FAST_DLLM_V2 = Family(
     name="fast_dllm_qwen",
-    layout=_fast_dllm,
+    layout=lambda raw: plain_layout(raw, "qwen2", block=raw.whole("bd_size", 32), shifted=True),
     width=152064,
     mask=("|<MASK>|", 151665),
     ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
@@ -63,58 +44,53 @@ _LLADA2_NAMES = {
 }
 # A config can describe other networks; the published checkpoints have one of these values, the first if it is absent.
 _LLADA2: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("use_bias", "use_qkv_bias"), (False,)),
+    **dict.fromkeys(("norm_head", "use_sliding_window"), (False, None)),
+    **dict.fromkeys(("moe_router_enable_expert_bias", "norm_topk_prob"), (True, None)),
     "hidden_act": ("silu",),
-    "moe_router_enable_expert_bias": (True, None),
-    "norm_head": (False, None),
-    "norm_topk_prob": (True, None),
     "rope_scaling": (None,),
     "score_function": ("sigmoid", None),
-    "use_bias": (False,),
     "use_qk_norm": (True,),
-    "use_qkv_bias": (False,),
-    "use_sliding_window": (False, None),
 }
 
 
-def _llada2(raw: Mapping[str, Any], name: str) -> Layout:
+def _llada2(raw: Config) -> Layout:
     """Return how a LLaDA2 checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import Glm4MoeConfig
 
-    refuse_others(raw, name, "LLaDA2", _LLADA2)
-    model = f"model {name}"
-    width, heads, shared = head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
+    raw.refuse_others("LLaDA2", _LLADA2)
+    width, heads, shared = raw.heads(*HEADS)
     sizes = ("vocab_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings", "moe_intermediate_size")
     routed = ("num_experts", "num_experts_per_tok", "n_group", "topk_group", "num_shared_experts")
-    experts, chosen, groups, kept, beside = (whole(raw, key, model) for key in routed)
+    experts, chosen, groups, kept, beside = map(raw.whole, routed)
     if experts % groups or kept > groups or chosen > kept * (experts // groups):
-        raise ValueError(
-            f"{model} cannot be loaded: its config.json has {experts} experts in n_group {groups}, of which topk_group "
-            f"{kept} stay for num_experts_per_tok {chosen}: groups of one size, with enough experts, are needed"
+        raise raw.refused(
+            f"its config.json has {experts} experts in n_group {groups}, of which "
+            f"topk_group {kept} stay for num_experts_per_tok {chosen}: groups of one size, with enough experts, are "
+            "needed"
         )
-    rope = {"rope_theta": number(raw, "rope_theta", model)}
-    rope["partial_rotary_factor"] = number(raw, "partial_rotary_factor", model)
-    dense = raw.get("first_k_dense_replace")
+    rope = {key: raw.number(key) for key in ("rope_theta", "partial_rotary_factor")}
     config = Glm4MoeConfig(
-        **{key: whole(raw, key, model) for key in sizes},
+        **{key: raw.whole(key) for key in sizes},
         hidden_size=width,
         num_attention_heads=heads,
         num_key_value_heads=shared,
-        head_dim=whole(raw, "head_dim", model, width // heads),
-        rms_norm_eps=number(raw, "rms_norm_eps", model),
+        head_dim=raw.whole("head_dim", width // heads),
+        rms_norm_eps=raw.number("rms_norm_eps"),
         rope_parameters={"rope_type": "default", **rope},
-        tie_word_embeddings=flag(raw, "tie_word_embeddings", model),
+        tie_word_embeddings=raw.flag("tie_word_embeddings"),
         num_experts_per_tok=chosen,
         n_routed_experts=experts,
         n_shared_experts=beside,
         n_group=groups,
         topk_group=kept,
-        routed_scaling_factor=number(raw, "routed_scaling_factor", model),
-        first_k_dense_replace=0 if dense == 0 else whole(raw, "first_k_dense_replace", model),
+        routed_scaling_factor=raw.number("routed_scaling_factor"),
+        first_k_dense_replace=0 if raw.get("first_k_dense_replace") == 0 else raw.whole("first_k_dense_replace"),
         use_qk_norm=True,
         num_nextn_predict_layers=0,
         use_cache=False,
     )
-    block = whole(raw, "block_size", model, 32)
+    block = raw.whole("block_size", 32)
     return Layout("glm4_moe", config, config.vocab_size, _LLADA2_NAMES, block=block, fused=True)
 
 

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import before_end, checked_logits, ends_of, without_mask
-from rws_decode.predictors.facts import predictor_html
+from rws_decode.predictors.base import before_end, checked_logits, ends_of, predictor_html, without_mask
 from rws_decode.text.gaps import gap_ids
 from rws_theory.show import quoted
 

@@ -6,7 +6,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from rws_decode.checkpoints.config import config_of, flag, whole
+from rws_decode.checkpoints.config import Config, config_of
 from rws_decode.checkpoints.files import Checkpoint, fetch, locate
-from rws_decode.checkpoints.weights import Stored, refuse_nonfinite
+from rws_decode.checkpoints.weights import refuse_nonfinite
 from rws_decode.common.files import write_json
 from rws_decode.predictors.block_families import FAST_DLLM_V2, LLADA2, SDAR
-from rws_decode.predictors.families import DECODERS, Family, Layout, SpecialIds, decoder_config, described, renamed
+from rws_decode.predictors.families import DECODERS, Family, Layout, decoder_config, described, renamed
 from rws_decode.predictors.llada_dream_a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
 
 __all__ = ["convert"]
@@ -41,26 +41,33 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     goal = Path(target)
     if goal.exists():
         raise ValueError(f"target is {goal}: it exists already, name a new directory")
-    checkpoint = fetch("model", locate("source", source, {}), revision)
-    raw = config_of("model", checkpoint)
-    family = family_of(raw, checkpoint.name)
+    located = locate("source", source, {})
+    checkpoint = fetch(Checkpoint(located.name, located.directory), revision)
+    raw = config_of(checkpoint)
+    family = family_of(raw)
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
         raise ValueError(f"source is {source}: it is {kind}, a published checkpoint of {', '.join(FAMILIES)} is needed")
-    layout, headers, stored, _, ids = described(checkpoint, raw, family)
+    layout, headers, stored, _, mask, ends = described(checkpoint, raw, family)
     if layout.fused:
         raise ValueError(
             f"source is {source}: {family.name} stores attention as one tensor, load it as it is published"
         )
     # The dtype of the largest tensor: norms may be kept in another.
     largest = max(stored.values(), key=lambda tensor: math.prod(tensor.shape))
-    config = converted_config(family, layout, ids, str(largest.torch_dtype).removeprefix("torch."))
+    config = converted_config(family, layout, mask, ends, str(largest.torch_dtype).removeprefix("torch."))
 
     goal.parent.mkdir(parents=True, exist_ok=True)
-    _refuse_too_small(checkpoint, headers, goal.parent)
+    folder, files = Path(checkpoint.source), {tensor.file for tensor in headers.values()}
+    needed, free = sum((folder / file).stat().st_size for file in files), shutil.disk_usage(goal.parent).free
+    if needed > free:
+        raise ValueError(
+            f"target is in {goal.parent}: {needed / 10**9:.3g} GB are needed and {free / 10**9:.3g} GB are free, "
+            f"{(needed - free) / 10**9:.3g} GB are missing"
+        )
     scratch = Path(tempfile.mkdtemp(dir=goal.parent, prefix=f".{goal.name}.", suffix=".part"))
     try:
-        _copy_weights(checkpoint, headers, dict(layout.renamed), scratch)
+        _copy_weights(checkpoint, files, dict(layout.renamed), scratch)
         _copy_text(checkpoint, scratch)
         write_json(scratch / "config.json", config)
         os.chmod(scratch, 0o755)
@@ -71,14 +78,12 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     return goal
 
 
-def _copy_weights(checkpoint: Checkpoint, headers: dict[str, Stored], names: dict[str, str], scratch: Path) -> None:
-    folder = checkpoint.directory
-    assert folder is not None
+def _copy_weights(checkpoint: Checkpoint, files: set[str], names: dict[str, str], scratch: Path) -> None:
     table: dict[str, str] = {}
-    for file in sorted({tensor.file for tensor in headers.values()}):
-        with safe_open(folder / file, framework="pt") as opened:
+    for file in sorted(files):
+        with safe_open(Path(checkpoint.source) / file, framework="pt") as opened:
             tensors = {renamed(key, names): opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
-        refuse_nonfinite("model", checkpoint, tensors.items())
+        refuse_nonfinite(checkpoint, tensors.items())
         save_file(tensors, scratch / file, metadata={"format": "pt"})
         with (scratch / file).open("rb") as written:
             os.fsync(written.fileno())
@@ -91,29 +96,12 @@ def _copy_weights(checkpoint: Checkpoint, headers: dict[str, Stored], names: dic
 
 
 def _copy_text(checkpoint: Checkpoint, scratch: Path) -> None:
-    for path in _text_files(checkpoint):
+    folder = Path(checkpoint.source)
+    for path in {path for pattern in _TEXT_FILES for path in folder.glob(pattern) if path.is_file()}:
         shutil.copyfile(path, scratch / path.name)
     settings: Any = checkpoint.read_json("tokenizer_config.json")
     if isinstance(settings, dict) and "auto_map" in settings:
         write_json(scratch / "tokenizer_config.json", {key: settings[key] for key in settings if key != "auto_map"})
-
-
-def _text_files(checkpoint: Checkpoint) -> Iterator[Path]:
-    folder = checkpoint.directory
-    assert folder is not None
-    yield from sorted({path for pattern in _TEXT_FILES for path in folder.glob(pattern) if path.is_file()})
-
-
-def _refuse_too_small(checkpoint: Checkpoint, headers: dict[str, Stored], parent: Path) -> None:
-    folder = checkpoint.directory
-    assert folder is not None
-    needed = sum((folder / file).stat().st_size for file in {tensor.file for tensor in headers.values()})
-    free = shutil.disk_usage(parent).free
-    if needed > free:
-        raise ValueError(
-            f"target is in {parent}: {needed / 10**9:.3g} GB are needed and {free / 10**9:.3g} GB are free, "
-            f"{(needed - free) / 10**9:.3g} GB are missing"
-        )
 
 
 MARKER = "masked_diffusion"
@@ -127,17 +115,15 @@ _UNUSED = frozenset(
 )
 
 
-def family_of(raw: Mapping[str, Any], name: str) -> Family | None:
+def family_of(raw: Config) -> Family | None:
     """Return the family of a config.json: that of its model_type or of its marker, None for another model.
 
     LLaDA-MoE has LLaDA's model_type, and a class of its own. ValueError for a marker that this version does not know,
     and for Nemotron-Labs diffusion, whose config may ask for causal attention.
     """
     if raw.get("model_type") == "nemotron_labs_diffusion":
-        raise ValueError(
-            f"model {name} cannot be loaded: dlm_paradigm in its config.json is {raw.get('dlm_paradigm')!r}, and no "
-            "paradigm of Nemotron-Labs diffusion is read: an autoregressive one sees nothing to the right of a mask"
-        )
+        one = "an autoregressive one sees nothing to the right of a mask"
+        raise raw.wrong("dlm_paradigm", f"and no paradigm of Nemotron-Labs diffusion is read: {one}")
     marker = raw.get(MARKER)
     if marker is None and is_llada_moe(raw):
         return LLADA_MOE
@@ -145,22 +131,22 @@ def family_of(raw: Mapping[str, Any], name: str) -> Family | None:
         return FAMILIES.get(str(raw.get("model_type")).lower())
     family = FAMILIES.get(str(marker.get("family"))) if isinstance(marker, dict) else None
     if family is None or marker.get("format") != _FORMAT or marker.get("attention") not in _ATTENTION:
-        raise ValueError(
-            f"model {name} cannot be loaded: {MARKER} in its config.json is not of format {_FORMAT}, for "
+        raise raw.refused(
+            f"{MARKER} in its config.json is not of format {_FORMAT}, for "
             f"{' or '.join(_ATTENTION)} attention, of a family of {', '.join(FAMILIES)}"
         )
     return replace(family, layout=_layout)
 
 
-def converted_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str) -> dict[str, Any]:
+def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[int], dtype: str) -> dict[str, Any]:
     """Return the config.json of a converted checkpoint: transformers' own, with the marker and the special tokens."""
     config = layout.config.to_dict()
     return {key: value for key, value in config.items() if key not in _UNUSED} | {
         "architectures": [DECODERS[layout.kind][1]],
         "dtype": dtype,
-        "mask_token_id": ids.mask,
-        "eos_token_id": list(ids.ends),
-        "pad_token_id": ids.ends[0] if ids.ends else None,
+        "mask_token_id": mask,
+        "eos_token_id": list(ends),
+        "pad_token_id": ends[0] if ends else None,
         MARKER: {
             "format": _FORMAT,
             "family": family.name,
@@ -173,17 +159,15 @@ def converted_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str
     }
 
 
-def _layout(raw: Mapping[str, Any], name: str) -> Layout:
+def _layout(raw: Config) -> Layout:
     """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
-    model, kind = f"model {name}", str(raw.get("model_type"))
+    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.model)
     if kind not in DECODERS:
-        known = ", ".join(DECODERS)
-        raise ValueError(f"{model} cannot be loaded: model_type in its config.json is {kind!r}, none of {known}")
-    marker = raw[MARKER]
-    rows, vocabulary = whole(raw, "vocab_size", model), whole(marker, "vocab_size", model)
+        raise raw.wrong("model_type", f"none of {', '.join(DECODERS)}")
+    rows, vocabulary = raw.whole("vocab_size"), marker.whole("vocab_size")
     if rows < vocabulary:
-        raise ValueError(f"{model} cannot be loaded: its config.json counts {vocabulary} tokens in {rows} rows")
-    config = decoder_config(kind, {key: value for key, value in raw.items() if key != MARKER}, name)
-    shifted, precise = flag(marker, "shifted", model), flag(marker, "precise_rotary", model)
-    block = whole(marker, "block", model) if marker["attention"] == "block-causal" else None
+        raise raw.refused(f"its config.json counts {vocabulary} tokens in {rows} rows")
+    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.model))
+    shifted, precise = marker.flag("shifted"), marker.flag("precise_rotary")
+    block = marker.whole("block") if marker["attention"] == "block-causal" else None
     return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rws_decode.checkpoints.config import config_of, refuse_sizes
+from rws_decode.checkpoints.config import Config, config_of
 from rws_decode.checkpoints.files import device_named, dtype_named, fetch, locate_model, refuse_vocabulary
 from rws_decode.checkpoints.weights import read_headers
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import before_end
 from rws_decode.predictors.families import load_tokenizer
 from rws_decode.predictors.loading import from_pretrained, refuse_unusable
+from rws_decode.predictors.masked_language_model import Spoken
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, without_specials
 from rws_theory.show import quoted
 
 __all__ = ["DiffusionGemma", "load_uniform"]
@@ -34,7 +32,7 @@ _SETTINGS = {
 }
 
 
-class DiffusionGemma:
+class DiffusionGemma(Spoken):
     """A transformers DiffusionGemmaForBlockDiffusion, with its tokenizer if it has one.
 
     It has no mask: it reads a canvas of `canvas_length` words, any of which may be noise, and gives logits of all.
@@ -43,32 +41,22 @@ class DiffusionGemma:
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, *, name: str = "model", chat: bool = False) -> None:
-        self.model = model.eval()
-        self.tokenizer = tokenizer
-        self.name = name
+        super().__init__(model, tokenizer, name, chat, {})
         self.canvas_length: int = model.config.canvas_length
         text, generation = model.config.text_config, model.generation_config
         self.vocab_size: int = text.vocab_size
         ends = text.eos_token_id if generation.eos_token_id is None else generation.eos_token_id
-        self.end_ids: tuple[int, ...] = () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
+        self.end_ids = () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
         self.pad_id: int | None = text.pad_token_id if generation.pad_token_id is None else generation.pad_token_id
         own = {ours: getattr(generation, theirs) for ours, theirs in _SETTINGS.items()}
         own["entropy_bound"] = getattr(generation.sampler_config, "entropy_bound", None)
         if generation.max_new_tokens is not None:
             own["canvases"] = ceil(generation.max_new_tokens / self.canvas_length)
         self.settings = {name: value for name, value in own.items() if value is not None}
-        if chat and getattr(tokenizer, "chat_template", None) is None:
-            raise ValueError(f"chat is True: {name} has no chat template")
-        self.chat = chat
 
     def __repr__(self) -> str:
         size = f"{parameters_of(self.model)}, {self.vocab_size:,} tokens, canvas of {self.canvas_length}"
         return f"{type(self).__name__}({quoted(self.name)}, {size})"
-
-    @property
-    def device(self) -> torch.device:
-        """Return the device of the weights."""
-        return next(self.model.parameters()).device
 
     @torch_threads()
     def prefix(self, ids: Tensor, before: Any = None) -> Any:
@@ -99,22 +87,7 @@ class DiffusionGemma:
 
     def encode_prompt(self, text: str | Dialogue) -> list[int]:
         """Return the ids before the canvas: those of a chat, or of the plain text."""
-        if self.tokenizer is None:
-            raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
-        said = as_dialogue(text)
-        return chat_ids(self.tokenizer, said) if self.chat else plain_ids(self.tokenizer, said.text)
-
-    def decode_prompt(self, ids: Sequence[int]) -> str | None:
-        """Return the text of prompt ids, special tokens left out; None without a tokenizer."""
-        if self.tokenizer is None:
-            return None
-        return without_specials(self.tokenizer, ids, chat_layout(self.tokenizer) if self.chat else None)
-
-    def decode_answer(self, ids: Sequence[int]) -> str | None:
-        """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
-        if self.tokenizer is None:
-            return None
-        return self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+        return self.dialogue_ids(as_dialogue(text))
 
 
 def load_uniform(
@@ -141,16 +114,16 @@ def load_uniform(
     """
     device = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)
-    checkpoint = fetch("model", locate_model(name), revision)
-    raw = config_of("model", checkpoint)
+    checkpoint = fetch(locate_model(name), revision)
+    raw = config_of(checkpoint)
     if raw.get("model_type") != MODEL_TYPE:
         raise ValueError(
             f"model {checkpoint.name} is of the type {raw.get('model_type')!r}: load_uniform reads {MODEL_TYPE}, use "
             "load_predictor"
         )
-    stored = read_headers("model", checkpoint)
+    stored = read_headers(checkpoint)
     for part in (raw, raw.get("text_config"), raw.get("vision_config")):
-        refuse_sizes("model", checkpoint, part if isinstance(part, dict) else {}, stored)
+        Config(part if isinstance(part, dict) else {}, raw.model).refuse_sizes(stored)
     on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())
     options: dict[str, Any] = {"dtype": kind or (torch.bfloat16 if on_cuda else torch.float32)}
     given = {"device_map": device_map, "quantization_config": quantization}
@@ -161,7 +134,7 @@ def load_uniform(
     model = from_pretrained(DiffusionGemmaForBlockDiffusion, checkpoint, device, progress, options)
     tokenizer = load_tokenizer(checkpoint, None)
     if tokenizer is not None:
-        refuse_vocabulary("model", checkpoint.name, tokenizer, model.config.text_config.vocab_size)
+        refuse_vocabulary(checkpoint, tokenizer, model.config.text_config.vocab_size)
     if chat is None:
         chat = getattr(tokenizer, "chat_template", None) is not None
     return DiffusionGemma(model, tokenizer, name=checkpoint.name, chat=chat)

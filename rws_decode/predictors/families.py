@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 from tokenizers import AddedToken
 
-from rws_decode.checkpoints.config import refuse_sizes, whole
+from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import (
     Checkpoint,
     checked_tokenizer,
@@ -28,6 +28,7 @@ DECODERS = {
     "qwen3_moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM"),
     "glm4_moe": ("Glm4MoeConfig", "Glm4MoeForCausalLM"),
 }
+HEADS = ("hidden_size", "num_attention_heads", "num_key_value_heads")  # transformers' keys of attention's sizes
 _FUSED = "self_attn.query_key_value"  # under transformers' names, queries, keys and values as one tensor
 # What is ours to read, and what names classes.
 _NOT_THE_NETWORK = ("architectures", "auto_map", "model_type", "mask_token_id", "eos_token_id", "pad_token_id")
@@ -59,14 +60,14 @@ class Layout:
 class Family:
     """A family: how to read its config, and its published tokens, for checkpoints that do not name their own.
 
-    layout: raw config.json, name -> Layout; width: rows of the published embedding, at which the published ids hold;
+    layout: config.json -> Layout; width: rows of the published embedding, at which the published ids hold;
     mask: name and id; ends: end of text, then end of turn, name and id each; tokenizer: transformers' class;
     mask_aliases: other names of the mask; adds_mask: whether a tokenizer that does not name the mask has it as its next
     id, as the authors' own loader adds it; chat_options: variables of the chat template.
     """
 
     name: str
-    layout: Callable[[Mapping[str, Any], str], Layout]
+    layout: Callable[[Config], Layout]
     width: int
     mask: tuple[str, int]
     ends: tuple[tuple[str, int], ...]
@@ -79,14 +80,6 @@ class Family:
     def mask_names(self) -> tuple[str, ...]:
         """Return the names that the mask has in the family's tokenizers."""
         return (self.mask[0], *self.mask_aliases)
-
-
-@dataclass(frozen=True)
-class SpecialIds:
-    """The mask, and the tokens that end an answer, end of text first."""
-
-    mask: int
-    ends: tuple[int, ...]
 
 
 def class_of(layout: Layout) -> Any:
@@ -114,7 +107,15 @@ def _dividing(kind: Any) -> Any:
     return made
 
 
-def decoder_config(kind: str, raw: Mapping[str, Any], name: str) -> Any:
+def plain_layout(raw: Config, kind: str, *, block: int | None = None, shifted: bool = False) -> Layout:
+    """Return how a checkpoint of a kind is loaded whose config has transformers' keys; ValueError for another one."""
+    if raw.get("use_sliding_window"):
+        raise raw.refused("use_sliding_window in its config.json is on, not off")
+    config = decoder_config(kind, raw)
+    return Layout(kind, config, config.vocab_size, shifted=shifted, block=block)
+
+
+def decoder_config(kind: str, raw: Config) -> Any:
     """Return transformers' config of a kind from a config.json that has its keys; ValueError for one that it refuses.
 
     So is one refused whose rotary positions are scaled in a way that transformers does not know, or that has no sizes
@@ -124,62 +125,22 @@ def decoder_config(kind: str, raw: Mapping[str, Any], name: str) -> Any:
     from huggingface_hub.errors import StrictDataclassError
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    model = f"model {name}"
-    head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
+    raw.heads(*HEADS)
     for key in ("vocab_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings"):
-        whole(raw, key, model)
+        raw.whole(key)
     key = next((key for key in ("rope_parameters", "rope_scaling") if raw.get(key) is not None), None)
     if key is not None:
         scaling = raw[key] if isinstance(raw[key], dict) else {"rope_type": raw[key]}
         rope = scaling.get("rope_type", scaling.get("type", "default"))
         if rope not in ("default", *ROPE_INIT_FUNCTIONS):
             known = ", ".join(sorted({"default", *ROPE_INIT_FUNCTIONS}))
-            raise ValueError(f"{model} cannot be loaded: {key} in its config.json is of type {rope!r}, none of {known}")
+            raise raw.refused(f"{key} in its config.json is of type {rope!r}, none of {known}")
     network = {key: value for key, value in raw.items() if key not in _NOT_THE_NETWORK}
     try:
         return getattr(transformers, DECODERS[kind][0]).from_dict(network)
     except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"{model} cannot be loaded: its config.json is no {kind} config ({reason})") from error
-
-
-def refuse_others(raw: Mapping[str, Any], name: str, family: str, published: Mapping[str, tuple[Any, ...]]) -> None:
-    """Raise ValueError for a config of another network than the family's."""
-    for key, allowed in published.items():
-        if key in raw and raw[key] not in allowed:
-            raise ValueError(
-                f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {allowed[0]!r} as in "
-                f"{family}"
-            )
-
-
-def head_counts(
-    raw: Mapping[str, Any], name: str, keys: tuple[str, str, str], *, multi_query: bool = False
-) -> tuple[int, int, int]:
-    """Return width, heads and key-value heads of a config, under the keys that it has for them.
-
-    multi_query: whether there is one key-value head if the config does not count them; else there are as many as heads.
-    ValueError for numbers that no attention has: rotary positions need heads of even width, which `head_dim` may give.
-    """
-    width, heads = (whole(raw, key, f"model {name}") for key in keys[:2])
-    shared = whole(raw, keys[2], f"model {name}", 1 if multi_query else heads)
-    if raw.get("head_dim") is not None:
-        size = whole(raw, "head_dim", f"model {name}")
-        if size % 2:
-            raise ValueError(
-                f"model {name} cannot be loaded: head_dim in its config.json is {size}, not an even number"
-            )
-        if heads % shared:
-            raise ValueError(
-                f"model {name} cannot be loaded: {keys[1]} in its config.json is {heads}, not a multiple of {keys[2]} "
-                f"{shared}"
-            )
-    elif width % heads or (width // heads) % 2 or heads % shared:
-        raise ValueError(
-            f"model {name} cannot be loaded: {keys[1]} in its config.json is {heads}, which must divide {keys[0]} "
-            f"{width} into even parts and be a multiple of {keys[2]} {shared}"
-        )
-    return width, heads, shared
+        raise raw.refused(f"its config.json is no {kind} config ({reason})") from error
 
 
 def special_ids(
@@ -188,10 +149,10 @@ def special_ids(
     raw: Mapping[str, Any],
     generation: Mapping[str, Any],
     tokenizer: Any,
-    name: str,
+    checkpoint: Checkpoint,
     given: int | None = None,
-) -> SpecialIds:
-    """Return mask and end tokens: of config.json, generation_config.json, tokenizer, then as the family published them.
+) -> tuple[int, tuple[int, ...]]:
+    """Return the mask and the end tokens: of config.json, generation_config.json, tokenizer, then as published.
 
     given: the caller's mask, which goes before all others. Published ids hold at the published width only; before them
     goes the next id of a tokenizer to which the family's own code adds the mask. ValueError if no mask is known or it
@@ -200,7 +161,7 @@ def special_ids(
     vocabulary = {} if tokenizer is None else tokenizer.get_vocab()
     width = layout.config.vocab_size
     if tokenizer is not None:
-        refuse_vocabulary("model", name, tokenizer, layout.vocabulary)
+        refuse_vocabulary(checkpoint, tokenizer, layout.vocabulary)
     published = width == family.width
     added = max(vocabulary.values()) + 1 if family.adds_mask and vocabulary else None
     masks = (
@@ -214,26 +175,21 @@ def special_ids(
     )
     mask = next((token for token in masks if token is not None), None)
     if isinstance(mask, bool) or not isinstance(mask, int) or not 0 <= mask < layout.vocabulary:
-        raise ValueError(
-            f"mask_id is {mask!r}: {name} needs one below {layout.vocabulary}, as mask_token_id in its config"
-        )
+        needed = f"{checkpoint.name} needs one below {layout.vocabulary}, as mask_token_id in its config"
+        raise ValueError(f"mask_id is {mask!r}: {needed}")
     if given is None and vocabulary:
         named = {token: vocabulary[token] for token in family.mask_names if token in vocabulary}
         other = next((f"calls {token} {text}" for text, token in named.items() if mask not in named.values()), None)
         if other is not None or mask not in (*vocabulary.values(), added):
             says = "has no such token" if other is None else other
-            raise ValueError(f"model {name} cannot be loaded: its mask is {mask}, and its tokenizer {says}")
+            raise checkpoint.refused(f"its mask is {mask}, and its tokenizer {says}")
     ends: list[Any] = []
     for holder in (raw.get("eos_token_id"), generation.get("eos_token_id"), getattr(tokenizer, "eos_token_id", None)):
         ends += holder if isinstance(holder, list) else [holder]
     ends += [vocabulary[token] for token, _ in family.ends if token in vocabulary]
     ends += [token for _, token in family.ends if published and not vocabulary]
-    return SpecialIds(mask, _tokens(ends, mask, layout.vocabulary))
-
-
-def _tokens(ids: Sequence[Any], mask: int, limit: int) -> tuple[int, ...]:
-    """Return the ids that are tokens other than the mask, each once, in their order."""
-    return tuple(dict.fromkeys(token for token in ids if type(token) is int and 0 <= token < limit and token != mask))
+    tokens = (token for token in ends if type(token) is int and 0 <= token < layout.vocabulary and token != mask)
+    return mask, tuple(dict.fromkeys(tokens))
 
 
 class Described(NamedTuple):
@@ -246,22 +202,22 @@ class Described(NamedTuple):
     headers: dict[str, Stored]
     stored: dict[str, Stored]
     tokenizer: Any
-    ids: SpecialIds
+    mask: int
+    ends: tuple[int, ...]
 
 
-def described(checkpoint: Checkpoint, raw: dict[str, Any], family: Family, mask_id: int | None = None) -> Described:
+def described(checkpoint: Checkpoint, raw: Config, family: Family, mask_id: int | None = None) -> Described:
     """Return what a checkpoint of a family says of itself; ValueError if config, weights and tokenizer disagree."""
-    name = checkpoint.name
-    headers = read_headers("model", checkpoint)
-    refuse_sizes("model", checkpoint, raw, headers)
-    layout = family.layout(raw, name)
+    headers = read_headers(checkpoint)
+    raw.refuse_sizes(headers)
+    layout = family.layout(raw)
     stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
-    refuse_other_layout("model", checkpoint, stored, _expected_tensors(layout, stored, name))
+    refuse_other_layout(checkpoint, stored, _expected_tensors(layout, stored, checkpoint))
     tokenizer = load_tokenizer(checkpoint, family)
     generation = checkpoint.read_json("generation_config.json")
     generation = generation if isinstance(generation, dict) else {}
-    ids = special_ids(family, layout, raw, generation, tokenizer, name, mask_id)
-    return Described(layout, headers, stored, tokenizer, ids)
+    ids = special_ids(family, layout, raw, generation, tokenizer, checkpoint, mask_id)
+    return Described(layout, headers, stored, tokenizer, *ids)
 
 
 def renamed(name: str, patterns: Mapping[str, str]) -> str:
@@ -275,7 +231,9 @@ def renamed(name: str, patterns: Mapping[str, str]) -> str:
     return name
 
 
-def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -> dict[str, tuple[int, ...]]:
+def _expected_tensors(
+    layout: Layout, stored: Mapping[str, Stored], checkpoint: Checkpoint
+) -> dict[str, tuple[int, ...]]:
     """Return the shapes of a layout's tensors by transformers' names.
 
     ValueError if config and weights count other layers: to build as many as a config claims may take forever.
@@ -284,7 +242,7 @@ def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -
     count = max(layers, default=-1) + 1
     if count != layout.config.num_hidden_layers:
         raise ValueError(
-            f"model {name} does not fit its config: it has weights of {count} layers, config.json says "
+            f"{checkpoint.named} does not fit its config: it has weights of {count} layers, config.json says "
             f"{layout.config.num_hidden_layers}"
         )
     expected = _by_expert(shapes_of(class_of(layout), layout.config))
@@ -296,11 +254,7 @@ def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -
 
 
 def _as_one(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Return shapes of tensors with queries, keys and values of a layer as one.
-
-    >>> _as_one({"self_attn.q_proj.weight": (4, 2), "self_attn.k_proj.weight": (2, 2), "norm.weight": (2,)})
-    {'self_attn.query_key_value.weight': (6, 2), 'norm.weight': (2,)}
-    """
+    """Return shapes of tensors with queries, keys and values of a layer as one."""
     fused: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
         key = re.sub(r"self_attn\.[qkv]_proj", _FUSED, name)
@@ -310,11 +264,7 @@ def _as_one(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]
 
 
 def _by_expert(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Return shapes of tensors with all experts of a layer, as transformers has them, as published: one by one.
-
-    >>> _by_expert({"mlp.experts.gate_up_proj": (1, 6, 2), "norm.weight": (2,)})
-    {'mlp.experts.0.gate_proj.weight': (3, 2), 'mlp.experts.0.up_proj.weight': (3, 2), 'norm.weight': (2,)}
-    """
+    """Return shapes of tensors with all experts of a layer, as transformers has them, as published: one by one."""
     single: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
         at, _, part = name.rpartition(".")
@@ -339,9 +289,7 @@ def load_tokenizer(checkpoint: Checkpoint, family: Family | None) -> Any:
         with without_panics():
             tokenizer = checked_tokenizer(loader.from_pretrained(checkpoint.source, **checkpoint.options))
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-        raise ValueError(
-            f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({line_of(error)})"
-        ) from error
+        raise checkpoint.refused(f"its tokenizer is refused ({line_of(error)})") from error
     if family is not None:
         _mark_special(tokenizer, family)
     return tokenizer

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from rws_decode.checkpoints.config import flag, number, whole
-from rws_decode.predictors.families import Family, Layout, decoder_config, head_counts, refuse_others
+from rws_decode.checkpoints.config import Config
+from rws_decode.predictors.families import HEADS, Family, Layout, decoder_config, plain_layout
 
 _BLOCK = r"^model\.transformer\.blocks\.(\d+)\."
 _LAYER = r"model.layers.\1."
@@ -35,85 +35,68 @@ _RENAMED = {
 }
 # A config can describe other networks; the published checkpoints have one of these values, the first if it is absent.
 _LLADA: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("rope", "layer_norm_with_affine"), (True,)),
+    **dict.fromkeys(("alibi", "attention_layer_norm", "include_bias", "input_emb_norm", "scale_logits"), (False,)),
+    **dict.fromkeys(("bias_for_layer_norm", "include_qkv_bias"), (False, None)),
     "activation_type": ("silu",),
     "block_type": ("llama",),
     "layer_norm_type": ("rms",),
-    "rope": (True,),
-    "alibi": (False,),
-    "attention_layer_norm": (False,),
-    "bias_for_layer_norm": (False, None),
     "block_group_size": (1,),
     "clip_qkv": (None,),
-    "include_bias": (False,),
-    "include_qkv_bias": (False, None),
-    "input_emb_norm": (False,),
-    "layer_norm_with_affine": (True,),
-    "scale_logits": (False,),
 }
 _LLADA_MOE: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("clip_qkv", "rope_scaling", "shared_expert_intermediate_size"), (None,)),
+    **dict.fromkeys(("attention_bias", "moe_router_enable_expert_bias"), (False, None)),
     "hidden_act": ("silu",),
-    "attention_bias": (False, None),
-    "clip_qkv": (None,),
     "qk_layernorm": (True,),
-    "rope_scaling": (None,),
     "partial_rotary_factor": (1, None),
-    "moe_router_enable_expert_bias": (False, None),
     "moe_router_score_function": ("softmax", None),
-    "shared_expert_intermediate_size": (None,),
     "norm_topk_prob": (None, False),
 }
 _DREAM: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("use_sliding_window", "use_mrope"), (False,)),
     "hidden_act": ("silu",),
-    "use_sliding_window": (False,),
-    "use_mrope": (False,),
     "rope_scaling": (None,),
 }
 
 
-def _shared_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _shared_fields(raw: Config) -> dict[str, Any]:
     """Return the fields of transformers' Qwen configs that a config.json has under the same names."""
-    model = f"model {name}"
-    width, heads, shared = head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
-    sizes = ("vocab_size", "num_hidden_layers", "max_position_embeddings")
     return {
-        **{key: whole(raw, key, model) for key in sizes},
-        "hidden_size": width,
-        "num_attention_heads": heads,
-        "num_key_value_heads": shared,
-        "rms_norm_eps": number(raw, "rms_norm_eps", model),
-        "rope_parameters": {"rope_type": "default", "rope_theta": number(raw, "rope_theta", model)},
-        "tie_word_embeddings": flag(raw, "tie_word_embeddings", model),
+        **{key: raw.whole(key) for key in ("vocab_size", "num_hidden_layers", "max_position_embeddings")},
+        **dict(zip(HEADS, raw.heads(*HEADS), strict=True)),
+        **_norm_and_rope(raw),
+        "tie_word_embeddings": raw.flag("tie_word_embeddings"),
         "use_sliding_window": False,
-        "use_cache": False,
     }
 
 
-def _llada(raw: Mapping[str, Any], name: str) -> Layout:
+def _norm_and_rope(raw: Config) -> dict[str, Any]:
+    rope = {"rope_type": "default", "rope_theta": raw.number("rope_theta")}
+    return {"rms_norm_eps": raw.number("rms_norm_eps"), "rope_parameters": rope, "use_cache": False}
+
+
+def _llada(raw: Config) -> Layout:
     """Return how a LLaDA checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import LlamaConfig
 
-    refuse_others(raw, name, "LLaDA", _LLADA)
-    model = f"model {name}"
-    multi_query = flag(raw, "multi_query_attention", model)
-    width, heads, shared = head_counts(raw, name, ("d_model", "n_heads", "n_kv_heads"), multi_query=multi_query)
-    vocabulary = whole(raw, "vocab_size", model)
-    rows = whole(raw, "embedding_size", model, vocabulary)
+    raw.refuse_others("LLaDA", _LLADA)
+    multi_query = raw.flag("multi_query_attention")
+    width, heads, shared = raw.heads("d_model", "n_heads", "n_kv_heads", multi_query=multi_query)
+    vocabulary = raw.whole("vocab_size")
+    rows = raw.whole("embedding_size", vocabulary)
     if rows < vocabulary:
-        raise ValueError(
-            f"{model} cannot be loaded: embedding_size in its config.json is {rows}, below vocab_size {vocabulary}"
-        )
+        raise raw.wrong("embedding_size", f"below vocab_size {vocabulary}")
     config = LlamaConfig(
         vocab_size=rows,
         hidden_size=width,
-        intermediate_size=whole(raw, "mlp_hidden_size", model, whole(raw, "mlp_ratio", model, 4) * width),
-        num_hidden_layers=whole(raw, "n_layers", model),
+        intermediate_size=raw.whole("mlp_hidden_size", raw.whole("mlp_ratio", 4) * width),
+        num_hidden_layers=raw.whole("n_layers"),
         num_attention_heads=heads,
         num_key_value_heads=shared,
-        max_position_embeddings=whole(raw, "max_sequence_length", model),
-        rms_norm_eps=number(raw, "rms_norm_eps", model),
-        rope_parameters={"rope_type": "default", "rope_theta": number(raw, "rope_theta", model)},
-        tie_word_embeddings=flag(raw, "weight_tying", model),
-        use_cache=False,
+        max_position_embeddings=raw.whole("max_sequence_length"),
+        tie_word_embeddings=raw.flag("weight_tying"),
+        **_norm_and_rope(raw),
     )
     precise = raw.get("rope_full_precision") is not False
     return Layout("llama", config, vocabulary, _RENAMED, precise_rotary=precise)
@@ -141,23 +124,25 @@ def is_llada_moe(raw: Mapping[str, Any]) -> bool:
     return str(raw.get("model_type")).lower() in kinds or any("LLaDAMoE" in str(each) for each in classes)
 
 
-def _llada_moe(raw: Mapping[str, Any], name: str) -> Layout:
+def _llada_moe(raw: Config) -> Layout:
     """Return how a LLaDA-MoE checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import Qwen3MoeConfig
 
-    model = f"model {name}"
-    refuse_others(raw, name, "LLaDA-MoE", _LLADA_MOE)
-    fields = _shared_fields(raw, name)
-    dense = _dense_layers(raw, fields["num_hidden_layers"], model)
-    experts, chosen = whole(raw, "num_experts", model), whole(raw, "num_experts_per_tok", model)
+    raw.refuse_others("LLaDA-MoE", _LLADA_MOE)
+    fields = _shared_fields(raw)
+    # Layers without experts are marked with 0.
+    layers = fields["num_hidden_layers"]
+    marks = raw.get("moe_layer_freq", [1] * layers)
+    if not isinstance(marks, list) or len(marks) != layers or any(mark not in (0, 1) for mark in marks):
+        raise raw.wrong("moe_layer_freq", f"not 0 or 1 for each of {layers} layers")
+    dense = [layer for layer, mark in enumerate(marks) if not mark]
+    experts, chosen = raw.whole("num_experts"), raw.whole("num_experts_per_tok")
     if chosen > experts:
-        raise ValueError(
-            f"{model} cannot be loaded: num_experts_per_tok in its config.json is {chosen}, of {experts} experts"
-        )
-    inner = whole(raw, "expert_intermediate_size", model)
+        raise raw.wrong("num_experts_per_tok", f"of {experts} experts")
+    inner = raw.whole("expert_intermediate_size")
     config = Qwen3MoeConfig(
         **fields,
-        intermediate_size=whole(raw, "dense_intermediate_size", model) if dense else inner,
+        intermediate_size=raw.whole("dense_intermediate_size") if dense else inner,
         moe_intermediate_size=inner,
         num_experts=experts,
         num_experts_per_tok=chosen,
@@ -166,17 +151,6 @@ def _llada_moe(raw: Mapping[str, Any], name: str) -> Layout:
         mlp_only_layers=dense,
     )
     return Layout("qwen3_moe", config, config.vocab_size)
-
-
-def _dense_layers(raw: Mapping[str, Any], layers: int, model: str) -> list[int]:
-    """Return the layers without experts, which moe_layer_freq marks with 0; ValueError unless it marks each layer."""
-    marks = raw.get("moe_layer_freq", [1] * layers)
-    if not isinstance(marks, list) or len(marks) != layers or any(mark not in (0, 1) for mark in marks):
-        raise ValueError(
-            f"{model} cannot be loaded: moe_layer_freq in its config.json is {marks!r}, not 0 or 1 for each of "
-            f"{layers} layers"
-        )
-    return [layer for layer, mark in enumerate(marks) if not mark]
 
 
 LLADA_MOE = Family(
@@ -192,22 +166,22 @@ LLADA_MOE = Family(
 _REASONER_MASK = 151669
 
 
-def _dream(raw: Mapping[str, Any], name: str) -> Layout:
+def _dream(raw: Config) -> Layout:
     """Return how a Dream checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import Qwen2Config
 
-    refuse_others(raw, name, "Dream", _DREAM)
+    raw.refuse_others("Dream", _DREAM)
     if "block_size" in raw:  # Dream-Reasoner
-        width, heads, _ = head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
-        config = decoder_config("qwen3", {**raw, "head_dim": raw.get("head_dim") or width // heads}, name)
-        return Layout("qwen3", config, config.vocab_size, block=whole(raw, "block_size", f"model {name}"))
+        width, heads, _ = raw.heads(*HEADS)
+        sized = Config({**raw, "head_dim": raw.get("head_dim") or width // heads}, raw.model)
+        config = decoder_config("qwen3", sized)
+        return Layout("qwen3", config, config.vocab_size, block=raw.whole("block_size"))
     if raw.get("mask_token_id") == _REASONER_MASK:
-        raise ValueError(
-            f"model {name} cannot be loaded: its mask is {_REASONER_MASK}, Dream-Reasoner's, whose logits are in "
+        raise raw.refused(
+            f"its mask is {_REASONER_MASK}, Dream-Reasoner's, whose logits are in "
             "place, and its config.json names no block_size, by which that is told from Dream"
         )
-    inner = whole(raw, "intermediate_size", f"model {name}")
-    config = Qwen2Config(**_shared_fields(raw, name), intermediate_size=inner)
+    config = Qwen2Config(**_shared_fields(raw), intermediate_size=raw.whole("intermediate_size"))
     return Layout("qwen2", config, config.vocab_size, shifted=True)
 
 
@@ -221,12 +195,8 @@ DREAM = Family(
 )
 
 
-def _a2d(kind: str, raw: Mapping[str, Any], name: str) -> Layout:
-    """Return how an A2D checkpoint is loaded; ValueError for a config of another network."""
-    if raw.get("use_sliding_window"):
-        raise ValueError(f"model {name} cannot be loaded: use_sliding_window in its config.json is on, not off")
-    config = decoder_config(kind, raw, name)
-    return Layout(kind, config, config.vocab_size, block=32 if "bd3lm" in name.lower() else None)
+def _a2d(kind: str, raw: Config) -> Layout:
+    return plain_layout(raw, kind, block=32 if "bd3lm" in raw.model.lower() else None)
 
 
 A2D_QWEN3 = Family(

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from rws_decode.checkpoints.config import config_of, refuse_sizes
+from rws_decode.checkpoints.config import Config, config_of
 from rws_decode.checkpoints.files import (
     Checkpoint,
     device_named,
@@ -30,14 +30,13 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
-from rws_decode.networks.standalone import standalone
+from rws_decode.networks.modernbert import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
 from rws_decode.predictors.block_causal import BlockCausalPredictor
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
 from rws_decode.predictors.lora import add_adapter
-from rws_decode.predictors.masked_language_model import HFMaskPredictor
-from rws_decode.predictors.sequences import SequencePredictor
+from rws_decode.predictors.masked_language_model import HFMaskPredictor, SequencePredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_decode.text.alphabets import alphabet_of
 from rws_theory.extras import required
@@ -69,7 +68,7 @@ def load_predictor(
     config.json tells what it is: one of `predictors.convert.FAMILIES`, such as LLaDA, Dream or SDAR, as published or
     converted, an n-gram world (`predictors.world`), which takes none of the options below, or else any
     `AutoModelForMaskedLM`, BERT's and ALBERT's with an old config.json too. One of residues or of SMILES, which its
-    vocab.txt tells, fills gaps (`predictors.sequences`). Safetensors only, no remote code. Without tokenizer files, the
+    vocab.txt tells, fills gaps (`SequencePredictor`). Safetensors only, no remote code. Without tokenizer files, the
     predictor works on token ids.
 
     mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for those first families
@@ -90,8 +89,8 @@ def load_predictor(
         )
     device = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)
-    checkpoint = fetch("model", locate_model(name), revision)
-    raw = config_of("model", checkpoint)
+    checkpoint = fetch(locate_model(name), revision)
+    raw = config_of(checkpoint)
     if raw.get("model_type") == MODEL_TYPE:
         world = load_world(checkpoint, _examples(checkpoint))
         refused = {"device": None if device.type == "cpu" else device, "dtype": dtype}
@@ -102,7 +101,7 @@ def load_predictor(
                 raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
         world.checkpoint = checkpoint
         return world
-    family = family_of(raw, checkpoint.name)
+    family = family_of(raw)
     if kind is None:
         on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())
         kind = torch.bfloat16 if family is not None and on_cuda else torch.float32
@@ -115,7 +114,7 @@ def load_predictor(
     else:
         predictor = _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
     if adapter is not None:
-        add_adapter(predictor.model, adapter, {} if family is None else family.layout(raw, checkpoint.name).renamed)
+        add_adapter(predictor.model, adapter, {} if family is None else family.layout(raw).renamed)
         predictor.name += f"+{Path(adapter).resolve().name}"
         return predictor  # its weights are not those of the files: it has no checkpoint
     predictor.checkpoint = checkpoint
@@ -124,7 +123,7 @@ def load_predictor(
 
 def _load_bidirectional(
     checkpoint: Checkpoint,
-    raw: dict[str, Any],
+    raw: Config,
     family: Family,
     device: torch.device,
     options: dict[str, Any],
@@ -133,7 +132,7 @@ def _load_bidirectional(
     progress: bool,
 ) -> HFMaskPredictor:
     name = checkpoint.name
-    layout, _, stored, tokenizer, ids = described(checkpoint, raw, family, mask_id)
+    layout, _, stored, tokenizer, mask, ends = described(checkpoint, raw, family, mask_id)
     if chat is None:
         base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
@@ -151,8 +150,8 @@ def _load_bidirectional(
         model,
         tokenizer,
         name=name,
-        mask_id=ids.mask,
-        end_ids=ids.ends,
+        mask_id=mask,
+        end_ids=ends,
         pad_id=pad if type(pad) is int and 0 <= pad < layout.vocabulary else None,
         chat=chat,
         chat_options=family.chat_options,
@@ -165,7 +164,7 @@ def _load_bidirectional(
 
 def _load_masked(
     checkpoint: Checkpoint,
-    raw: dict[str, Any],
+    raw: Config,
     device: torch.device,
     options: dict[str, Any],
     mask_id: int | None,
@@ -173,7 +172,7 @@ def _load_masked(
     progress: bool,
 ) -> HFMaskPredictor:
     name = checkpoint.name
-    stored = read_headers("model", checkpoint)
+    stored = read_headers(checkpoint)
     old = "model_type" not in raw
     prefixes = {tensor.partition(".")[0] for tensor in stored}
     kind = next((each for each in _OLD_KINDS if each in prefixes), None) if old else raw["model_type"]
@@ -183,11 +182,9 @@ def _load_masked(
         if kind == "diffusion_gemma":
             raise ValueError(f"model {name} has no mask token: use load_uniform and decode_uniform")
         if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-            raise ValueError(
-                f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
-                f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
-            )
-    refuse_sizes("model", checkpoint, raw, stored)
+            none = f"no masked language model of transformers nor one of {', '.join(FAMILIES)}"
+            raise checkpoint.refused(f"model_type in its config.json is {kind!r}, {none}, and remote code is never run")
+    raw.refuse_sizes(stored)
     refuse_unusable(checkpoint, stored, device, options)
     ours = standalone(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
     alphabet = alphabet_of(Path(checkpoint.source))
@@ -199,13 +196,13 @@ def _load_masked(
         model = from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
         tokenizer = load_tokenizer(checkpoint, None) if alphabet is None else None
     else:
-        model, tokenizer = ours.network.to(device), ours.tokenizer
+        model, tokenizer = ours[0].to(device), ours[1]
     if tokenizer is not None:
-        refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
+        refuse_vocabulary(checkpoint, tokenizer, model.config.vocab_size)
     if alphabet is not None:
         if chat:
             raise ValueError(f"chat is True: {name} reads {alphabet.kind} and no messages, leave it out")
-        refuse_vocabulary("model", name, alphabet.tokenizer(1), model.config.vocab_size)
+        refuse_vocabulary(checkpoint, alphabet.tokenizer(1), model.config.vocab_size)
         return SequencePredictor(model, alphabet, name=name, mask_id=mask_id, examples=_examples(checkpoint))
     if chat is None:
         chat = getattr(tokenizer, "chat_template", None) is not None
@@ -222,13 +219,13 @@ def from_pretrained(
                 checkpoint.source, use_safetensors=True, output_loading_info=True, **checkpoint.options, **options
             )
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-        raise ValueError(f"model {checkpoint.name} cannot be loaded: {line_of(error)}") from error
-    refuse_incomplete("model", checkpoint, report)
+        raise checkpoint.refused(line_of(error)) from error
+    refuse_incomplete(checkpoint, report)
     unexpected = map(str, report.get("unexpected_keys", ()))
-    refuse_unasked("model", checkpoint, (key for key in unexpected if not _OTHER_HEADS.search(key)))
+    refuse_unasked(checkpoint, (key for key in unexpected if not _OTHER_HEADS.search(key)))
     if "device_map" not in options and "quantization_config" not in options:
         model = model.to(device)
-    refuse_nonfinite("model", checkpoint, model.named_parameters())
+    refuse_nonfinite(checkpoint, model.named_parameters())
     return model
 
 
@@ -237,7 +234,7 @@ def refuse_unusable(
 ) -> None:
     """Raise ValueError for weights that do not fit in memory, or that quantisation would hide NaN of."""
     if "quantization_config" in options:
-        refuse_nonfinite("model", checkpoint, stored_tensors(checkpoint, stored))
+        refuse_nonfinite(checkpoint, stored_tensors(checkpoint, stored))
     # What a device map or a quantised load takes is transformers' to plan.
     if "device_map" in options or "quantization_config" in options:
         return

@@ -49,7 +49,7 @@ def add_adapter(network: Any, adapter: str | Path, patterns: Mapping[str, str]) 
         known = name in (*_READ, *_SILENT) or value in _PLAIN.get(name, ()) or not value
         if not known or (patterns and value and name.endswith("_pattern")):
             raise ValueError(f"adapter is {adapter}: {name} in its {CONFIG} is {value!r}, and is not read here")
-    refuse_nonfinite("adapter", Checkpoint(str(adapter), folder), stored.items())
+    refuse_nonfinite(Checkpoint(str(adapter), folder, "adapter"), stored.items())
     weights = {_PREFIX + renamed(name.removeprefix(_PREFIX), patterns): each for name, each in stored.items()}
     targets = {name.removeprefix(_PREFIX).partition(".lora_")[0] for name in weights}
     linear = {name for name, module in network.named_modules() if hasattr(module, "weight")}

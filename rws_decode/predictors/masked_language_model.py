@@ -1,4 +1,4 @@
-"""Any masked language model of transformers as a mask predictor."""
+"""Any masked language model of transformers as a mask predictor, those of residues and of SMILES too."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import Tensor
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import before_end, without_mask
-from rws_decode.predictors.facts import predictor_html
+from rws_decode.predictors.base import before_end, predictor_html, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
+from rws_decode.text.alphabets import Alphabet
 from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import gap_ids, masks_in
+from rws_decode.text.gaps import gap_ids, masks_in, without_gaps
 from rws_decode.text.prompt_ids import chat_ids, chat_layout, closing_text, plain_ids, without_specials
 from rws_theory.show import quoted
 
-__all__ = ["HFMaskPredictor"]
+__all__ = ["HFMaskPredictor", "SequencePredictor"]
 
 # Where neither tokenizer nor config names the mask: the id of the published vocabulary, used only at that very size.
 _PUBLISHED_MASKS = {
@@ -31,7 +31,46 @@ _PUBLISHED_MASKS = {
 }
 
 
-class HFMaskPredictor:
+class Spoken:
+    """A network of transformers with its tokenizer if it has one, and texts as ids and back.
+
+    chat: whether a prompt is messages of the tokenizer's chat template, whose variables are chat_options.
+    """
+
+    end_ids: tuple[int, ...]
+
+    def __init__(self, model: Any, tokenizer: Any, name: str, chat: bool, chat_options: Mapping[str, Any]) -> None:
+        if chat and getattr(tokenizer, "chat_template", None) is None:
+            raise ValueError(f"chat is True: {name} has no chat template")
+        self.model, self.tokenizer, self.name, self.chat = model.eval(), tokenizer, name, chat
+        self._chat_options = chat_options
+        self._layout = chat_layout(tokenizer, options=chat_options) if chat else None
+
+    @property
+    def device(self) -> torch.device:
+        """Return the device of the weights."""
+        return next(self.model.parameters()).device
+
+    def dialogue_ids(self, dialogue: Dialogue) -> list[int]:
+        """Return the ids of the whole chat, or those of the plain text; ValueError without a tokenizer."""
+        if self.tokenizer is None:
+            raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
+        if self.chat:
+            return chat_ids(self.tokenizer, dialogue, self._chat_options)
+        return plain_ids(self.tokenizer, dialogue.text)
+
+    def decode_prompt(self, ids: Sequence[int]) -> str | None:
+        """Return the text of prompt ids, special tokens left out, of a chat the message; None without a tokenizer."""
+        return None if self.tokenizer is None else without_specials(self.tokenizer, ids, self._layout)
+
+    def decode_answer(self, ids: Sequence[int]) -> str | None:
+        """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
+        if self.tokenizer is None:
+            return None
+        return self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+
+
+class HFMaskPredictor(Spoken):
     """A transformers masked language model, with its tokenizer if it has one.
 
     model: its forward takes input_ids and attention_mask and returns `.logits` [B, L, V]. tokenizer: encodes a prompt
@@ -57,27 +96,20 @@ class HFMaskPredictor:
         chat_options: Mapping[str, Any] | None = None,
         examples: Sequence[dict[str, Any]] = (),
     ) -> None:
-        self.model = model.eval()
-        self.tokenizer = tokenizer
+        super().__init__(model, tokenizer, name, chat, chat_options or {})
         base = getattr(model, "model", None)
         lean = model.config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
         self._lean = ModernBertAt(base) if lean else None
         self.checkpoint: Checkpoint | None = None
         self.examples = tuple(examples)
-        self.name = name
         self._pieces: dict[int, str] = {}
         config = model.config
         self.vocab_size: int = config.vocab_size
         self.max_length: int | None = getattr(config, "max_position_embeddings", None)
         self.mask_id = self._mask_id(mask_id)
         self.pad_id = self._special("pad_token_id")
-        self.end_ids: tuple[int, ...] = self._ends(chat) if end_ids is None else tuple(end_ids)
+        self.end_ids = self._ends(chat) if end_ids is None else tuple(end_ids)
         self.end_id = self.end_ids[0] if self.end_ids else None
-        if chat and getattr(tokenizer, "chat_template", None) is None:
-            raise ValueError(f"chat is True: {name} has no chat template")
-        self.chat = chat
-        self._chat_options = chat_options or {}
-        self._layout = chat_layout(tokenizer, options=self._chat_options) if chat else None
         self._closing = closing_text(tokenizer, self._chat_options) if chat else None
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
         self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in named) if named else ()
@@ -95,11 +127,6 @@ class HFMaskPredictor:
     def prompts(self) -> list[str]:
         """Return the texts of `examples`."""
         return [example["prompt"] for example in self.examples]
-
-    @property
-    def device(self) -> torch.device:
-        """Return the device of the weights."""
-        return next(self.model.parameters()).device
 
     @property
     def logits_dtype(self) -> torch.dtype:
@@ -199,15 +226,12 @@ class HFMaskPredictor:
 
         As `encode_prompt`: the name of a special token is text in every turn, the assistant's too; ValueError as there.
         """
-        if self.tokenizer is None:
-            raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
         text = dialogue.text
-        if masks_in(text):
+        if self.tokenizer is not None and masks_in(text):
             if self.chat:
                 raise ValueError(f"prompt {text[:60]!r} has a gap: a message of a chat has none, choose chat=False")
             return self._with_gaps(text)
-        ids = chat_ids(self.tokenizer, dialogue, self._chat_options) if self.chat else plain_ids(self.tokenizer, text)
-        return without_mask(ids, self.mask_id, text)
+        return without_mask(self.dialogue_ids(dialogue), self.mask_id, text)
 
     def _with_gaps(self, text: str) -> list[int]:
         """Return a text's ids with masks in its gaps; the tokenizer's own tokens stand around the whole text alone."""
@@ -220,16 +244,10 @@ class HFMaskPredictor:
 
         return [*frame[:first], *gap_ids(text, encode, self.mask_id), *frame[first:]]
 
-    def decode_prompt(self, ids: Sequence[int]) -> str | None:
-        """Return the text of prompt ids, special tokens left out, of a chat the message; None without a tokenizer."""
-        return None if self.tokenizer is None else without_specials(self.tokenizer, ids, self._layout)
-
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
-        if self.tokenizer is None:
-            return None
-        text = self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
-        if self._closing is None or self._closing not in text:
+        text = super().decode_answer(ids)
+        if text is None or self._closing is None or self._closing not in text:
             return text
         return text.partition(self._closing)[0].rstrip()
 
@@ -277,3 +295,30 @@ class HFMaskPredictor:
                 "mask_token_id in its config"
             )
         return token
+
+
+class SequencePredictor(HFMaskPredictor):
+    """A masked language model of residues or of SMILES, which fills gaps: the tokens around them have no blanks.
+
+    A prompt is a sequence with gaps [MASK:n], or [CLS], tokens and masks, and [SEP] as ids. Only tokens of the alphabet
+    are committed: no [UNK], [CLS] or [SEP] and no unused one. ValueError for a text without a gap, since masks after
+    its [SEP] would be of no sequence, and for what is no token.
+    """
+
+    def __init__(self, model: Any, alphabet: Alphabet, *, name: str, mask_id: int | None = None, **more: Any) -> None:
+        tokenizer = alphabet.tokenizer(model.config.max_position_embeddings)
+        super().__init__(model, tokenizer, name=name, mask_id=mask_id, end_ids=(), **more)
+        self.alphabet = alphabet
+        words = set(alphabet.words.values())
+        self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in words)
+
+    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
+        """Return [CLS], a sequence's tokens with masks in its gaps, and [SEP]; ValueError as of the class."""
+        text = dialogue.text
+        self.alphabet.check(self.name, without_gaps(text))
+        if not masks_in(text):
+            raise ValueError(
+                f"prompt is {text[:60]!r}: {self.name} fills gaps, give one, as in --infill "
+                f"{text.strip()[:60] + '[MASK:20]'!r}"
+            )
+        return super().encode_dialogue(dialogue)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.predictors.base import before_end
-from rws_decode.predictors.facts import predictor_html
+from rws_decode.predictors.base import before_end, predictor_html
 from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
 from rws_theory.show import clipped, printable, quoted
@@ -178,4 +177,4 @@ def load_world(checkpoint: Checkpoint, examples: Sequence[dict[str, Any]] = ()) 
             world = world_of(stored)
         return WorldPredictor(world, Words(words), name=checkpoint.name, examples=examples)
     except _DAMAGED as error:
-        raise ValueError(f"model {checkpoint.name} cannot be loaded: {printable(str(error), 200)}") from error
+        raise checkpoint.refused(printable(str(error), 200)) from error

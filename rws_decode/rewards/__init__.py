@@ -10,19 +10,8 @@ Your own is one line: a function of prompt and answer, or the directory of a seq
 >>> [type(classifier.score(["sort : two one"], ["one two ."])[0])]
 [<class 'float'>]
 
-A reward model has the methods and attributes of `RewardModel`. It may have these abilities too, each a Protocol of
-`rewards.base` with one function that gives the default for models without it:
-
-- `Bounded`: the range of its raw scores. `bounds_of(model)` falls back to (-inf, inf).
-- `ReadsTurns`: the turns of a dialogue. `prompts_for(model, prompts)` falls back to plain text.
-- `SessionReward`: memory of what it read of each row. `session_of(model, rows)` falls back to `score`.
-- `ReadsTokens`: token ids, in batches. `reads_whole(model, prompt, answer)` is True for models without it.
-
-A `SoftReward` reads mixtures of tokens, and has a gradient; gradient guidance needs it, so there is no default.
-
->>> from rws_decode.rewards.base import bounds_of
->>> bounds_of(shorter)
-(-inf, inf)
+A reward model has the methods and attributes of `RewardModel`. What it may be able to do besides are the other
+Protocols of `rewards.base`, each but `SoftReward` with one function that gives the default for models without it.
 """
 
 from __future__ import annotations

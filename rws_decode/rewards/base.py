@@ -22,7 +22,6 @@ __all__ = [
     "as_number",
     "bounds_of",
     "check_scores",
-    "check_statistics",
     "prompts_for",
     "reads_whole",
     "score_checked",
@@ -192,14 +191,6 @@ def session_of(model: RewardModel, rows: int, *, cache: bool = True) -> RewardSe
     ([2.0], [0, 0])
     """
     return model.session(rows, cache=cache) if isinstance(model, SessionReward) else _PlainSession(model, rows)
-
-
-def check_statistics(name: str, mean: float, std: float) -> None:
-    """Raise ValueError, naming the reward model, unless mean is finite and std is positive and finite."""
-    if not math.isfinite(mean):
-        raise ValueError(f"mean of reward model {name} is {mean}: it must be finite")
-    if not (math.isfinite(std) and std > 0):
-        raise ValueError(f"std of reward model {name} is {std}: it must be positive and finite")
 
 
 def score_checked(model: RewardModel, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:

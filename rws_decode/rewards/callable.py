@@ -12,15 +12,14 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from rws_decode.common.reward_facts import reward_html
-from rws_decode.rewards.base import RewardModel, as_number, check_statistics
+from rws_decode.common.reward_facts import Normalised
+from rws_decode.rewards.base import RewardModel, as_number
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_theory.show import figures, quoted
 
 __all__ = ["CallableReward", "as_reward", "normalised_reward"]
 
 
-class CallableReward:
+class CallableReward(Normalised):
     """A reward model from any function of (prompt, answer), two texts, or of the answer alone.
 
     A function that must be given one text is given the answer; a dialogue is given as its plain text. mean, std: the
@@ -42,7 +41,7 @@ class CallableReward:
         name: str = "callable",
         bounds: tuple[float, float] | None = None,
     ) -> None:
-        check_statistics(name, mean, std)
+        super().__init__(name, mean, std, bounds)
         if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
             raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
         texts = _texts_read(function)
@@ -51,19 +50,8 @@ class CallableReward:
                 f"function of reward model {name} is {function!r}: a function of (prompt, answer), or of the answer "
                 "alone, is needed"
             )
-        self.bounds = bounds
-        self.name = name
-        self.mean = float(mean)
-        self.std = float(std)
         self._function = function
         self._texts = slice(1, 2) if texts == 1 else slice(2)  # of (prompt, answer)
-
-    def __repr__(self) -> str:
-        bounds = "" if self.bounds is None else f", bounds={self.bounds}"
-        return f"CallableReward({quoted(self.name)}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
-
-    def _repr_html_(self) -> str:
-        return reward_html(self, "prompt and answer, as two texts")
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the function's value for each pair."""

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.llama import Body
 from rws_decode.rewards.base import RewardSession
-from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, head_bounds, hidden_states
+from rws_decode.rewards.network import NetworkReward, check_one_output, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import whole
@@ -32,7 +33,7 @@ class CausalReward(NetworkReward):
     rightmost token that is not padding, which is the wrong one if the end-of-text token is the padding.
 
     template, always_begin: how texts are laid out (`templates.text_encoder`); closing: token ids that end every text,
-    after what the template puts last; mean, std: the normalisation. `score` reads whole texts in batches. `session`
+    after what the template puts last; options: as in `NetworkReward`. `score` reads whole texts in batches. `session`
     keeps keys and values between calls, at most `cache_bytes` bytes per session: `bytes_per_token` for each token, 2 *
     layers * kv heads * head dim * item size. `keeps_cache` is False if a cache cannot be cut back (linear or chunked
     attention, rotary frequencies that depend on the length); then everything is read anew.
@@ -40,70 +41,45 @@ class CausalReward(NetworkReward):
     ValueError for a model that is not such a classifier, other statistics or outputs, or a negative cache_bytes.
     """
 
-    reads_turns = True
-
     def __init__(
         self,
         model: Any,
         tokenizer: Any,
         *,
-        mean: float,
-        std: float,
         name: str = "reward",
         template: Template = "pair",
         always_begin: bool = False,
         closing: Sequence[int] = (),
-        batch_size: int = 32,
         cache_bytes: int = CACHE_BYTES,
+        **options: Any,
     ) -> None:
         check_one_output(name, model)
         whole("cache_bytes", cache_bytes, 0)
         if not is_causal_classifier(model.eval()):
             raise ValueError(f"reward model {name} is a {type(model).__name__}: a causal classifier is needed")
         encode = text_encoder(name, tokenizer, template, always_begin=always_begin, closing=closing)
-        options: dict[str, Any] = {"template": template, "batch_size": batch_size}
-        super().__init__(model, tokenizer, encode, mean=mean, std=std, name=name, **options)
-        self.bounds = head_bounds(model)
+        super().__init__(model, tokenizer, encode, name=name, template=template, **options)
         self.closing = list(closing)
         self.cache_bytes = cache_bytes
         self.body = Body(model.base_model, causal=True)
         self.keeps_cache = _croppable(model)
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 
-    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the logit of each pair; up to rounding, a batch has the scores of its pairs alone.
-
-        ValueError for a pair that is longer than the model reads: nothing is cut off.
-        """
-        return self.score_ids([self.ids(*pair) for pair in zip(prompts, answers, strict=True)])
-
-    def score_ids(self, texts: Sequence[list[int]]) -> list[float]:
-        """Return the logit at the last token of each list of token ids, read in batches."""
-        scores: list[float] = []
-        for start in range(0, len(texts), self.batch_size):
-            batch = texts[start : start + self.batch_size]
-            last = torch.tensor([len(ids) - 1 for ids in batch])
-            with torch_threads(), torch.inference_mode():
-                scores += self._logit(hidden_states(self.model, batch)[torch.arange(len(batch)), last])
-        return scores
+    def read(self, texts: Sequence[list[int]]) -> Tensor:
+        """Return the logit at the last token of each text."""
+        last = torch.tensor([len(ids) - 1 for ids in texts])
+        return self.model.score(hidden_states(self.model, texts)[torch.arange(len(texts)), last])[:, 0]
 
     def score_rest(self, cache: DynamicCache, rest: list[int]) -> float:
         """Return the logit at the last of the ids that follow those of the cache, which they join."""
         with torch_threads(), torch.inference_mode():
             ids = torch.tensor([rest], device=self.model.device)
             output = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
-            return self._logit(output.last_hidden_state[:, -1])[0]
-
-    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
-        """Return the logit at the last of the frame's ids, its answer's token so many times among them."""
-        return self.model.score(hidden_states(self.model, [frame.holding(count)])[0, -1])[0]
+            return float(self.model.score(output.last_hidden_state[:, -1]).double())
 
     def session(self, rows: int, *, cache: bool = True) -> CausalSession:
         """Return the session of a decode of `rows` rows; cache False: counts tokens, and reads all of them."""
         return CausalSession(self, rows, cache=cache)
-
-    def _logit(self, hidden: Tensor) -> list[float]:
-        return self.model.score(hidden)[:, 0].double().tolist()
 
 
 class CausalSession(RewardSession):
@@ -146,7 +122,8 @@ class CausalSession(RewardSession):
     def _score(self, row: int, ids: list[int]) -> float:
         # Taken out while it changes: a forward that fails leaves no cache that belies its tokens.
         before, cache = self._cache.pop(row, ([], None))
-        reused = min(_common_prefix(before, ids), len(ids) - 1)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, ids, strict=False))
+        reused = min(sum(1 for _ in same), len(ids) - 1)
         if cache is None or reused == 0:
             cache = _empty_cache()
         elif reused < len(before):
@@ -216,8 +193,3 @@ def _bytes_per_token(model: Any) -> int:
 
 def _some_ids(model: Any) -> Tensor:
     return (torch.arange(8, device=model.device) % model.config.get_text_config().vocab_size)[None]
-
-
-def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))

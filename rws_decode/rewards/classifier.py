@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.rewards.network import Frame, NetworkReward, check_one_output, head_bounds
+from rws_decode.rewards.network import Frame, NetworkReward, check_one_output
 from rws_decode.rewards.templates import pair_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
@@ -21,45 +21,27 @@ class SequenceClassifierReward(NetworkReward):
 
     The tokenizer reads prompt and answer as a pair, e.g. [CLS] prompt [SEP] answer [EOS]. A dialogue is read as its
     plain text, and a special token's name as text. Batches are padded on the right with an attention mask; without a
-    padding token, texts are read one by one. mean, std: the normalisation. ValueError for other statistics or outputs.
+    padding token, texts are read one by one. options: as in `NetworkReward`. ValueError for other outputs.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        mean: float,
-        std: float,
-        name: str = "reward",
-        batch_size: int = 32,
-    ) -> None:
+    reads_turns = False
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str = "reward", **options: Any) -> None:
         check_one_output(name, model)
-        options: dict[str, Any] = {"mean": mean, "std": std, "name": name, "batch_size": batch_size}
-        super().__init__(model, tokenizer, self._pair, template="pair", **options)
-        self.bounds = head_bounds(model)
+        super().__init__(model, tokenizer, self._pair, name=name, template="pair", **options)
 
     def _pair(self, prompt: str | Dialogue, answer: str) -> list[int]:
         return pair_ids(self.tokenizer, [prompt], [answer])[0]
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the logit of each pair; up to rounding, a batch has the scores of its pairs alone.
-
-        ValueError for a pair that is longer than the model reads: nothing is cut off.
-        """
+        """Return the logit of each pair; ValueError for a pair that is longer than the model reads."""
         scores: list[float] = []
         size = 1 if self.tokenizer.pad_token_id is None else self.batch_size
         for start in range(0, len(prompts), size):
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + size]]
             said = [check_text("answer", answer) for answer in answers[start : start + size]]
-            encoded = self.tokenizer(
-                texts,
-                said,
-                padding=size > 1,
-                padding_side="right",
-                split_special_tokens=True,
-                return_tensors="pt",
-            )
+            options = {"padding": size > 1, "padding_side": "right", "split_special_tokens": True}
+            encoded = self.tokenizer(texts, said, **options, return_tensors="pt")
             self.check_length(encoded["input_ids"].shape[1])
             with torch_threads(), torch.inference_mode():
                 logits = self.model(**encoded.to(self.model.device)).logits  # [batch, 1]

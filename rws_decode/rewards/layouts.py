@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rws_decode.checkpoints.config import number, whole
+from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import (
     Stored,
@@ -47,7 +47,7 @@ _SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf
 
 
 def load_network(
-    checkpoint: Checkpoint, layout: Layout, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
+    checkpoint: Checkpoint, layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, QuantileHead | None]:
     """Return a reward model's network and, for QRM alone, the head that transformers does not have.
 
@@ -61,13 +61,13 @@ def load_network(
         model, report, head = _load_quantile(checkpoint, config, stored, **options)
     else:
         model, report = _load_plain(checkpoint, layout, config, stored, **options)
-    refuse_incomplete("reward", checkpoint, report)
-    refuse_unasked("reward", checkpoint, map(str, report.get("unexpected_keys", ())))
+    refuse_incomplete(checkpoint, report)
+    refuse_unasked(checkpoint, map(str, report.get("unexpected_keys", ())))
     return model, head
 
 
 def _load_plain(
-    checkpoint: Checkpoint, layout: Layout, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
+    checkpoint: Checkpoint, layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Return a sequence classifier of one output, of a class that transformers has, and the report of its loading.
 
@@ -83,7 +83,7 @@ def _load_plain(
         loader = getattr(transformers, f"{kind}ForSequenceClassification")
         network = getattr(transformers, f"{kind}Config").from_dict(_sizes(config), num_labels=1)
         shapes = {name.replace("score.", head): shape for name, shape in shapes_of(loader, network).items()}
-        refuse_other_layout("reward", checkpoint, stored, shapes)
+        refuse_other_layout(checkpoint, stored, shapes)
         if layout == "eurus":
             named = {"config": network, "key_mapping": {"^regression_head": "score"}}
     return loader.from_pretrained(
@@ -97,7 +97,7 @@ def _load_plain(
 
 
 def _load_quantile(
-    checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
+    checkpoint: Checkpoint, config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, dict[str, Any], QuantileHead]:
     """Return QRM's Llama network without a head, transformers' report of its loading, and the head, in float32.
 
@@ -105,11 +105,11 @@ def _load_quantile(
     """
     from transformers import LlamaConfig, LlamaModel
 
-    model = f"reward {checkpoint.name}"
     raw = {"num_objectives": 19, "gating_hidden_dim": 1024, "gating_n_hidden": 3, "gating_temperature": 10.0, **config}
+    filled = Config(raw, config.model)
     fields = "hidden_size", "num_objectives", "num_quantiles", "gating_hidden_dim", "gating_n_hidden"
-    sizes = {key: whole(raw, key, model) for key in fields}
-    make_head = partial(QuantileHead, **sizes, gating_temperature=number(raw, "gating_temperature", model))
+    sizes = {key: filled.whole(key) for key in fields}
+    make_head = partial(QuantileHead, **sizes, gating_temperature=filled.number("gating_temperature"))
     network = LlamaConfig.from_dict(_sizes(config))
     shapes = {f"model.{name}": shape for name, shape in shapes_of(LlamaModel, network).items()}
     with torch.device("meta"):  # no memory for what the file may not hold
@@ -118,7 +118,7 @@ def _load_quantile(
     counts = {name for name in tensors if name.endswith("num_batches_tracked")}
     of_head = {name: tuple(tensor.shape) for name, tensor in tensors.items() if name not in counts}
     read = {name: tensor for name, tensor in stored.items() if name not in counts}
-    refuse_other_layout("reward", checkpoint, read, shapes | of_head)
+    refuse_other_layout(checkpoint, read, shapes | of_head)
     head = make_head()
     head.load_state_dict({name: read_tensor(checkpoint, stored, name) for name in of_head}, strict=False)
     weights = {name.removeprefix("model."): read_tensor(checkpoint, stored, name) for name in shapes}
@@ -165,7 +165,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_internlm2(
-    checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored], **options: Any
+    checkpoint: Checkpoint, config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Return InternLM2's reward model as a LlamaForSequenceClassification, and transformers' report of its loading.
 
@@ -175,20 +175,19 @@ def load_internlm2(
     """
     from transformers import LlamaConfig, LlamaForSequenceClassification
 
-    model = f"reward {checkpoint.name}"
-    sizes = {key: whole(config, key, model) for key in _SIZES}
+    sizes = {key: config.whole(key) for key in _SIZES}
     width, heads, groups = sizes["hidden_size"], sizes["num_attention_heads"], sizes["num_key_value_heads"]
     if heads % groups or width % heads:
-        raise ValueError(
-            f"{model} cannot be loaded: its config.json has {heads} attention heads of {groups} groups for a hidden "
-            f"size of {width}: each must divide the one before, counted from the last"
+        raise config.refused(
+            f"its config.json has {heads} attention heads of {groups} groups for a "
+            f"hidden size of {width}: each must divide the one before, counted from the last"
         )
     settings: dict[str, Any] = {
         **sizes,
         **{key: config[key] for key in _SPECIAL if key in config},
         "hidden_act": config.get("hidden_act", "silu"),
-        "rms_norm_eps": number(config, "rms_norm_eps", model),
-        "rope_parameters": _rotary(model, config),
+        "rms_norm_eps": config.number("rms_norm_eps"),
+        "rope_parameters": _rotary(config),
         "attention_bias": bool(config.get("bias", False)),
         "tie_word_embeddings": False,
         "num_labels": 1,
@@ -202,7 +201,7 @@ def load_internlm2(
     size = width // heads
     fused = {name: ((heads + 2 * groups) * size, *shape[1:]) for name, shape in shapes.items() if _QUERY in name}
     expected = {_published(name): shape for name, shape in (shapes | fused).items()}
-    refuse_other_layout("reward", checkpoint, stored, expected)
+    refuse_other_layout(checkpoint, stored, expected)
     weights: dict[str, Tensor] = {}
     for name in shapes:
         tensor = read_tensor(checkpoint, stored, _published(name))
@@ -211,17 +210,15 @@ def load_internlm2(
     return model_of(LlamaForSequenceClassification, network, weights, **options)
 
 
-def reward_token(name: str, config: Mapping[str, Any]) -> int:
+def reward_token(config: Config) -> int:
     """Return the id of the token that ends every text; ValueError for none of its vocabulary.
 
-    >>> reward_token("intern", {"vocab_size": 92544, "reward_token_id": 92527})
+    >>> reward_token(Config({"vocab_size": 92544, "reward_token_id": 92527}, "reward intern"))
     92527
     """
-    rows, token = (whole(config, key, f"reward {name}") for key in ("vocab_size", "reward_token_id"))
+    rows, token = config.whole("vocab_size"), config.whole("reward_token_id")
     if token >= rows:
-        raise ValueError(
-            f"reward {name} cannot be loaded: reward_token_id in its config.json is {token}, below {rows} is needed"
-        )
+        raise config.wrong("reward_token_id", f"below {rows} is needed")
     return token
 
 
@@ -258,14 +255,12 @@ def _split(fused: Tensor, queries: int, size: int) -> list[Tensor]:
     return [part.flatten(0, 2).contiguous() for part in parts]
 
 
-def _rotary(model: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    theta = number(config, "rope_theta", model)
+def _rotary(config: Config) -> dict[str, Any]:
+    theta = config.number("rope_theta")
     scaling = config.get("rope_scaling") or {}
     kind = scaling.get("type", scaling.get("rope_type", "default")) if isinstance(scaling, dict) else scaling
     if kind == "linear":
-        return {"rope_type": "linear", "rope_theta": theta, "factor": number(scaling, "factor", model)}
+        return {"rope_type": "linear", "rope_theta": theta, "factor": Config(scaling, config.model).number("factor")}
     if kind not in ("default", "dynamic"):
-        raise ValueError(
-            f"{model} cannot be loaded: rope_scaling in its config.json is {kind!r}, linear, dynamic or null is read"
-        )
+        raise Config({"rope_scaling": kind}, config.model).wrong("rope_scaling", "linear, dynamic or null is read")
     return {"rope_type": "default", "rope_theta": theta}

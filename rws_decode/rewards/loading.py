@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import torch
 
-from rws_decode.checkpoints.config import config_of, refuse_sizes
+from rws_decode.checkpoints.config import Config, config_of
 from rws_decode.checkpoints.files import (
     Checkpoint,
     checked_tokenizer,
@@ -22,7 +22,7 @@ from rws_decode.checkpoints.files import (
 )
 from rws_decode.checkpoints.quiet import quiet
 from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite
-from rws_decode.networks.standalone import standalone
+from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import module_reward_named
@@ -31,18 +31,10 @@ from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.likelihood import likelihood_reward_named
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import (
-    KnownReward,
-    Layout,
-    is_likelihood,
-    is_of_module,
-    is_of_sequences,
-    is_of_world,
-    layout_of,
-    locate_reward,
-)
+from rws_decode.rewards.registry import KnownReward, Layout, kind_of, layout_of, locate_reward
 from rws_decode.rewards.sequences import sequence_reward_named
-from rws_decode.rewards.templates import Template, check_template
+from rws_decode.rewards.templates import Template
+from rws_theory.checks import finite, one_of
 from rws_theory.extras import required
 
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -93,26 +85,27 @@ def load_reward(
             f"reward is {name!r}: a name or a directory, as text, is needed; a function is loaded already, give it as "
             "reward=function, or as CallableReward(function, mean, std)"
         )
-    if name == "exact":
+    kind = kind_of(name)
+    if kind == "exact":
         from rws_decode.mini.stories.answers import exact_reward
 
         return exact_reward()
-    if is_of_world(name):
+    if kind == "world":
         return world.world_reward_named(name, mean, std)
-    if is_of_sequences(name) or is_likelihood(name) or is_of_module(name):
+    if kind != "network":
         numbers = {} if statistics is None else _stored(Checkpoint(name, None), statistics)
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
-        if is_of_module(name):
+        if kind == "module":
             return module_reward_named(name, *given)
-        named = sequence_reward_named if is_of_sequences(name) else likelihood_reward_named
+        named = sequence_reward_named if kind == "sequence" else likelihood_reward_named
         return named(name, *given, device=device, dtype=dtype)
-    device, kind = device_named(device), dtype_named(dtype)
+    device, dtype = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")
     checkpoint, entry = _locate(name, revision, published)
     if not has_tokenizer(checkpoint):
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
-    config = config_of("reward", checkpoint)
+    config = config_of(checkpoint)
     layout = layout_of(config)
     # The paper's plain ones are told apart by their tensors alone.
     other = entry is not None and not entry.paper and config.get("architectures") != [entry.architecture]
@@ -122,26 +115,24 @@ def load_reward(
     paper: dict[str, Any] = {} if entry is None else {"template": entry.template}
     if entry is not None and entry.paper:
         paper |= {"mean": entry.mean, "std": entry.std}
-    template = check_template(name, {"template": _TEMPLATES[layout]} | paper | stored)
+    known = {"template": _TEMPLATES[layout]} | paper | stored
+    template: Any = one_of(f"template in reward.json of {name}", known["template"], get_args(Template))
     settings = {
         "mean": _number(name, "mean", paper | stored, mean),
         "std": _number(name, "std", paper | stored, std),
         "name": checkpoint.name,
     }
-    headers = read_headers("reward", checkpoint)
-    refuse_sizes("reward", checkpoint, config, headers)
+    headers = read_headers(checkpoint)
+    config.refuse_sizes(headers)
     if device_map is None:
-        check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), device)
-    placed: dict[str, Any] = {"dtype": kind, "device_map": device_map}
-    ours = standalone(checkpoint, config, headers, "SequenceClassification", kind) if device_map is None else None
-    tokenizer: Any
-    if ours is None:
-        model, tokenizer, head = _by_transformers(checkpoint, layout, config, headers, progress, placed)
-    else:
-        model, tokenizer, head = ours.network, ours.tokenizer, None
-    _check_vocabulary(checkpoint.name, model, tokenizer)
+        check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, dtype), device)
+    placed: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
+    ours = standalone(checkpoint, config, headers, "SequenceClassification", dtype) if device_map is None else None
+    found = _by_transformers(checkpoint, layout, config, headers, progress, placed) if ours is None else (*ours, None)
+    model, tokenizer, head = cast("tuple[Any, Any, QuantileHead | None]", found)
+    _check_vocabulary(checkpoint, model, tokenizer)
     for network in (model,) if head is None else (model, head):
-        refuse_nonfinite("reward", checkpoint, network.state_dict().items())
+        refuse_nonfinite(checkpoint, network.state_dict().items())
     if device_map is None:
         model = model.to(device)
     if head is None and not is_causal_classifier(model):
@@ -154,7 +145,7 @@ def load_reward(
     if head is not None:
         reward = QuantileReward(model, head.to(model.device), tokenizer, **settings)
     else:
-        closing = [reward_token(checkpoint.name, config)] if layout == "internlm2" else []
+        closing = [reward_token(config)] if layout == "internlm2" else []
         if layout == "plain" and "template" not in paper | stored and tokenizer.chat_template is not None:
             template = "chat"
         # Qwen3's tokenizers have no beginning-of-text token.
@@ -175,7 +166,7 @@ def load_reward(
 def _by_transformers(
     checkpoint: Checkpoint,
     layout: Layout,
-    config: Mapping[str, Any],
+    config: Config,
     headers: Mapping[str, Stored],
     progress: bool,
     placed: dict[str, Any],
@@ -203,7 +194,7 @@ def _locate(name: str, revision: str | None, published: str | None) -> tuple[Che
                 f"revision of reward {name} is {revision!r}: the commit of {entry.hub_id}, 40 hexadecimal digits, is "
                 "needed, as its page on the hub lists them; or download it and name its directory"
             )
-    return fetch("reward", checkpoint, revision), entry
+    return fetch(checkpoint, revision), entry
 
 
 def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, Any]:
@@ -227,14 +218,12 @@ def _unloadable(name: str, part: str, error: Exception) -> ValueError:
     return ValueError(f"reward {name} cannot be loaded: its {part} is not one that transformers reads ({kind}{reason})")
 
 
-def _check_vocabulary(name: str, model: Any, tokenizer: Any) -> None:
-    refuse_vocabulary("reward", name, tokenizer, model.get_input_embeddings().num_embeddings)
+def _check_vocabulary(checkpoint: Checkpoint, model: Any, tokenizer: Any) -> None:
+    refuse_vocabulary(checkpoint, tokenizer, model.get_input_embeddings().num_embeddings)
     start = getattr(model.config, "bos_token_id", None)
     if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
-        raise ValueError(
-            f"reward {name} cannot be loaded: its tokenizer begins a text with id {tokenizer.bos_token_id}, and its "
-            f"config.json says {start}"
-        )
+        begins = f"its tokenizer begins a text with id {tokenizer.bos_token_id}"
+        raise checkpoint.refused(f"{begins}, and its config.json says {start}")
 
 
 def _number(name: str, field: str, stored: dict[str, Any], given: float | None) -> float:
@@ -244,7 +233,4 @@ def _number(name: str, field: str, stored: dict[str, Any], given: float | None) 
             f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights or in the "
             f"file of statistics that `rws calibrate --reward {name} --out FILE` writes"
         )
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{field} of reward {name} is a number beyond floating point: it must be finite") from None
+    return finite(f"{field} of reward {name}", value)

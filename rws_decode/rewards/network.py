@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
@@ -12,12 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rws_decode.common.reward_facts import parameters_of, reward_html
+from rws_decode.common.reward_facts import Normalised, parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
-from rws_theory.show import clipped, figures, quoted
 
 _LAYOUTS: dict[Template, str] = {
     "pair": "a pair of texts",
@@ -42,13 +39,14 @@ class Frame(NamedTuple):
         return [*self.ids[: self.begin], *[self.ids[self.begin]] * tokens, *self.ids[self.begin + 1 :]]
 
 
-class NetworkReward:
+class NetworkReward(Normalised):
     """A network, its tokenizer, the layout of its texts, and the normalisation of its scores.
 
     encode: prompt, answer -> token ids (`templates.text_encoder`), laid out as `template` says. batch_size: texts that
-    are read at once. `max_length`: the longest text that is read, in tokens. ValueError unless mean is finite and std
-    positive and finite.
+    are read at once. `max_length`: the longest text that is read, in tokens. ValueError as in `Normalised`.
     """
+
+    reads_turns = True
 
     def __init__(
         self,
@@ -58,31 +56,42 @@ class NetworkReward:
         *,
         mean: float,
         std: float,
-        name: str,
+        name: str = "reward",
         template: Template,
-        batch_size: int,
+        batch_size: int = 32,
     ) -> None:
-        check_statistics(name, mean, std)
+        super().__init__(name, mean, std, head_bounds(model))
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.encode = encode
-        self.name = name
-        self.mean = float(mean)
-        self.std = float(std)
         self.template: Template = template
         self.batch_size = batch_size
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
+        self.reads = f"prompt and answer as {_LAYOUTS[template]}, at most {self.max_length:,} tokens"
+        self.network = f", {parameters_of(model)}, {template} text"
 
-    def __repr__(self) -> str:
-        statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
-        about = f"{parameters_of(self.model)}, {self.template} text, {statistics}"
-        return clipped(f"{type(self).__name__}({quoted(self.name)}, {about})")
+    def _facts(self) -> dict[str, object]:
+        return {"network": parameters_of(self.model), "device": str(next(self.model.parameters()).device)}
 
-    def _repr_html_(self) -> str:
-        reads = f"prompt and answer as {_LAYOUTS[self.template]}, at most {self.max_length:,} tokens"
-        device = str(next(self.model.parameters()).device)
-        return reward_html(self, reads, network=parameters_of(self.model), device=device)
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
+        """Return the raw score of each pair; up to rounding, a batch has the scores of its pairs alone.
+
+        ValueError for a pair that is longer than the model reads: nothing is cut off.
+        """
+        return self.score_ids([self.ids(*pair) for pair in zip(prompts, answers, strict=True)])
+
+    def score_ids(self, texts: Sequence[list[int]]) -> list[float]:
+        """Return the raw score of each text by its token ids, read in batches."""
+        scores: list[float] = []
+        for start in range(0, len(texts), self.batch_size):
+            with torch_threads(), torch.inference_mode():
+                scores += self.read(texts[start : start + self.batch_size]).double().tolist()
+        return scores
+
+    def read(self, texts: Sequence[list[int]]) -> Tensor:
+        """Return the raw scores [B] of texts by their token ids, read in one batch."""
+        raise NotImplementedError
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for none, or more than the model reads: nothing is cut off."""
@@ -126,9 +135,9 @@ class NetworkReward:
         finally:
             hook.remove()
 
-    @abstractmethod
     def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
         """Return the score, a scalar, of the frame's ids with its answer's token so many times."""
+        return self.read([frame.holding(count)])[0]
 
     def frame(self, prompt: str | Dialogue) -> Frame:
         """Return how an answer is laid out after a prompt: two answers of one token differ where the answer stands.

@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rws_decode.common.threads import torch_threads
-from rws_decode.rewards.network import Frame, NetworkReward, hidden_states
+from rws_decode.rewards.network import NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
-from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["QuantileHead", "QuantileReward"]
 
@@ -69,26 +67,12 @@ class QuantileReward(NetworkReward):
     """QRM: a Llama network with a `QuantileHead`; the raw score is the gated mean of its quantiles.
 
     The text is the chat template's, with one beginning-of-text token. The gate reads the last position where the header
-    of an assistant's turn begins, so a text without one is refused. mean, std: the normalisation. Up to rounding, a
-    batch has the scores of its pairs alone.
+    of an assistant's turn begins, so a text without one is refused. options: as in `NetworkReward`.
     """
 
-    reads_turns = True
-
-    def __init__(
-        self,
-        model: Any,
-        head: QuantileHead,
-        tokenizer: Any,
-        *,
-        mean: float,
-        std: float,
-        name: str = "reward",
-        batch_size: int = 32,
-    ) -> None:
+    def __init__(self, model: Any, head: QuantileHead, tokenizer: Any, *, name: str = "reward", **options: Any) -> None:
         encode = text_encoder(name, tokenizer, "chat", always_begin=True)
-        options: dict[str, Any] = {"mean": mean, "std": std, "name": name, "batch_size": batch_size}
-        super().__init__(model, tokenizer, encode, template="chat", **options)
+        super().__init__(model, tokenizer, encode, name=name, template="chat", **options)
         self.head = head.eval()
         self.turn: list[int] = tokenizer(_TURN, add_special_tokens=False)["input_ids"]
 
@@ -103,25 +87,9 @@ class QuantileReward(NetworkReward):
             "is not in its chat template"
         )
 
-    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the score of each pair; ValueError for a pair that is longer than the model reads."""
-        texts = [self.ids(*pair) for pair in zip(prompts, answers, strict=True)]
-        device = self.head.reward_transform_matrix.device
-        scores: list[float] = []
-        for start in range(0, len(texts), self.batch_size):
-            batch = texts[start : start + self.batch_size]
-            row = torch.arange(len(batch))
-            with torch_threads(), torch.inference_mode():
-                hidden = hidden_states(self.model, batch)
-                last = hidden[row, torch.tensor([len(ids) - 1 for ids in batch])].to(device, torch.float32)
-                gate = hidden[row, torch.tensor([self.gate(ids) for ids in batch])].to(device, torch.float32)
-                scores += self.head(last, gate).double().tolist()
-        return scores
-
-    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
-        """Return the score of the frame's ids with its answer's token so many times."""
-        ids = frame.holding(count)
-        hidden = hidden_states(self.model, [ids])[0]
-        device = self.head.reward_transform_matrix.device
-        last, gate = (hidden[[at]].to(device, torch.float32) for at in (-1, self.gate(ids)))
-        return self.head(last, gate)[0]
+    def read(self, texts: Sequence[list[int]]) -> Tensor:
+        """Return the score of each text."""
+        row, device = torch.arange(len(texts)), self.head.reward_transform_matrix.device
+        hidden = hidden_states(self.model, texts)
+        at = [len(ids) - 1 for ids in texts], [self.gate(ids) for ids in texts]
+        return self.head(*(hidden[row, torch.tensor(columns)].to(device, torch.float32) for columns in at))

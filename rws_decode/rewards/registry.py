@@ -61,44 +61,33 @@ _PRINTED = {row["model"]: row for row in _TABLE["rows"]}
 STATISTICS: str = _TABLE["where"]
 
 
-def _entry(paper: str, name: str, hub_id: str, revision: str | None, licence: str, **more: Any) -> KnownReward:
-    mean, std = _PRINTED[paper]["mean"], _PRINTED[paper]["std"]
-    return KnownReward(name, hub_id, paper=paper, licence=licence, revision=revision, mean=mean, std=std, **more)
+_REVISIONS = {
+    "skywork-v0.2": "d4117fbfd81b72f41b96341238baa1e3e90a4ce1",
+    "llamaob": "92f40e79e8ff672c94f0f23001af08702ffd707f",
+    "intern": "71a164e9f2ded78f271807e5d4075ddc88567414",
+    "eurus": "6396a8e86c6263a9a940610013414cd8b47bb690",
+    "grm": "e3dc5ec01e8bc982eb7c423fbffa0b76ad201006",
+    "qrm": "74280eebb9580bfecff5d0b2edb81f7d6186a204",
+}
 
 
+def _entry(paper: str, name: str, hub_id: str, licence: str, *layout: Any) -> KnownReward:
+    architecture, kind, template = layout or ("LlamaForSequenceClassification", "plain", "chat")
+    numbers = {"mean": _PRINTED[paper]["mean"], "std": _PRINTED[paper]["std"], "revision": _REVISIONS.get(name)}
+    return KnownReward(name, hub_id, architecture, kind, template, paper, licence, **numbers)
+
+
+_QRM, _INTERN = ("LlamaForRewardModelWithGating", "quantile", "chat"), ("InternLM2ForRewardModel", "internlm2", "chat")
 PUBLISHED: dict[str, KnownReward] = {
-    entry.name: entry
-    for entry in (
-        _entry("Skywork", "skywork", "Skywork/Skywork-Reward-Llama-3.1-8B", None, "Skywork Community License"),
-        _entry(
-            *("Skywork", "skywork-v0.2", "Skywork/Skywork-Reward-Llama-3.1-8B-v0.2"),
-            *("d4117fbfd81b72f41b96341238baa1e3e90a4ce1", "Skywork Community License"),
-        ),
-        _entry(
-            *("LlamaOB", "llamaob", "NCSOFT/Llama-3-OffsetBias-RM-8B"),
-            *("92f40e79e8ff672c94f0f23001af08702ffd707f", "llama3"),
-        ),
-        _entry(
-            *("Intern", "intern", "internlm/internlm2-7b-reward"),
-            *("71a164e9f2ded78f271807e5d4075ddc88567414", "other (InternLM)"),
-            architecture="InternLM2ForRewardModel",
-            layout="internlm2",
-        ),
-        _entry(
-            *("Eurus", "eurus", "openbmb/Eurus-RM-7b", "6396a8e86c6263a9a940610013414cd8b47bb690", "apache-2.0"),
-            architecture="EurusRewardModel",
-            layout="eurus",
-            template="instruct",
-        ),
-        _entry(
-            *("GRM", "grm", "Ray2333/GRM-Llama3.2-3B-rewardmodel-ft"),
-            *("e3dc5ec01e8bc982eb7c423fbffa0b76ad201006", "apache-2.0"),
-        ),
-        _entry(
-            *("QRM", "qrm", "nicolinho/QRM-Llama3.1-8B", "74280eebb9580bfecff5d0b2edb81f7d6186a204", "llama3"),
-            architecture="LlamaForRewardModelWithGating",
-            layout="quantile",
-        ),
+    row[1]: _entry(*row)
+    for row in (
+        ("Skywork", "skywork", "Skywork/Skywork-Reward-Llama-3.1-8B", "Skywork Community License"),
+        ("Skywork", "skywork-v0.2", "Skywork/Skywork-Reward-Llama-3.1-8B-v0.2", "Skywork Community License"),
+        ("LlamaOB", "llamaob", "NCSOFT/Llama-3-OffsetBias-RM-8B", "llama3"),
+        ("Intern", "intern", "internlm/internlm2-7b-reward", "other (InternLM)", *_INTERN),
+        ("Eurus", "eurus", "openbmb/Eurus-RM-7b", "apache-2.0", "EurusRewardModel", "eurus", "instruct"),
+        ("GRM", "grm", "Ray2333/GRM-Llama3.2-3B-rewardmodel-ft", "apache-2.0"),
+        ("QRM", "qrm", "nicolinho/QRM-Llama3.1-8B", "llama3", *_QRM),
     )
 }
 
@@ -138,50 +127,32 @@ def layout_of(config: Any) -> Layout:
 
 SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
 
-# Rewards of the English world, `keywords` also with words of its own: keywords:WORD,WORD,...
 OF_WORLDS = ("era", "keywords")
-
-
-def is_of_world(name: str) -> bool:
-    """Return whether a name is that of a reward of the English world; a directory of that name comes first.
-
-    >>> is_of_world("keywords:peace,war"), is_of_world("mini")
-    (True, False)
-    """
-    return name.partition(":")[0] in OF_WORLDS and not Path(name).is_dir()
-
-
-def is_likelihood(name: str) -> bool:
-    """Return whether a name is that of a causal network that pip installs; a directory of that name comes first.
-
-    >>> is_likelihood("smollm2"), is_likelihood("human")
-    (True, False)
-    """
-    return name in packaged("causal") and not Path(name).is_dir()
-
-
-# Rewards of protein sequences (`rewards.sequences`), `species` as species:NAME, and of reactions (`rewards.chemistry`).
 OF_SEQUENCES = ("charge", "hydropathy", "humanness", *CHEMISTRY, "human", "species")
 
 
-def is_of_sequences(name: str) -> bool:
-    """Return whether a name is that of a reward of proteins or of reactions; a directory of that name comes first.
+def kind_of(name: str) -> Literal["exact", "world", "sequence", "likelihood", "module", "network"]:
+    """Return what a name of a reward stands for; a directory of that name comes first.
 
-    >>> is_of_sequences("species:mouse"), is_of_sequences("era")
-    (True, False)
+    "world": of the English world, `keywords` also as keywords:WORD,WORD,...; "sequence": of proteins, `species` as
+    species:NAME, and of reactions; "likelihood": a causal network that pip installs; "module": MODULE:NAME.
+
+    >>> [kind_of(name) for name in ("keywords:peace,war", "species:mouse", "smollm2", "my_rewards:vowels", "org/model")]
+    ['world', 'sequence', 'likelihood', 'module', 'network']
     """
-    return name.partition(":")[0] in OF_SEQUENCES and not Path(name).is_dir()
-
-
-def is_of_module(name: str) -> bool:
-    """Return whether a name is MODULE:NAME of a Python module (`rewards.callable`), and none of the others.
-
-    >>> is_of_module("my_rewards:vowels"), is_of_module("species:mouse"), is_of_module("org/model")
-    (True, False, False)
-    """
-    module, colon, attribute = name.partition(":")
-    written = bool(colon) and all(part.isidentifier() for part in (*module.split("."), attribute))
-    return written and not is_of_world(name) and not is_of_sequences(name)
+    short, colon, attribute = name.partition(":")
+    if name == "exact":
+        return "exact"
+    if Path(name).is_dir():
+        return "network"
+    if short in OF_WORLDS:
+        return "world"
+    if short in OF_SEQUENCES:
+        return "sequence"
+    if name in packaged("causal"):
+        return "likelihood"
+    written = bool(colon) and all(part.isidentifier() for part in (*short.split("."), attribute))
+    return "module" if written else "network"
 
 
 def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, KnownReward | None]:
@@ -217,11 +188,12 @@ def check_reward_name(name: str) -> None:
     >>> check_reward_name("exact"), check_reward_name("mini")
     (None, None)
     """
-    if is_of_sequences(name):
+    kind = kind_of(name)
+    if kind == "sequence":
         check_sequence_reward(name)
-    elif is_likelihood(name):
+    elif kind == "likelihood":
         distribution_of("reward", packaged("causal")[name])
-    elif is_of_module(name):
+    elif kind == "module":
         module_file(name)
-    elif name != "exact" and not is_of_world(name):
+    elif kind == "network":
         locate_reward(name)

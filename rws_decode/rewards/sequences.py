@@ -182,7 +182,7 @@ def _species_network(device: Any, dtype: Any) -> tuple[Any, Any]:
 
     from rws_decode.checkpoints.weights import refuse_incomplete
 
-    checkpoint = fetch("reward", Checkpoint("antibody", None))
+    checkpoint = fetch(Checkpoint("antibody", None, "reward"))
     renamed = {"key_mapping": {r"^cls\.species\.": "classifier."}, "num_labels": len(SPECIES)}
     with quiet(progress=False):
         loaded: Any = transformers.BertForSequenceClassification.from_pretrained(
@@ -190,7 +190,7 @@ def _species_network(device: Any, dtype: Any) -> tuple[Any, Any]:
             **checkpoint.options, **renamed,
         )  # fmt: skip
     network, report = loaded
-    refuse_incomplete("reward", checkpoint, report)
+    refuse_incomplete(checkpoint, report)
     alphabet = alphabet_of(Path(checkpoint.source))
     assert alphabet is not None  # its digest was checked
     return network.to(device_named(device)).eval(), alphabet.tokenizer(network.config.max_position_embeddings)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.text.prompt_ids import laid_out, special_names, woven_ids
@@ -13,19 +13,6 @@ Template = Literal["pair", "chat", "instruct"]
 # Some chat templates write today's date unless given one: scores must not change overnight. It is the date that
 # Llama's own templates fall back to.
 _DATE = "26 Jul 2024"
-
-
-def check_template(name: str, settings: Mapping[str, Any]) -> Template:
-    """Return settings["template"]; ValueError, naming the reward model, unless it is one of `Template`.
-
-    >>> check_template("mini", {"template": "pair"})
-    'pair'
-    """
-    template: Any = settings["template"]
-    if template not in get_args(Template):
-        readable = ", ".join(get_args(Template))
-        raise ValueError(f"template in reward.json of {name} is {template!r}: only {readable} are read")
-    return template
 
 
 def text_encoder(

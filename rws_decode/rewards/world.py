@@ -12,11 +12,9 @@ import torch
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint, check_digests, models_directory
-from rws_decode.common.reward_facts import reward_html
-from rws_decode.rewards.base import check_statistics
+from rws_decode.common.reward_facts import Normalised
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.words import Words
-from rws_theory.show import figures, quoted
 from rws_theory.worlds.tilts import Automaton, keywords
 
 __all__ = ["WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
@@ -25,13 +23,13 @@ _WORLD = "english"
 _WORDS = 32  # of the answers that a keyword reward is normalised for
 
 
-class WorldReward:
+class WorldReward(Normalised):
     """A reward that an automaton adds up over the words of an answer before its end; unknown words are left out.
 
     automaton: what each word id adds, and where it leads. words: the text of the ids. mean, std: the normalisation.
     bounds: (low, high) of the scores, None if they grow with the text. `world_reward` is the same reward on ids, the
     end of text and what follows it included, as `NGram.tilt` takes it. ValueError where the words are not the
-    automaton's, and as in `check_statistics`.
+    automaton's, and as in `Normalised`.
 
     >>> words = Words(["peace", "and", "war", "<end>"])
     >>> calm = Automaton(np.zeros((1, 4), int), np.array([[1.0, 0.0, -1.0, 0.0]]))
@@ -39,6 +37,8 @@ class WorldReward:
     >>> reward.score(["after"], ["Peace, and peace"]), reward.world_reward.score([0, 3, 0])
     ([2.0], 1.0)
     """
+
+    reads = "the words of the answer, up to its end"
 
     def __init__(
         self,
@@ -49,20 +49,12 @@ class WorldReward:
         std: float,
         bounds: tuple[float, float] | None = None,
     ) -> None:
-        check_statistics(name, mean, std)
+        super().__init__(name, mean, std, bounds)
         read = automaton.reward.shape[1]
         if read != len(words):
             raise ValueError(f"words are {len(words)}: the automaton reads {read}, one is needed for each of them")
-        self.name, self.mean, self.std, self.bounds = name, mean, std, bounds
         self.words = words
         self.world_reward = automaton if words.end is None else _until(automaton, words.end)
-
-    def __repr__(self) -> str:
-        bounds = "" if self.bounds is None else f", bounds={self.bounds}"
-        return f"WorldReward({quoted(self.name)}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
-
-    def _repr_html_(self) -> str:
-        return reward_html(self, "the words of the answer, up to its end")
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the reward of each answer; it does not depend on the prompt.
@@ -167,6 +159,6 @@ def _until(automaton: Automaton, end: int) -> Automaton:
 @cache
 def _stored() -> tuple[Words, dict[str, Any]]:
     folder = models_directory() / _WORLD
-    check_digests("world", Checkpoint(_WORLD, folder))
+    check_digests(Checkpoint(_WORLD, folder, "world"))
     words, stored = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("words.json", "rewards.json"))
     return Words(words), stored

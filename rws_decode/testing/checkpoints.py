@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,20 +20,10 @@ from rws_decode.checkpoints.quiet import quiet
 from rws_decode.common.files import write_bytes, write_json
 from rws_decode.predictors.convert import convert
 from rws_decode.predictors.world import MODEL_TYPE
-from rws_decode.rewards.registry import PUBLISHED
 from rws_decode.testing import networks
-from rws_decode.testing.chat_models import (
-    write_a2d_qwen3,
-    write_fast_dllm_v2,
-    write_llada2,
-    write_llada_moe,
-    write_modernbert_chat,
-    write_sdar,
-    write_skywork_v2_qwen3,
-)
-from rws_decode.testing.diffusion import write_dream, write_dream_reasoner, write_llada
+from rws_decode.testing.diffusion import MODELS
 from rws_decode.testing.networks import WORDS, word_tokenizer
-from rws_decode.testing.published_rewards import write_published
+from rws_decode.testing.published_rewards import REWARD_MODELS
 from rws_decode.text.words import END
 from rws_theory.checks import one_of
 from rws_theory.worlds.ngram import NGram
@@ -100,7 +90,7 @@ def tiny_checkpoints(kind: Kind | None = None) -> dict[str, str]:
 
     >>> list(tiny_checkpoints("predictor"))
     ['llada', 'llada-converted', 'llada-moe', 'dream', 'dream-converted', 'a2d-qwen3', 'a2d-qwen3-converted', 'sdar', \
-'sdar-converted', 'fast-dllm-v2', 'dream-reasoner', 'llada2', 'bert', 'modernbert', 'modernbert-chat', 'world']
+'sdar-converted', 'fast-dllm-v2', 'dream-reasoner', 'llada2', 'modernbert-chat', 'bert', 'modernbert', 'world']
     >>> tiny_checkpoints()["eurus"]
     'openbmb/Eurus-RM-7b as published'
     """
@@ -117,16 +107,12 @@ def _converted(write: Writer, directory: Path, seed: int, changes: Mapping[str, 
 def _network(
     build: Callable[..., Any], directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool
 ) -> None:
-    build(seed, **changes).save_pretrained(directory)
+    network = build(seed, **changes)
+    network.save_pretrained(directory)
     if tokenizer:
         word_tokenizer().save_pretrained(directory)
-
-
-def _classifier(
-    build: Callable[..., Any], directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool
-) -> None:
-    _network(build, directory, seed, changes, tokenizer)
-    write_json(directory / "reward.json", {"mean": 0.0, "std": 1.0})
+    if "SequenceClassification" in type(network).__name__:
+        write_json(directory / "reward.json", {"mean": 0.0, "std": 1.0})
 
 
 def _world(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
@@ -149,38 +135,29 @@ def _world(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bo
         write_json(directory / "words.json", words, indent=None)
 
 
-_LAYOUTS: dict[str, _Layout] = {
-    "llada": _Layout("predictor", "LLaDA as published", write_llada),
-    "llada-converted": _Layout("predictor", "LLaDA after convert", partial(_converted, write_llada)),
-    "llada-moe": _Layout("predictor", "LLaDA-MoE as published", write_llada_moe),
-    "dream": _Layout("predictor", "Dream as published", write_dream),
-    "dream-converted": _Layout("predictor", "Dream after convert", partial(_converted, write_dream)),
-    "a2d-qwen3": _Layout("predictor", "A2D of Qwen3 as published", write_a2d_qwen3),
-    "a2d-qwen3-converted": _Layout("predictor", "A2D of Qwen3 after convert", partial(_converted, write_a2d_qwen3)),
-    "sdar": _Layout("predictor", "SDAR as published", write_sdar),
-    "sdar-converted": _Layout("predictor", "SDAR after convert", partial(_converted, write_sdar)),
-    "fast-dllm-v2": _Layout("predictor", "Fast-dLLM v2 as published", write_fast_dllm_v2),
-    "dream-reasoner": _Layout("predictor", "Dream-Reasoner: Dream's type, blocks, no shift", write_dream_reasoner),
-    "llada2": _Layout("predictor", "LLaDA2.0 and 2.1 as published", write_llada2),
+_LAYOUTS: dict[str, _Layout] = {}
+for _name, _model in MODELS.items():
+    _LAYOUTS[_name] = _Layout("predictor", f"{_model.about} as published", _model.write)
+    if _name in ("llada", "dream", "a2d-qwen3", "sdar"):
+        _LAYOUTS[f"{_name}-converted"] = _Layout(
+            "predictor", f"{_model.about} after convert", partial(_converted, _model.write)
+        )
+_LAYOUTS |= {
     "bert": _Layout("predictor", "BERT, a masked language model of transformers", partial(_network, networks.bert)),
     "modernbert": _Layout(
         "predictor", "ModernBERT, a masked language model of transformers", partial(_network, networks.modernbert)
     ),
-    "modernbert-chat": _Layout("predictor", "ModernBERT trained for chats, as published", write_modernbert_chat),
     "world": _Layout("predictor", "an n-gram world of words, with exact conditionals", _world),
     "classifier": _Layout(
-        "reward", "BERT, a sequence classifier that reads both ways", partial(_classifier, networks.bert_classifier)
+        "reward", "BERT, a sequence classifier that reads both ways", partial(_network, networks.bert_classifier)
     ),
     "causal-classifier": _Layout(
         "reward",
         "Llama, a sequence classifier that reads from left to right",
-        partial(_classifier, networks.llama_classifier),
+        partial(_network, networks.llama_classifier),
     ),
-    "skywork-v2-qwen3": _Layout("reward", "Skywork-Reward-V2 of Qwen3 as published", write_skywork_v2_qwen3),
-    **{
-        name: _Layout("reward", f"{entry.hub_id} as published", partial(write_published, name))
-        for name, entry in PUBLISHED.items()
-    },
+    "skywork-v2-qwen3": replace(_LAYOUTS.pop("skywork-v2-qwen3"), kind="reward"),
+    **{name: _Layout("reward", f"{model.about} as published", model.write) for name, model in REWARD_MODELS.items()},
     "causal": _Layout("causal", "Llama, a causal language model of transformers", partial(_network, networks.llama)),
     "diffusion-gemma": _Layout(
         "uniform",

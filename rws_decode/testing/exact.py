@@ -40,10 +40,14 @@ def exact_predictor(model: MaskedModel, name: str = "exact") -> CallablePredicto
         closed = np.full((*shown.shape, 1), -np.inf)
         return torch.from_numpy(np.concatenate([rows, closed], axis=-1)).to(canvas.device)
 
+    return _of_numbers(model, logits, name)
+
+
+def _of_numbers(model: MaskedModel, logits: Callable[[Tensor], Tensor], name: str) -> CallablePredictor:
     return CallablePredictor(
         logits,
-        mask_id=mask_id,
-        vocab_size=mask_id + 1,
+        mask_id=model.vocabulary,
+        vocab_size=model.vocabulary + 1,
         max_length=model.length,
         encode=lambda text: [int(word) for word in text.split()],
         decode=lambda ids: " ".join(map(str, ids)),
@@ -67,15 +71,7 @@ def tabulated_predictor(model: MaskedModel, name: str = "exact") -> CallablePred
     slow, tokens = exact_predictor(model, name), model.vocabulary + 1
     canvases = torch.cartesian_prod(*[torch.arange(tokens)] * model.length).reshape(-1, model.length)
     logits = slow.logits(canvases, None).reshape(*(tokens,) * model.length, model.length, tokens)
-    return CallablePredictor(
-        lambda canvas: logits[tuple(canvas.T)],
-        mask_id=model.vocabulary,
-        vocab_size=tokens,
-        max_length=model.length,
-        encode=slow.encode_prompt,
-        decode=lambda ids: slow.decode_answer(ids) or "",
-        name=name,
-    )
+    return _of_numbers(model, lambda canvas: logits[tuple(canvas.T)], name)
 
 
 def token_reward(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +12,14 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.files import write_json
-from rws_decode.testing.networks import WORDS, decoder_shapes, random_weights, tensor_shapes, write_weights
+from rws_decode.rewards.registry import PUBLISHED
+from rws_decode.testing.diffusion import CONFIGS, Published, Shapes
+from rws_decode.testing.networks import WORDS, decoder_shapes, tensor_shapes
 
-_CONFIGS = Path(__file__).parent / "configs"
 _LLAMA3 = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "[PAD]")
 _INTERN = ("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|reward|>")
 _MISTRAL = ("<unk>", "<s>", "</s>")
 _ROLES = ("system", "user", "assistant", "\n\n", "\n", "Today", "Date", ":", "26", "Jul", "2024", "[INST]", "[/INST]")
-_TURNS = (
-    "{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' "
-    "+ message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
-)
-_DATED = (
-    "{{ '<|start_header_id|>system<|end_header_id|>\\n\\nToday Date: ' + (date_string or strftime_now('%d %b %Y')) "
-    "+ '<|eot_id|>' }}"
-)
-_TEMPLATES = {
-    "skywork": _TURNS,
-    "grm": "{{ bos_token }}" + _DATED + _TURNS,
-    "intern": (
-        "{{ bos_token }}{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] "
-        "+ '<|im_end|>' + '\\n' }}{% endfor %}"
-    ),
-    "eurus": None,
-}
 _QRM: dict[str, Any] = {
     "architectures": ["LlamaForRewardModelWithGating"],
     "auto_map": {"AutoModelForSequenceClassification": "modeling_custom.LlamaForRewardModelWithGating"},
@@ -45,12 +30,6 @@ _QRM: dict[str, Any] = {
     "loss": "quantile_regression",
     "num_objectives": 3,
     "num_quantiles": 4,
-}
-# What others have otherwise than Skywork, a Llama.
-_CHANGES: dict[str, dict[str, Any]] = {
-    "llamaob": {"rope_scaling": None},
-    "grm": {"tie_word_embeddings": True},
-    "qrm": _QRM,
 }
 _INTERN_TENSORS = """
 model.tok_embeddings.weight vocab_size hidden_size
@@ -91,24 +70,7 @@ def published_vocabulary(name: str) -> tuple[str, ...]:
     return (*special, *_ROLES, *WORDS)
 
 
-def published_config(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the config.json of a published reward model with small sizes, and with changed entries.
-
-    >>> published_config("eurus")["architectures"]
-    ['EurusRewardModel']
-    """
-    own = name if name in ("intern", "eurus") else "skywork"
-    stored = json.loads((_CONFIGS / f"{own}.json").read_text(encoding="utf-8"))
-    return stored | _CHANGES.get(name, {}) | changes
-
-
-def write_published(name: str, directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bool) -> None:
-    """Write a reward model as published; changes: of its config."""
-    config = published_config(name, **changes)
-    write_weights(directory, _weights(name, config, seed), shards=2)
-    write_json(directory / "config.json", config)
-    if not tokenizer:
-        return
+def _write_tokenizer(name: str, directory: Path) -> None:
     published_tokenizer(name).save_pretrained(directory)
     if name in ("intern", "eurus"):  # a class that only their own code has, and one that rebuilds the vocabulary
         settings = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -118,27 +80,33 @@ def write_published(name: str, directory: Path, seed: int, changes: Mapping[str,
         write_json(directory / "tokenizer_config.json", settings)
 
 
-def _weights(name: str, config: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
-    sizes = {key: value for key, value in config.items() if isinstance(value, int)} | {"one": 1}
-    if name == "intern":
-        heads = config["num_attention_heads"]
-        sizes["qkv"] = config["hidden_size"] // heads * (heads + 2 * config["num_key_value_heads"])
-        shapes = tensor_shapes(_INTERN_TENSORS, sizes, config["num_hidden_layers"])
-    elif name == "qrm":
-        sizes["outputs"] = config["num_objectives"] * config["num_quantiles"]
-        shapes = decoder_shapes(config) | tensor_shapes(_QRM_TENSORS, sizes, 0)
-    else:
-        head = "regression_head" if name == "eurus" else "score"
-        shapes = decoder_shapes(config) | {f"{head}.weight": (1, config["hidden_size"])}
-    weights = random_weights(shapes, seed, torch.float32, spread=0.5)
-    if name == "qrm":
-        weights["reward_transform_matrix"] = (
-            torch.eye(config["num_objectives"]) + 0.1 * weights["reward_transform_matrix"]
-        )
+def _plain(config: Mapping[str, Any], head: str = "score") -> Shapes:
+    return decoder_shapes(config) | {f"{head}.weight": (1, config["hidden_size"])}
+
+
+def _intern(config: Mapping[str, Any]) -> Shapes:
+    sizes, heads = _sizes(config), config["num_attention_heads"]
+    sizes["qkv"] = config["hidden_size"] // heads * (heads + 2 * config["num_key_value_heads"])
+    return tensor_shapes(_INTERN_TENSORS, sizes, config["num_hidden_layers"])
+
+
+def _qrm(config: Mapping[str, Any]) -> Shapes:
+    sizes = _sizes(config) | {"outputs": config["num_objectives"] * config["num_quantiles"]}
+    return decoder_shapes(config) | tensor_shapes(_QRM_TENSORS, sizes, 0)
+
+
+def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
+    return {key: value for key, value in config.items() if isinstance(value, int)} | {"one": 1}
+
+
+class _Quantiles(Published):
+    def weights(self, config: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
+        weights, mixing = super().weights(config, seed), "reward_transform_matrix"
+        weights[mixing] = torch.eye(config["num_objectives"]) + 0.1 * weights[mixing]
         for key in (key for key in list(weights) if key.endswith("running_var")):
             weights[key] = weights[key].abs() + 0.5
             weights[key.replace("running_var", "num_batches_tracked")] = torch.tensor(7)
-    return weights
+        return weights
 
 
 def published_tokenizer(name: str) -> Any:
@@ -172,5 +140,23 @@ def published_tokenizer(name: str) -> Any:
         pad_token=padding,
         additional_special_tokens=[token for token in special if token not in (start, end, unknown, padding)],
     )
-    codec.chat_template = _TEMPLATES.get(name, "{{ bos_token }}" + _TURNS)
+    if name != "eurus":
+        template = name if name in ("skywork", "grm", "intern") else "turns"
+        codec.chat_template = (CONFIGS / f"{template}.jinja").read_text(encoding="utf-8")
     return codec
+
+
+def _published(name: str) -> Published:
+    kind, config, changes, shapes = {
+        "intern": (Published, "intern", {}, _intern),
+        "eurus": (Published, "eurus", {}, partial(_plain, head="regression_head")),
+        "llamaob": (Published, "skywork", {"rope_scaling": None}, _plain),
+        "grm": (Published, "skywork", {"tie_word_embeddings": True}, _plain),
+        "qrm": (_Quantiles, "skywork", _QRM, _qrm),
+    }.get(name, (Published, "skywork", {}, _plain))
+    about, tokenizer = PUBLISHED[name].hub_id, partial(_write_tokenizer, name)
+    return kind(about, config, shapes, tokenizer, changes=changes, shards=2, dtype=torch.float32, spread=0.5)
+
+
+# The paper's, by their names; what others have otherwise than Skywork, a Llama.
+REWARD_MODELS = {name: _published(name) for name in PUBLISHED}

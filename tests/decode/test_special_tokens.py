@@ -14,7 +14,7 @@ from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Dialogue, HFMaskPredictor, load_predictor
 from rws_decode.adapters.lm_eval import RWSLM
-from rws_decode.networks.standalone import FileTokenizer
+from rws_decode.networks.modernbert import FileTokenizer
 from rws_decode.rewards import CausalReward, QuantileReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.testing import tiny_checkpoint

@@ -152,8 +152,8 @@ logits-not-shifted: rws_decode, test_families
 - config.vocab_size, shifted=True
 + config.vocab_size
 padded-last-token: rws_decode, test_causal_reward
-- hidden_states(self.model, batch)[torch.arange(len(batch)), last]
-+ hidden_states(self.model, batch)[:, -1]
+- hidden_states(self.model, texts)[torch.arange(len(texts)), last]
++ hidden_states(self.model, texts)[:, -1]
 god-in-tokens: rws_decode, test_trace
 - self.commit_step[self.commit_step >= 0], "steps"
 + self.commit_step[self.commit_step >= 0], "tokens"

@@ -21,7 +21,7 @@ from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.likelihood import STATISTICS
-from rws_decode.rewards.registry import is_of_sequences
+from rws_decode.rewards.registry import kind_of
 from rws_decode.rewards.sequences import statistics_of
 
 
@@ -157,7 +157,7 @@ def _floats(column: Any) -> NDArray[np.float64]:
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""
     # A record is read where its network is not installed.
-    if is_of_sequences(reward):
+    if kind_of(reward) == "sequence":
         return statistics_of(reward)
     if reward in STATISTICS:
         return STATISTICS[reward]

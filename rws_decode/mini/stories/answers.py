@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from math import inf
 
-from rws_decode.common.reward_facts import reward_html
+from rws_decode.common.reward_facts import Normalised
 from rws_decode.mini.stories.check import VIOLATIONS, Violation, read_story
 from rws_decode.mini.stories.grammar import BANDS
 from rws_decode.mini.stories.lexicon import NUMBERS, SINGULAR, TOPICS, plural, words
@@ -157,25 +157,20 @@ def cut_off(answer: str, length: int) -> bool:
     return len(words) == length > 0 and words[-1] != "."
 
 
-class ExactReward:
+class ExactReward(Normalised):
     """A reward model (`rws_decode.rewards.RewardModel`) that knows the truth: minus the number of violations.
 
     >>> exact_reward().score(["sort : two one"], ["one two ."])
     [0.0]
     """
 
-    name = "exact"
-    bounds = (-inf, 0.0)
+    reads = "prompt and answer, by the rules of the story language"
 
     def __init__(self, mean: float, std: float) -> None:
-        self.mean = mean
-        self.std = std
+        super().__init__("exact", mean, std, (-inf, 0.0))
 
     def __repr__(self) -> str:
         return f"ExactReward(mean={figures(self.mean)}, std={figures(self.std)})"
-
-    def _repr_html_(self) -> str:
-        return reward_html(self, "prompt and answer, by the rules of the story language")
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return minus the number of violations of each answer."""

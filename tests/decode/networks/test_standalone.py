@@ -25,8 +25,7 @@ from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
-from rws_decode.networks.modernbert import ModernBertNetwork
-from rws_decode.networks.standalone import FileTokenizer, file_tokenizer
+from rws_decode.networks.modernbert import FileTokenizer, ModernBertNetwork, file_tokenizer
 from rws_decode.settings import Options
 
 MODELS = models_directory()

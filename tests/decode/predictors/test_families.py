@@ -23,7 +23,7 @@ from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import diffusion, tiny_checkpoint
-from rws_decode.testing.chat_models import A2D_IDS, BERT_IDS, MOE_IDS, chat_config
+from rws_decode.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
 
 MASKS = {
     "llada": diffusion.LLADA_IDS["<|mdm_mask|>"],
@@ -149,13 +149,6 @@ REFERENCES = {"llada": llada_logits, "dream": dream_logits, "modernbert-chat": b
 REFERENCES |= {"fast-dllm-v2": dream_logits, "llada2": llada2_logits}
 
 
-def config_of(layout: str, **changes: Any) -> dict[str, Any]:
-    kinds = {"llada": diffusion.llada_config, "dream": diffusion.dream_config}
-    if layout == "dream-reasoner":
-        return diffusion.dream_config(**{"attention_bias": False, "block_size": 32, "head_dim": 16, **changes})
-    return kinds[layout](**changes) if layout in kinds else chat_config(layout, **changes)
-
-
 @pytest.mark.parametrize(
     ("layout", "changes"),
     [
@@ -174,7 +167,10 @@ def config_of(layout: str, **changes: Any) -> dict[str, Any]:
 @torch.inference_mode()
 def test_logits_are_those_of_the_described_network(tmp_path: Path, layout: str, changes: dict[str, Any]) -> None:
     stored = stored_weights(tiny_checkpoint(layout, tmp_path / "model", config=changes))
-    weights, config = {name: tensor.float() for name, tensor in stored.items()}, config_of(layout, **changes)
+    weights, config = (
+        {name: tensor.float() for name, tensor in stored.items()},
+        diffusion.MODELS[layout].described(**changes),
+    )
     loaded, canvas = load_predictor(str(tmp_path / "model"), progress=False), canvas_of(layout)
     expected = torch.stack([REFERENCES.get(layout, decoder_logits)(weights, config, row) for row in canvas])
     torch.testing.assert_close(loaded.logits(canvas, None), expected, rtol=1e-4, atol=2e-5)
@@ -218,7 +214,7 @@ def test_in_bfloat16_positions_are_turned_in_float32(folders: dict[str, Path]) -
     hidden = seen[0]["hidden_states"]
     for rotated, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
         flat = layer(hidden).view(2, 9, heads, 8).transpose(1, 2)
-        expected = torch.stack([rotate(row, diffusion.llada_config()["rope_theta"]) for row in flat])
+        expected = torch.stack([rotate(row, diffusion.MODELS["llada"].described()["rope_theta"]) for row in flat])
         assert rotated.dtype == torch.bfloat16 and torch.equal(rotated, expected)
 
 
@@ -283,11 +279,13 @@ def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path:
     tiny_checkpoint("llada", tmp_path / "model", tokenizer=False)
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
     assert loaded.forbidden_ids == tuple(
-        range(diffusion.llada_config()["vocab_size"], diffusion.llada_config()["embedding_size"])
+        range(
+            diffusion.MODELS["llada"].described()["vocab_size"], diffusion.MODELS["llada"].described()["embedding_size"]
+        )
     )
     assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASKS["llada"], ENDS["llada"][:1], ENDS["llada"][0])
     (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.text is None and max(trace.tokens.tolist()) < diffusion.llada_config()["vocab_size"]
+    assert trace.text is None and max(trace.tokens.tolist()) < diffusion.MODELS["llada"].described()["vocab_size"]
 
 
 @pytest.mark.parametrize(
@@ -509,7 +507,7 @@ def test_models_that_are_not_read(
     tmp_path: Path, layout: str, name: str, changes: dict[str, Any], message: str
 ) -> None:
     folder = tiny_checkpoint(layout, tmp_path / name)
-    write_json(folder / "config.json", config_of(layout, **changes))
+    write_json(folder / "config.json", diffusion.MODELS[layout].described(**changes))
     with pytest.raises(ValueError, match=message) as caught:
         load_predictor(str(folder), progress=False)
     assert "\n" not in str(caught.value)

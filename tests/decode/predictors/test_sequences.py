@@ -23,7 +23,7 @@ from rws_decode import Shape, decode, load_predictor, load_reward, strategy_log_
 from rws_decode.__main__ import main
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
-from rws_decode.predictors.sequences import SequencePredictor
+from rws_decode.predictors.masked_language_model import SequencePredictor
 from rws_decode.rewards import sequences
 from rws_decode.rewards.registry import check_reward_name
 from rws_decode.text.alphabets import RESIDUES, alphabet_of

@@ -244,7 +244,7 @@ def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) 
     ("build", "known", "chat", "named"),
     [
         (llama, {"template": "chat"}, None, "its tokenizer has no chat template"),
-        (llama, {"template": 3}, CHAT, "only pair, chat, instruct are read"),
+        (llama, {"template": 3}, CHAT, "is 3: one of pair, chat, instruct is needed"),
         (bert_classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
     ],
 )

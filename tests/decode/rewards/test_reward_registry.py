@@ -16,7 +16,7 @@ from rws_decode.common.files import write_json
 from rws_decode.rewards import QuantileReward, layouts, load_reward, loading
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS, known_reward, layout_of
 from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.published_rewards import published_config, published_tokenizer, published_vocabulary
+from rws_decode.testing.published_rewards import REWARD_MODELS, published_tokenizer, published_vocabulary
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
@@ -126,7 +126,7 @@ def ids_of(name: str, prompt: str, answer: str) -> list[int]:
 
 def reference(folder: Path, prompt: str, answer: str) -> float:
     name, weights = folder.name, stored_weights(folder)
-    config, ids = published_config(name), ids_of(name, prompt, answer)
+    config, ids = REWARD_MODELS[name].described(), ids_of(name, prompt, answer)
     states = hidden_states(name, weights, config, ids)
     if name == "qrm":
         tokens = layout(name, prompt, answer)
@@ -145,16 +145,16 @@ def test_entries_have_the_statistics_that_the_paper_prints_and_are_found_by_name
 
     for name, entry in PUBLISHED.items():
         assert known_reward(name) is entry and known_reward(entry.hub_id) is entry
-        assert layout_of(published_config(name)) == entry.layout
+        assert layout_of(REWARD_MODELS[name].described()) == entry.layout
 
 
 @pytest.mark.parametrize("name", ["grm", "qrm"])
 def test_a_name_is_hub_id_and_statistics(name: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     entry, asked = PUBLISHED[name], []
 
-    def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+    def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
         asked.append((checkpoint.name, revision))
-        return Checkpoint(checkpoint.name, folders[name])
+        return Checkpoint(checkpoint.name, folders[name], checkpoint.argument)
 
     monkeypatch.setattr(loading, "fetch", fetch)
     spoken = entry.hub_id if name == "qrm" else name

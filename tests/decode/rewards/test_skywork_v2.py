@@ -26,9 +26,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     asked: list[tuple[str, str | None]] = []
 
-    def fetched(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+    def fetched(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
         asked.append((checkpoint.name, revision))
-        return Checkpoint(checkpoint.name, folder)
+        return Checkpoint(checkpoint.name, folder, checkpoint.argument)
 
     monkeypatch.setattr(loading, "fetch", fetched)
     return asked
