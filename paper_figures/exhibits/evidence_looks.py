@@ -6,11 +6,12 @@ one of an arm that commits one token a step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from paper_figures.exhibits.evidence import Places, path_of, title_of
@@ -20,6 +21,7 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, Arm
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 
+_FAR = 2.0  # nats per word
 FAMILIES: dict[str, Line] = {
     "default": Line(BLACK, "D", "none", "default (confidence)"),
     "temperature": Line(BLUE, "o", "solid", "temperature"),
@@ -50,44 +52,59 @@ def ends_of(interval: Interval) -> np.ndarray:
     return np.maximum(np.where(np.isfinite(spread), spread, 0.0), 0.0)
 
 
-def draw_arm(axes: Axes, arm: Arm, x: Interval, y: Interval, **style: Any) -> None:
-    """Draw an arm as its family's marker, with the intervals of both coordinates."""
-    look = FAMILIES[family_of(arm)]
-    fill = "none" if arm.sampling_temperature else "left" if arm.one_by_one else "full"
-    given: dict[str, Any] = {"markersize": 5.5, "elinewidth": 0.8, "label": look.label} | style
-    axes.errorbar(
-        x.mean,
-        y.mean,
-        xerr=ends_of(x),
-        yerr=ends_of(y),
-        color=look.color,
-        marker=look.marker,
-        fillstyle=fill,
-        markerfacecoloralt="white",
-        linestyle="none",
-        **given,
-    )
-
-
-def legend_of_families(families: Sequence[str]) -> dict[str, Any]:
-    """Return a legend's handles and labels of families, whatever the fill of the first marker drawn is."""
+def legend_of(picture: Figure, arms: Iterable[Arm], ncols: int, **names: str) -> None:
+    """Set the legend of the arms' families below all panels; names: family -> what it is called there."""
+    present = {family_of(arm) for arm in arms}
     handles = [
-        Line2D([], [], color=FAMILIES[name].color, marker=FAMILIES[name].marker, linestyle=FAMILIES[name].dash)
-        for name in FAMILIES
-        if name in families
+        Line2D([], [], color=look.color, marker=look.marker, linestyle="none", label=names.get(name, look.label))
+        for name, look in FAMILIES.items()
+        if name in present
     ]
-    return {"handles": handles, "labels": [look.label for name, look in FAMILIES.items() if name in families]}
+    picture.legend(handles=handles, loc="outside lower center", ncols=ncols)
 
 
-def draw_places(axes: Axes, places: Places, paths: Sequence[str] = (), **style: Any) -> None:
-    """Draw arms where they lie, RWS above the others, and a line along the scales of each method of `paths`."""
+def scatter(
+    axes: Axes,
+    places: Places,
+    named: Callable[[Arm], str],
+    limits: tuple[float, float] | None = None,
+    paths: Sequence[str] = (),
+) -> list[Label]:
+    """Draw arms where they lie, with the intervals of both coordinates, RWS above the others; return their labels.
+
+    named: "" for a point without a label. limits: of y (`limits_of`); a point below them is a label at the lower edge,
+    with its value. paths: methods whose scales a line joins.
+    """
     for method in paths:
         path, look = path_of(places, method), FAMILIES[family_of(Arm(method))]
         if len(path) > 1:
             middle = [[places[arm][side].mean for arm in path] for side in (0, 1)]
             axes.plot(*middle, color=look.color, linewidth=1.0, linestyle=look.dash, zorder=2)
+    if limits is not None:
+        axes.set_ylim(limits)
+    labels = []
     for arm, (x, y) in places.items():
-        draw_arm(axes, arm, x, y, label=None, zorder=4 if arm.method == "rws" else 3, **style)
+        look, level, text = FAMILIES[family_of(arm)], y.mean, named(arm)
+        style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": "none", "markersize": 5.5}
+        style |= {"fillstyle": "none" if arm.sampling_temperature else "left" if arm.one_by_one else "full"}
+        style |= {"markerfacecoloralt": "white", "elinewidth": 0.8, "zorder": 4 if arm.method == "rws" else 3}
+        axes.errorbar(x.mean, level, ends_of(y), ends_of(x), **style)
+        if limits is not None and level < limits[0]:
+            text = f"{text or short_of(arm)}: {level:.2f} \N{DOWNWARDS ARROW}"
+            level = limits[0] + 0.02 * (limits[1] - limits[0])
+        labels.append(Label(x.mean, level, text, look.color))
+    return labels
+
+
+def limits_of(places: Places) -> tuple[float, float] | None:
+    """Return limits of y so that points which lie `_FAR` below the best do not squeeze the others."""
+    best = max((y.mean for _, y in places.values()), default=0.0)
+    near = [y for _, y in places.values() if y.mean > best - _FAR]
+    if not near:
+        return None
+    low, high = min(y.low for y in near), max(y.high for y in near)
+    room = 0.12 * (high - low) or 0.1
+    return low - room, high + room
 
 
 def label_of(arm: Arm, x: float, y: float, text: str | None = None) -> Label:

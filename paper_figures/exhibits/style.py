@@ -31,6 +31,11 @@ class Line:
     dash: LineStyleType
     label: str
 
+    @property
+    def style(self) -> dict[str, Any]:
+        """Return the look as matplotlib takes it."""
+        return {"color": self.color, "marker": self.marker, "linestyle": self.dash}
+
 
 # Okabe and Ito's palette, whose colours also differ in lightness; markers and dashes repeat the distinction.
 LINES: dict[str, Line] = {

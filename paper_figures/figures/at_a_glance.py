@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from paper_figures.exhibits.evidence import chosen_scale, evidence_of, inputs_of
+from paper_figures.exhibits.evidence_looks import ends_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
@@ -25,6 +27,7 @@ from paper_figures.figures import law_frontier
 from paper_figures.figures.law_frontier import WORLD, Laws
 from paper_figures.figures.table8_pattern import draw_printed
 from paper_figures.recorded import Recorded
+from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_answers import MADE, address_answer, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
@@ -66,11 +69,6 @@ def with_controls(rows: Sequence[Comparison], controls: Sequence[str] = MADE) ->
     )
 
 
-def draw(data: Glance) -> tuple[Figure, Figure, Figure]:
-    """Draw the frontier of laws, the forest of controls, and the printed Table 8."""
-    return law_frontier.draw(data.laws, _SIZE), draw_controls(data.comparisons), _table8()
-
-
 def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE) -> Figure:
     """Draw RWS minus each control of `with_controls` in margins of equivalence, with intervals; size in inches.
 
@@ -89,27 +87,19 @@ def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE)
             one.sort(key=lambda row: (row.drawn, row.scale))
             axes.axhline(height + 0.5, color="white", linewidth=1.5, zorder=0.5)
             for index, row in enumerate(one):
-                middle, low, high = (value / row.margin for value in (row.difference, row.low, row.high))
-                axes.errorbar(
-                    middle,
-                    height + 0.64 * ((index + 0.5) / len(one) - 0.5),
-                    xerr=[[max(middle - low, 0.0)], [max(high - middle, 0.0)]],
-                    marker="o",
-                    markersize=3.5,
-                    color=_REAL.get(row.verdict, "#8a8a8a"),
-                    elinewidth=1.0,
-                    linestyle="none",
-                )
+                interval = Interval(*(value / row.margin for value in (row.difference, row.low, row.high)))
+                place = height + 0.64 * ((index + 0.5) / len(one) - 0.5)
+                color = _REAL.get(row.verdict, "#8a8a8a")
+                style = {"marker": "o", "markersize": 3.5, "elinewidth": 1.0, "linestyle": "none"}
+                axes.errorbar(interval.mean, place, xerr=ends_of(interval), color=color, **style)
         axes.set_yticks(range(len(controls)), [_CONTROL[method] for method in controls], fontsize=8)
         axes.set_ylim(len(controls) - 0.45, -0.55)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.label_outer()
     picture.supxlabel("RWS minus the control  [margins of equivalence]", fontsize=9)
-    looks: list[Line2D | Patch] = [
-        Line2D([], [], marker="o", color=color, linestyle="none", markersize=4.5, label=verdict)
-        for verdict, color in _REAL.items()
-    ]
+    dot = {"marker": "o", "linestyle": "none", "markersize": 4.5}
+    looks: list[Any] = [Line2D([], [], color=color, label=verdict, **dot) for verdict, color in _REAL.items()]
     looks.append(Patch(color="#d9e6f2", label="too small to matter"))
     picture.legend(handles=looks, loc="outside upper center", ncols=3, fontsize=8)
     return picture
@@ -138,10 +128,10 @@ def exhibit(runs: Path) -> Exhibit:
     if not claim:
         return Exhibit(title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs)
     say = _say(data)
-    laws, *drawn = draw(data)
+    laws = law_frontier.draw(data.laws, _SIZE)
     pictures = [Picture("glance_frontier", laws, law_frontier.caption_of(data.laws), law_frontier.ALT)]
-    for name, each in zip(("controls", "table8"), drawn, strict=True):
-        pictures.append(Picture(f"glance_{name}", each, say(f"{name}_caption"), say(f"{name}_alt")))
+    for name, drawn in (("controls", draw_controls(data.comparisons)), ("table8", _table8())):
+        pictures.append(Picture(f"glance_{name}", drawn, say(f"{name}_caption"), say(f"{name}_alt")))
     address = address_answer(comparisons_of(data.evidence))
     text = filter(None, (law_frontier.headline(data.laws), say("gain"), address))
     said = Story(claim, tuple(text), "", pictures[0].stem)
@@ -165,7 +155,6 @@ def _say(data: Glance) -> Callable[[str], str]:
     printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
     default = printed_range("GOD of the default")[0]
     both = [c for c, row in printed.items() if row["god"] > default and row["perplexity"] < printed[1.0]["perplexity"]]
-    template = _TEMPLATES.get_template("at_a_glance.j2")
     values = {
         "model": WORLDS[WORLD].model,
         "against": against if {"default", "constant"} <= against.keys() else None,
@@ -177,6 +166,7 @@ def _say(data: Glance) -> Callable[[str], str]:
         "default": default,
         "both": both,
     }
+    template = _TEMPLATES.get_template("at_a_glance.j2")
     context = template.new_context(values)
     return lambda block: " ".join("".join(template.blocks[block](context)).split())
 

@@ -11,15 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matplotlib.axes import Axes
+import pandas
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds
 from paper_figures.bench.shapes import shapes_named
 from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.style import LINES, figure, panel_title
+from paper_figures.exhibits.style import LINES, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table, make_table
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.palette import BLUE
@@ -72,18 +71,18 @@ def least() -> Least:
     return Least(default, rws - default)
 
 
-def printed_parts() -> dict[str, dict[str, float]]:
-    """Return "default" and each reward model -> what its printed seconds are made of, as `_PARTS` calls the parts."""
+def printed_parts() -> pandas.DataFrame:
+    """Return what the printed seconds of the default and of RWS are made of: a row for each, a column for each part."""
     table, floor = printed_in("table11_overhead"), least()
     # The arithmetic is of the shape of Llama 3 and 3.1 of 8B.
     known = [row["model"] for row in printed_in("table9_reward_models")["rows"] if row["size"] == "8B"]
-    base = {"default": floor.default, "default_rest": table["default_seconds"] - floor.default}
-    rows = {"default": base}
+    added: dict[str, dict[str, float]] = {"default": {}}
     for row in table["rows"]:
         extra = row["seconds"] - table["default_seconds"]
-        added = {"reward": floor.reward, "reward_rest": extra - floor.reward}
-        rows[row["model"]] = base | (added if row["model"] in known else {"extra": extra})
-    return rows
+        parts = {"reward": floor.reward, "reward_rest": extra - floor.reward}
+        added[f"RWS, {row['model']}"] = parts if row["model"] in known else {"extra": extra}
+    base = {"default": floor.default, "default_rest": table["default_seconds"] - floor.default}
+    return pandas.DataFrame([base | parts for parts in added.values()], [*added], [*_PARTS])
 
 
 @cache
@@ -92,8 +91,8 @@ def measured() -> dict[str, Any]:
     return json.loads(MEASURED.read_text(encoding="utf-8"))
 
 
-def measured_parts() -> dict[str, dict[str, float]]:
-    """Return decoder and batch -> what an answer's measured seconds are made of, as `_PARTS` calls the parts."""
+def measured_parts() -> pandas.DataFrame:
+    """Return the same of an answer's measured seconds, a row for each decoder and batch."""
     result = measured()
     floors = {(row["batch"], row["method"]): row["seconds"] for row in result["roofline"]}
     seconds = {(row["batch"], row["way"]): row["median_seconds"] for row in result["ways"]}
@@ -102,75 +101,57 @@ def measured_parts() -> dict[str, dict[str, float]]:
         default, reward = floors[batch, "default"], floors[batch, "rws"] - floors[batch, "default"]
         for words, plain, guided in _WAYS.values():
             base, extra = seconds[batch, plain], seconds[batch, guided] - seconds[batch, plain]
-            rests = {"default_rest": base - default, "reward_rest": extra - reward}
-            parts = {"default": default, **rests, "reward": reward}
-            bars[f"{words}, batch {batch}"] = {name: parts[name] / batch for name in _PARTS if name in parts}
-    return bars
+            parts = {"default": default, "default_rest": base - default}
+            parts |= {"reward": reward, "reward_rest": extra - reward}
+            bars[f"{words}, batch {batch}"] = {name: part / batch for name, part in parts.items()}
+    return pandas.DataFrame([*bars.values()], [*bars], [*_PARTS])
 
 
 def draw() -> Figure:
     """Draw printed and measured seconds as bars, parted into least time and the rest."""
-    panels = (
-        ("Printed (A100)", {{"default": "default"}.get(n, f"RWS, {n}"): parts for n, parts in printed_parts().items()}),
-        ("Measured (H100): RWS, reward of 8B", measured_parts()),
-    )
-    picture = figure(6.6, 1.5 + sum(height_of(list(bars), 1) for _, bars in panels))
-    ratios = [len(bars) + 1 for _, bars in panels]
-    for axes, (title, bars) in zip(picture.subplots(2, height_ratios=ratios), panels, strict=True):
-        _draw_bars(axes, bars)
+    panels = {"Printed (A100)": printed_parts(), "Measured (H100): RWS, reward of 8B": measured_parts()}
+    picture = figure(6.6, 1.5 + sum(height_of(bars.index, 1) for bars in panels.values()))
+    ratios = [len(bars) + 1 for bars in panels.values()]
+    for axes, (title, bars) in zip(picture.subplots(2, height_ratios=ratios), panels.items(), strict=True):
+        ends = bars.fillna(0.0).cumsum(axis=1)
+        for name, (words, color, hatch) in _PARTS.items():
+            look = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0, "label": words}
+            axes.barh(bars.index, bars[name], 0.72, ends[name] - bars[name], **look)
+        for row, end in enumerate(ends["extra"]):
+            axes.annotate(f"{end:.1f}", (end, row), xytext=(4, 0), textcoords="offset points", va="center")
+        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.set_xlim(0, 1.08 * ends["extra"].max())
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
         panel_title(axes, title)
         axes.set_xlabel("seconds per answer  [s]")
-    looks: list[dict[str, Any]] = [
-        {"label": words, "facecolor": color, "hatch": hatch} for words, color, hatch in _PARTS.values()
-    ]
-    patches = [Patch(edgecolor="white", **look) for look in looks]
-    picture.legend(handles=patches, loc="outside lower center", ncols=3)
+    joint_legend(picture, 3)
     return picture
-
-
-def _draw_bars(axes: Axes, bars: dict[str, dict[str, float]]) -> None:
-    for row, parts in enumerate(bars.values()):
-        start = 0.0
-        for part, size in parts.items():
-            _, color, hatch = _PARTS[part]
-            axes.barh(row, size, 0.72, start, color=color, hatch=hatch, edgecolor="white", linewidth=0)
-            start += size
-        axes.annotate(f"{start:.1f}", (start, row), xytext=(4, 0), textcoords="offset points", va="center")
-    axes.set_yticks(range(len(bars)), list(bars))
-    axes.set_ylim(len(bars) - 0.4, -0.6)
-    axes.set_xlim(0, 1.08 * max(sum(parts.values()) for parts in bars.values()))
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", visible=False)
 
 
 def table() -> Table:
     """Return the printed seconds beside the least ones."""
+    parts, setting = printed_parts(), printed_in("setting")
     rows = []
-    for name, parts in printed_parts().items():
-        seconds = {"paper: seconds": sum(parts.values()), "least seconds": parts.get("reward", 0.0) + parts["default"]}
-        known = name == "default" or "reward" in parts
-        rows.append({"method": name if name == "default" else f"RWS, {name}"} | seconds)
-        rows[-1]["least seconds"] = seconds["least seconds"] if known else None
-        rows[-1]["over the least"] = seconds["paper: seconds"] / seconds["least seconds"] if known else None
+    for method, seconds in parts.sum(axis=1).items():
+        known = pandas.isna(parts.loc[method, "extra"])
+        floor = parts.loc[method, ["reward", "default"]].sum() if known else None
+        row = {"method": method, "paper: seconds": seconds, "least seconds": floor}
+        rows.append(row | {"over the least": seconds / floor if known else None})
     columns = [Column("method"), Column("paper: seconds", form=".3f"), Column("least seconds", form=".3f")]
     caption = (
         f"Seconds: {printed_in('table11_overhead')['where']}. By arithmetic, not measured: the least time of the same "
-        f"decode. {_assumed()} The reward's shape is known here for those of 8B alone."
+        f"decode. Assumed: the shapes of LLaDA-8B and Llama-3.1-8B, two bytes a weight, {PROMPT} tokens of prompt, "
+        f"{setting['length']} tokens in {setting['steps']} steps, blocks of {setting['block']}, batch 1; 312 TFLOP/s "
+        "and 1,555 GB/s (NVIDIA's datasheet), which no program reaches. The reward's shape is known here for those of "
+        "8B alone."
     )
     return make_table("device_cost_printed", rows, [*columns, Column("over the least", form=".1f")], caption)
 
 
-def _assumed() -> str:
-    setting = printed_in("setting")
-    return (
-        f"Assumed: the shapes of LLaDA-8B and Llama-3.1-8B, two bytes a weight, {PROMPT} tokens of "
-        f"prompt, {setting['length']} tokens in {setting['steps']} steps, blocks of {setting['block']}, batch 1; "
-        "312 TFLOP/s and 1,555 GB/s (NVIDIA's datasheet), which no program reaches."
-    )
-
-
 def measured_table() -> Table:
     """Return what RWS adds to the default on an H100, by decoder and batch."""
+    about, settings = measured()["provenance"], measured()["settings"]
     calls = {(row["batch"], row["way"]): row["reward_calls"] for row in measured()["ways"]}
     floors = {(row["batch"], row["method"]): row["seconds"] for row in measured()["roofline"]}
     rows = [
@@ -187,19 +168,15 @@ def measured_table() -> Table:
         for row in measured()["overhead"]
         if row["of"] in _WAYS
     ]
-    forms = {"default seconds": ".2f", "RWS seconds": ".2f", "least RWS seconds": ".2f", "reward calls": ".1f"}
-    forms |= {"increase, %": ".1f", "added GB": ".1f"}
-    columns = [Column("decoder"), Column("batch"), *(Column(name, form=form) for name, form in forms.items())]
-    return make_table("device_cost_measured", rows, columns, f"Seconds and reward calls per answer. {_how()}")
-
-
-def _how() -> str:
-    about, settings = measured()["provenance"], measured()["settings"]
-    return (
-        f"Measured on one {about['device']}, PyTorch {about['torch']}: {settings['length']} tokens in "
-        f"{settings['steps']} steps, blocks of {settings['block']}, a prompt of {settings['prompt']} tokens, "
-        f"{settings['dtype']}, random weights of LLaDA-8B's and Llama-3.1-8B's shapes. Command: {about['command']}"
+    columns = [Column("decoder"), Column("batch")]
+    columns += [Column(name, form=".2f" if "seconds" in name else ".1f") for name in [*rows[0]][2:]]
+    caption = (
+        f"Seconds and reward calls per answer. Measured on one {about['device']}, PyTorch {about['torch']}: "
+        f"{settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, a prompt of "
+        f"{settings['prompt']} tokens, {settings['dtype']}, random weights of LLaDA-8B's and Llama-3.1-8B's shapes. "
+        f"Command: {about['command']}"
     )
+    return make_table("device_cost_measured", rows, columns, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -207,12 +184,10 @@ def exhibit(runs: Path) -> Exhibit:
     floor, printed = least(), printed_in("table11_overhead")
     caption = (
         f"Above: seconds per answer as printed in {printed['where']}. Below: measured. Least time: that of the "
-        f"operations and bytes of the same decode at the device's limits. {_assumed()} {_how()}"
+        "operations and bytes of the same decode at the device's limits. The tables say what is assumed and how it was "
+        "measured."
     )
-    alt = (
-        f"Stacked bars of printed and measured seconds. Of the printed default's, {floor.default:.2f} seconds are its "
-        f"least time; of the reward's, for models of 8B, {floor.reward:.2f}."
-    )
+    alt = "Stacked bars of printed and measured seconds: least times and the rest, of the default and of the reward."
     increases = [100 * (row["seconds"] / printed["default_seconds"] - 1) for row in printed["rows"]]
     ours = [row["increase"] for row in measured()["overhead"] if row["of"] in _WAYS]
     said = (
@@ -221,9 +196,6 @@ def exhibit(runs: Path) -> Exhibit:
         f"{max(increases):+.1f} % are of a default that takes {printed['default_seconds'] / floor.default:.1f} times "
         "its least time."
     )
-    return Exhibit(
-        "What guidance costs on the hardware",
-        (Picture("device_cost", draw(), caption, alt),),
-        (table(), measured_table()),
-        conclusions=(said,),
-    )
+    picture = Picture("device_cost", draw(), caption, alt)
+    tables = table(), measured_table()
+    return Exhibit("What guidance costs on the hardware", (picture,), tables, conclusions=(said,))

@@ -5,76 +5,21 @@ Shows: position in the answer against diffusion step, a panel per strategy, for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from paper_figures.exhibits.canvas_cells import end_of
-from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
-from paper_figures.exhibits.runs import read_results_json
+from paper_figures.exhibits.commit_orders import STRATEGIES, CommitOrders, commit_orders
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import LINES, figure, panel_title
-from paper_figures.plan import command
 from paper_figures.table import Column, Table, make_table
 from rws_decode.common.palette import Look
-from rws_decode.trace.trace import Trace, load
+from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.commit_order import draw_order
 from rws_theory import footrule_mean, generation_order_deviation
 
 NEEDS: tuple[str, ...] = ("commit-order",)
-
-STRATEGIES = ("left-to-right", "default", "rws")
-
-
-@dataclass(frozen=True, eq=False)
-class CommitOrders:
-    """Traces of every prompt by strategy, and how many tokens of each answer stand before its end of text.
-
-    `traces[prompt][strategy]`, by the number of a held-out prompt, or its name; `written[prompt][strategy]`: tokens
-    before the first end of text, all of them where there is none or the model names none; `settings` and `files` of the
-    run.
-    """
-
-    traces: Mapping[int | str, Mapping[str, Trace]]
-    written: Mapping[int | str, Mapping[str, int]]
-    settings: Mapping[str, Any]
-    files: tuple[str, ...]
-
-    @property
-    def drawn(self) -> int | str:
-        """Return which prompt is drawn: the run's first, so that nobody chose it for its looks."""
-        return next(iter(self.traces))
-
-
-def compute(runs: Path) -> CommitOrders:
-    """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
-    (experiment,) = NEEDS
-    folder, made_by = runs / experiment, command(experiment, runs)
-    results = read_results_json(folder / "results.json", made_by, ("rows", "settings"))
-    paths: dict[int | str, dict[str, Path]] = {}
-    for row in results["rows"]:
-        paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
-    paths = {index: by_strategy for index, by_strategy in paths.items() if by_strategy.keys() >= set(STRATEGIES)}
-    if not paths:
-        strategies = ", ".join(STRATEGIES)
-        raise ValueError(f"{folder / 'results.json'} has no prompt with {strategies}: run {made_by} --retry-failed")
-    for path in (path for named in paths.values() for path in named.values()):
-        if not path.is_file():
-            raise MissingRun(f"{path} is missing: make it with {made_by}")
-    end = end_of(results["settings"]["model"])
-    traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in paths}
-    written = {i: {name: _written(trace, end) for name, trace in row.items()} for i, row in traces.items()}
-    files = tuple(str(paths[i][name].relative_to(runs)) for i in paths for name in STRATEGIES)
-    return CommitOrders(traces, written, results["settings"], files)
-
-
-def _written(trace: Trace, end: int | None) -> int:
-    ends: NDArray[np.int64] = np.flatnonzero(trace.tokens == end) if end is not None else np.array([], dtype=np.int64)
-    return int(ends[0]) if ends.size else trace.length
 
 
 def draw(orders: CommitOrders) -> Figure:
@@ -82,12 +27,11 @@ def draw(orders: CommitOrders) -> Figure:
     picture = figure(6.6, 7.4)
     panels = picture.subplots(len(STRATEGIES), 1, sharex=True, sharey=True)
     for axes, name in zip(panels, STRATEGIES, strict=True):
-        trace, written = orders.traces[orders.drawn][name], orders.written[orders.drawn][name]
+        trace, line = orders.of(name), LINES[name]
+        look, text = Look(line.color, line.marker, line.dash, ""), orders.written(trace)
         # Left to right runs in blocks of one step's tokens: the blocks of the other two are the ones to see.
-        block = orders.traces[orders.drawn]["rws"].block
-        line = LINES[name]
-        draw_order(axes, trace, Look(line.color, line.marker, line.dash, ""), text=written, block=block)
-        panel_title(axes, f"{LINES[name].label}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
+        draw_order(axes, trace, look, text=text, block=orders.of("rws").block)
+        panel_title(axes, f"{line.label}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
         axes.set_ylabel("diffusion step")
         axes.legend(loc="upper left", handletextpad=0.5, borderaxespad=0.2)
     panels[-1].set_xlabel("position in the answer  [tokens, from 0]")
@@ -97,7 +41,7 @@ def draw(orders: CommitOrders) -> Figure:
 def table(orders: CommitOrders) -> Table:
     """Return both readings of GOD for every prompt and strategy, and their means over the prompts."""
     rows = [
-        {"prompt": str(index), "strategy": name, **_measures(trace, orders.written[index][name])}
+        {"prompt": str(index), "strategy": name, **_measures(trace, orders.written(trace))}
         for index, row in orders.traces.items()
         for name, trace in row.items()
     ]
@@ -128,8 +72,8 @@ def _measures(trace: Trace, written: int) -> dict[str, float]:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 1 from the traces below `runs`."""
-    orders = compute(runs)
-    first, deviations = orders.traces[orders.drawn]["rws"], table(orders)
+    orders = commit_orders(runs)
+    first, deviations = orders.of("rws"), table(orders)
     mean = {row["strategy"]: row for row in deviations.rows if row["prompt"] == "mean"}
     random = footrule_mean(first.length, first.block, per_step=first.length // first.steps)
     caption = (
@@ -156,5 +100,5 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("fig1_commit_order", draw(orders), caption, alt),),
         (deviations,),
         conclusions=(said,),
-        inputs=orders.files,
+        inputs=tuple(file for named in orders.files.values() for file in named.values()),
     )

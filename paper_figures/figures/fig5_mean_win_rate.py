@@ -85,15 +85,9 @@ def draw(data: MeanWinRates) -> Figure:
     picture = figure(6.6, 1.9 + height_of(["RWS"], 2) + height_of(names, 2))
     grid = picture.add_gridspec(2, len(data.relations), height_ratios=(height_of(["RWS"], 2), height_of(names, 2)))
     top = picture.add_subplot(grid[0, :])
-    means = zip(_LOOKS.items(), ("win_mean", "default_mean"), strict=True)
-    draw_dots(
-        top,
-        ["RWS"],
-        [
-            Dots(look, f"{label}, as printed", {"RWS": (text[mean], None, None)}, hollow=True)
-            for (label, look), mean in means
-        ],
-    )
+    means = zip(_LOOKS.items(), (text["win_mean"], text["default_mean"]), strict=True)
+    marks = [Dots(look, f"{who}, as printed", {"RWS": (mean, None, None)}, hollow=True) for (who, look), mean in means]
+    draw_dots(top, ["RWS"], marks)
     panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
     panels = [picture.add_subplot(grid[1, index]) for index in range(len(data.relations))]
     for axes, relation in zip(panels, data.relations, strict=True):

@@ -5,7 +5,7 @@ Shows: for each world of the evidence study, quality against GOD over orders of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from paper_figures.exhibits.evidence import (
     title_of,
     worlds_in,
 )
-from paper_figures.exhibits.evidence_looks import draw_places, family_of, label_of, legend_of_families, short_of
+from paper_figures.exhibits.evidence_looks import legend_of, limits_of, scatter, short_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, panel_title
@@ -37,7 +37,6 @@ from paper_figures.table import Column, Table, make_table
 NEEDS: tuple[str, ...] = ()
 _FIXED = ("left-to-right", "window", "random-order")  # orders that do not follow confidence
 _DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)
-_FAR = 2.0  # nats per word below the best: such points stand at the panel's edge, with their number
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,45 +65,21 @@ def draw(data: Orders) -> Figure:
     panels = picture.subplots(len(worlds), 2, squeeze=False, sharey="row", sharex=True)
     labels: dict[Axes, list[Label]] = {}
     for row, world in zip(panels, worlds, strict=True):
+        places, limits = data.places[world], limits_of(data.places[world])
         for axes, one_by_one in zip(row, (False, True), strict=True):
-            shown = {arm: at for arm, at in data.places[world].items() if arm.one_by_one == one_by_one}
-            draw_places(axes, shown)
+            shown = {arm: at for arm, at in places.items() if arm.one_by_one == one_by_one}
+            labels[axes] = scatter(axes, shown, _named, limits)
             panel_title(axes, f"{WORLDS[world].model}, {'one token' if one_by_one else 'two tokens'} a step")
         row[0].set_ylabel(f"{MEASURES[quality_of(world)].title}  [{MEASURES[quality_of(world)].unit}]")
-        labels |= _limits(row, data.places[world])
     for axes in panels[-1]:
         axes.set_xlabel("GOD  [tokens; 0: left to right]")
-    families = {family_of(arm) for places in data.places.values() for arm in places}
-    legend = legend_of_families(list(families))
-    for handle in legend["handles"]:
-        handle.set_linestyle("none")
-    picture.legend(**legend, loc="outside lower center", ncols=5)
+    legend_of(picture, [arm for places in data.places.values() for arm in places], 5)
     place_labels(picture, labels)
     return picture
 
 
-def _limits(row: Sequence[Axes], places: Places) -> dict[Axes, list[Label]]:
-    """Set the limits of a row so that points far below all others do not squeeze it; return the labels of its panels.
-
-    A point far below stands as a label at the lower edge, with its value.
-    """
-    if not places:
-        return {}
-    best = max(quality.mean for _, quality in places.values())
-    near = [quality for _, quality in places.values() if quality.mean > best - _FAR]
-    low, high = min(quality.low for quality in near), max(quality.high for quality in near)
-    room = 0.12 * (high - low) or 0.1
-    row[0].set_ylim(low - room, high + room)
-    labels: dict[Axes, list[Label]] = {}
-    for axes, one_by_one in zip(row, (False, True), strict=True):
-        labels[axes] = []
-        for arm, (god, quality) in places.items():
-            if arm.one_by_one == one_by_one:
-                below = quality.mean < low - room
-                name = "" if arm.method == "temperature" else short_of(arm)
-                text = f"{short_of(arm)}: {quality.mean:.2f} \N{DOWNWARDS ARROW}" if below else name
-                labels[axes].append(label_of(arm, god.mean, low - 0.8 * room if below else quality.mean, text))
-    return labels
+def _named(arm: Arm) -> str:
+    return "" if arm.method == "temperature" else short_of(arm)
 
 
 def _table(data: Orders) -> Table:

@@ -45,6 +45,11 @@ class Profile:
         """Return the prompt that is drawn: the run's first, so that nobody chose it for its looks."""
         return self.prompts[0]
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the least and the greatest scale."""
+        return self.settings["scale_min"], self.settings["scale_max"]
+
     def path(self, over: str) -> Row:
         """Return the drawn prompt's path over an axis."""
         return next(path for path in self.drawn["paths"] if path["over"] == over)
@@ -66,13 +71,8 @@ def compute(runs: Path) -> Profile:
     return Profile(*(results[part] for part in parts))
 
 
-def paths_of(data: Profile) -> tuple[ScalePath, ScalePath]:
-    """Return the drawn prompt's paths over both axes, as `rws_decode.scale_path` returns them."""
-    temperature, reward_scale = (_path_of(data, over) for over in AXES)
-    return temperature, reward_scale
-
-
 def _path_of(data: Profile, over: Over) -> ScalePath:
+    """Return the drawn prompt's path over an axis as `rws_decode.scale_path` returns it."""
     path, outputs = data.path(over), data.drawn["outputs"]
     pieces = []
     for piece in path["pieces"]:
@@ -82,13 +82,13 @@ def _path_of(data: Profile, over: Over) -> ScalePath:
         pieces.append(ScalePiece(piece["lower"], piece["upper"], tokens, output["text"], order, reward))
     counts = {name: path[name] for name in ("states", "forwards", "grid_forwards", "reward_calls", "near_tokens")}
     left = tuple(Unexplored(part["lower"], part["upper"]) for part in path["unexplored"])
-    ends = data.settings["scale_min"], data.settings["scale_max"]
-    return ScalePath(over, *ends, tuple(pieces), left, (), path["certified"], batches=path["forwards"], **counts)
+    return ScalePath(over, *data.ends, tuple(pieces), left, (), path["certified"], batches=path["forwards"], **counts)
 
 
 def draw(data: Profile) -> Figure:
     """Draw which answer each scale gives, and what it is worth: rewards, perplexity and GOD, one below the other."""
-    paths, outputs = paths_of(data), {tuple(output["tokens"]): output for output in data.drawn["outputs"]}
+    paths = [_path_of(data, over) for over in AXES]
+    outputs = {tuple(output["tokens"]): output for output in data.drawn["outputs"]}
 
     def of(name: str) -> Callable[[ScalePiece], float]:
         return lambda piece: outputs[piece.tokens][name]
@@ -110,61 +110,54 @@ def draw(data: Profile) -> Figure:
 
 def table(data: Profile) -> Table:
     """Return the drawn prompt's answers; the study's own files have every piece, and the counts of every prompt."""
-    rows: list[dict[str, Any]] = []
-    for number, output in enumerate(data.drawn["outputs"]):
-        row: dict[str, Any] = {"answer": number + 1}
-        for over, name in zip(AXES, ("c", "s_R"), strict=True):
-            reached = any(piece["output"] == number for piece in data.path(over)["pieces"])
+    rows: list[dict[str, Any]] = [{"answer": number + 1} for number in range(len(data.drawn["outputs"]))]
+    for over, name in zip(AXES, ("c", "s_R"), strict=True):
+        reached = {piece["output"] for piece in data.path(over)["pieces"]}
+        for number, row in enumerate(rows):
             told = "misses it" if number in data.missed(over) else "gives it"
-            row[f"grid of {name}"] = told if reached else None
-        rows.append(row | output)
-    names = {"temperature_width": "width in c", "reward_width": "width in s_R", "coherent": "coherent"}
-    names |= {"violations": "violations", "reward": "guide", "judge": "judge", "perplexity": "perplexity"}
-    columns = [Column(name) for name in ("answer", "grid of c", "grid of s_R")]
-    columns += [Column(label, field) for field, label in names.items()]
+            row[f"grid of {name}"] = told if number in reached else None
+    columns = [Column(name) for name in rows[0]]
+    columns += [Column("width in c", "temperature_width"), Column("width in s_R", "reward_width")]
+    columns += [Column("coherent"), Column("violations"), Column("guide", "reward"), Column("judge")]
     caption = (
         f"Every answer to the drawn prompt, “{data.drawn['prompt']}” A width is ln(upper / lower) of the scales that "
         "give the answer, 0 if none in the range does. A grid misses an answer if none of its points gives it. "
         "Coherent: no rule of the story language is broken. Guide and judge: normalised scores."
     )
-    return make_table("scale_path", rows, [*columns, Column("text")], caption)
-
-
-def _headline(data: Profile, ends: str) -> str:
-    """Return how many answers a constant factor gives on the whole axis, and how many of them on the grid."""
-    rows = [row for row in data.summary if row["over"] == "temperature" and row["prompt"] != "all"]
-    answers, on_grid, missed = (sum(row[name] for row in rows) for name in ("outputs", "grid_outputs", "missed"))
-    proved = "which is proved" if all(row["certified"] for row in rows) else "as far as was followed"
-    return (
-        f"Prompts followed over all factors c from {ends}: {len(rows)}, with {answers} distinct "
-        f"answers, {proved}; the {len(data.grid)} points of the printed grid give {on_grid} and miss {missed}."
-    )
+    rows = [row | output for row, output in zip(rows, data.drawn["outputs"], strict=True)]
+    return make_table("scale_path", rows, [*columns, Column("perplexity"), Column("text")], caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure and tables of the scale paths below `runs`."""
     data = compute(runs)
-    settings = data.settings
-    answers = {over: len({piece["output"] for piece in data.path(over)["pieces"]}) for over in AXES}
+    settings, grid = data.settings, len(data.grid)
     caption = (
         f"Every answer of model {settings['model']} to prompt {data.drawn['index']} of {settings['data']} (the first, "
         f"by rule), {settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, guide "
         f"{settings['reward']}. Above: a lane for each answer, and a bar at the scales that give it, over any constant "
         "factor c and over any reward scale; marks are the points of the printed grid. Below: the answer's reward by "
         "guide and judge, its perplexity under the causal model, and the order deviation of its commits. Nothing is "
-        "sampled: the lines are exact for these logits and need no error bars. Other prompts differ."
+        "sampled: the lines are exact for these logits and need no error bars."
     )
-    ends = f"{settings['scale_min']:g} to {settings['scale_max']:g}"
     alt = (
-        f"Lanes of answers with bars along a logarithmic axis of scales from {ends}, and below it step lines of "
-        "rewards, perplexity and order deviation."
+        "Lanes of answers with bars along a logarithmic axis of scales, and below it step lines of rewards, perplexity "
+        "and order deviation."
     )
-    missed, grid = len(data.missed("temperature")), len(data.grid)
+    ends = "{:g} to {:g}".format(*data.ends)
+    rows = [row for row in data.summary if row["over"] == "temperature" and row["prompt"] != "all"]
+    total, on_grid, missed = (sum(row[name] for row in rows) for name in ("outputs", "grid_outputs", "missed"))
+    proved = "which is proved" if all(row["certified"] for row in rows) else "as far as was followed"
+    said = (
+        f"Prompts followed over all factors c from {ends}: {len(rows)}, with {total} distinct answers, {proved}; the "
+        f"{grid} points of the printed grid give {on_grid} and miss {missed}."
+    )
+    by_c, by_scale = (len({piece["output"] for piece in data.path(over)["pieces"]}) for over in AXES)
     story = Story(
-        f"Over all factors c from {ends}, this prompt has {answers['temperature']} answers, which is proved.",
+        f"Over all factors c from {ends}, this prompt has {by_c} answers, which is proved.",
         (
-            f"The {grid} scales that the paper tried miss {missed or 'none'} of them. "
-            f"RWS, over all s_R in that range, gives {answers['reward-scale']}.",
+            f"The {grid} scales that the paper tried miss {len(data.missed('temperature')) or 'none'} of them. "
+            f"RWS, over all s_R in that range, gives {by_scale}.",
             "Drag the scale: the answer, its order and its reward change at proved breakpoints.",
         ),
         f"{len(data.prompts)} prompts were followed like this: an illustration.",
@@ -174,20 +167,19 @@ def exhibit(runs: Path) -> Exhibit:
         "The complete scale path of a prompt",
         (Picture("scale_path", draw(data), caption, alt),),
         (table(data),),
-        conclusions=(_headline(data, ends),),
+        conclusions=(said,),
         inputs=(f"{NEEDS[0]}/results.json",),
         story=story,
-        interactive=_path(data),
+        interactive=_page(data),
     )
 
 
-def _path(data: Profile) -> Interactive | None:
+def _page(data: Profile) -> Interactive | None:
     """Return the drawn prompt's path over c, followed again, with the scale to drag; shipped models only."""
     settings = data.settings
     predictor = shipped_predictor(settings["model"])
     if predictor is None:
         return None
-    shape = Shape(settings["length"], settings["steps"], settings["block"])
-    ends = settings["scale_min"], settings["scale_max"]
-    path = scale_path(predictor, data.drawn["prompt"], *ends, shape, reward=load_reward(settings["reward"]))
+    shape, reward = Shape(settings["length"], settings["steps"], settings["block"]), load_reward(settings["reward"])
+    path = scale_path(predictor, data.drawn["prompt"], *data.ends, shape, reward=reward)
     return Interactive("scale_path", path.view(data.grid), "The answers of one prompt along the whole scale axis")

@@ -16,7 +16,6 @@ import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import ScalarFormatter
 
 from paper_figures.exhibits.evidence import (
     Places,
@@ -30,13 +29,7 @@ from paper_figures.exhibits.evidence import (
     text_of,
     worlds_in,
 )
-from paper_figures.exhibits.evidence_looks import (
-    FAMILIES,
-    draw_places,
-    family_of,
-    label_of,
-    legend_of_families,
-)
+from paper_figures.exhibits.evidence_looks import FAMILIES, legend_of, scatter, short_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
@@ -78,23 +71,25 @@ def compute(runs: Path) -> Pattern:
 
 def draw(data: Pattern) -> Figure:
     """Draw perplexity against GOD, a panel for each world and one as printed."""
-    worlds = list(data.places)
-    picture = figure(max(7.6, 3.4 * (1 + len(worlds))), 4.4)
-    panels = picture.subplots(1, 1 + len(worlds), squeeze=False)[0]
+    picture = figure(max(7.6, 3.4 * (1 + len(data.places))), 4.4)
+    panels = picture.subplots(1, 1 + len(data.places), squeeze=False)[0]
     labels: dict[Axes, list[Label]] = {}
-    for axes, world in zip(panels, worlds, strict=False):
-        labels[axes] = _levels(axes, data.places[world])
+    for axes, (world, places) in zip(panels, data.places.items(), strict=False):
+        labels[axes] = scatter(axes, places, lambda arm: short_of(arm) if arm.method in ("default", "rws") else "")
+        for rws in path_of(places, "rws"):
+            pair = [places[arm] for arm in (rws, Arm("constant", rws.number)) if arm in places]
+            axes.plot(*zip(*((god.mean, level.mean) for god, level in pair), strict=True), color=GREY, linewidth=1.0)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
+        axes.set_xlabel("GOD  [tokens]")
         panel_title(axes, WORLDS[world].model)
     labels[panels[-1]] = draw_printed(panels[-1])
     panels[-1].set_xlabel("GOD  [unit not said]")
     panel_title(panels[-1], "As printed: LLaDA, Table 8")
     panels[0].set_ylabel("perplexity")
-    legend = legend_of_families(list({family_of(arm) for places in data.places.values() for arm in places}))
-    names = {FAMILIES["control"].label: f"{METHODS['constant'].title}, no reward"}
-    for handle in legend["handles"]:
-        handle.set_linestyle("none")
-    legend["labels"] = [names.get(label, label) for label in legend["labels"]]
-    picture.legend(**legend, loc="outside lower center", ncols=4)
+    arms = [arm for places in data.places.values() for arm in places]
+    legend_of(picture, arms, 4, control=f"{METHODS['constant'].title}, no reward")
     place_labels(picture, labels)
     return picture
 
@@ -116,22 +111,6 @@ def draw_printed(axes: Axes) -> list[Label]:
     axes.axvline(default, color="black", linewidth=1.0, linestyle=(0, (1, 1)))
     axes.text(default + 0.03, high, f"default: GOD {default:g}", fontsize=8.5, va="top")
     return [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", color) for row in rows]
-
-
-def _levels(axes: Axes, places: Places) -> list[Label]:
-    """Draw the arms of a world, and a line from RWS at each scale to its constant; return the labels."""
-    draw_places(axes, places)
-    for rws in path_of(places, "rws"):
-        pair = [places[arm] for arm in (rws, Arm("constant", rws.number)) if arm in places]
-        axes.plot(*zip(*((god.mean, level.mean) for god, level in pair), strict=True), color=GREY, linewidth=1.0)
-    axes.set_xlabel("GOD  [tokens]")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(ScalarFormatter())
-    axes.yaxis.set_minor_formatter(ScalarFormatter())
-    named = ("default", "rws")
-    return [
-        label_of(arm, god.mean, level.mean, None if arm.method in named else "") for arm, (god, level) in places.items()
-    ]
 
 
 def share_of_change(
@@ -174,21 +153,18 @@ def _table(data: Pattern) -> Table:
     return make_table("table8_pattern", rows, columns, caption)
 
 
-def _headline(numbers: Table) -> tuple[str, ...]:
+def _headline(numbers: Table) -> list[str]:
     """Return, where RWS raises GOD and lowers perplexity, what share of both its constant makes."""
-    cells: dict[tuple[str, float], dict[str, Any]] = {}
-    for row in numbers.rows:
-        cells.setdefault((row["world"], row["s_R"]), {})[row["measure"]] = row
-    return tuple(
-        f"RWS {scale:g} in {WORLDS[world].model} changes GOD by {of['god_tokens']['RWS text']} tokens and log "
-        f"perplexity by {of['log_perplexity']['RWS text']} from the default: Table 8's pattern. Its constant makes "
-        f"{100 * of['god_tokens']['share']:.0f} % and {100 * of['log_perplexity']['share']:.0f} % of these."
-        for (world, scale), of in cells.items()
-        if len(of) == len(_MEASURES)
-        and of["god_tokens"]["share"] is not None
-        and of["log_perplexity"]["share"] is not None
-        and of["god_tokens"]["RWS"] > 0 > of["log_perplexity"]["RWS"]
-    )
+    lines = []
+    for level, god in zip(numbers.rows[::2], numbers.rows[1::2], strict=True):
+        shares = god["share"], level["share"]
+        if None not in shares and god["RWS"] > 0 > level["RWS"]:
+            lines.append(
+                f"RWS {god['s_R']:g} in {WORLDS[god['world']].model} changes GOD by {god['RWS text']} tokens and log "
+                f"perplexity by {level['RWS text']} from the default: Table 8's pattern. Its constant makes "
+                f"{100 * shares[0]:.0f} % and {100 * shares[1]:.0f} % of these."
+            )
+    return lines
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -212,6 +188,6 @@ def exhibit(runs: Path) -> Exhibit:
         title,
         (Picture("table8_pattern", draw(data), caption, alt),),
         (numbers,),
-        conclusions=_headline(numbers) or ("No scale of RWS shows the pattern in these results.",),
+        conclusions=tuple(_headline(numbers)) or ("No scale of RWS shows the pattern in these results.",),
         inputs=inputs_of(runs),
     )

@@ -22,7 +22,7 @@ from paper_figures.exhibits.evidence import (
     title_of,
 )
 from paper_figures.exhibits.evidence import places_of as all_places_of
-from paper_figures.exhibits.evidence_looks import draw_places, label_of
+from paper_figures.exhibits.evidence_looks import scatter, short_of
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, styled
 from paper_figures.figures import at_a_glance
@@ -105,10 +105,9 @@ def draw_frontier(places: Frontiers) -> Figure:
         if len(places.curve):
             axes.plot(*places.curve.T, color=GREY, linewidth=2.4)
         shown = {arm: places.places[arm] for arm in _shown(places.places)}
-        draw_places(axes, shown, _PATHS)
-        labels = [Label(x, y, "", GREY) for x, y in places.curve.tolist()[::6]]
         names = {"lookahead": "reward lookahead", "tilt-decode": "decoding the exact tilt"}
-        labels += [label_of(arm, x.mean, y.mean, names.get(arm.method)) for arm, (x, y) in shown.items()]
+        labels = scatter(axes, shown, lambda arm: names.get(arm.method) or short_of(arm), paths=_PATHS)
+        labels += [Label(x, y, "", GREY) for x, y in places.curve.tolist()[::6]]
         axes.margins(x=0.08)
         axes.set_xlabel("log p of the text  [nats per word]")
         axes.set_ylabel("reward  [deviations]")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
@@ -45,20 +46,15 @@ class Ledger:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return part -> verdict -> number of claims; claims of no part are under "others", ours come last."""
-        parts = [self._part(claim) for claim in self.claims]
-        counts: dict[str, dict[str, int]] = {}
-        for part in (*PARTS, "others", OURS):
-            verdicts = [
-                claim["verdict"] for claim, claim_part in zip(self.claims, parts, strict=True) if claim_part == part
-            ]
-            if verdicts:
-                counts[part] = {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
-        return counts
-
-    def _part(self, claim: Mapping[str, str | None]) -> str:
-        if is_ours(str(claim["where"])):
-            return OURS
-        return next((part for part, checks in PARTS.items() if claim["id"] in checks), "others")
+        verdicts: dict[str, list[str | None]] = {part: [] for part in (*PARTS, "others", OURS)}
+        for claim in self.claims:
+            part = next((part for part, checks in PARTS.items() if claim["id"] in checks), "others")
+            verdicts[OURS if is_ours(str(claim["where"])) else part].append(claim["verdict"])
+        return {
+            part: {verdict: of.count(verdict) for verdict in VERDICTS if verdict in of}
+            for part, of in verdicts.items()
+            if of
+        }
 
 
 def compute(runs: Path) -> Ledger:
@@ -73,17 +69,16 @@ def draw(ledger: Ledger) -> Figure:
     counts = ledger.counts()
     picture = figure(6.6, 1.1 + 0.42 * len(counts))
     axes = picture.subplots()
-    for verdict in VERDICTS:
-        color, hatch = _LOOKS[verdict]
-        numbers = [of.get(verdict, 0) for of in counts.values()]
-        if not any(numbers):
+    start = np.zeros(len(counts))
+    for verdict, (color, hatch) in _LOOKS.items():
+        numbers = np.array([of.get(verdict, 0) for of in counts.values()])
+        if not numbers.any():
             continue
-        before = VERDICTS[: VERDICTS.index(verdict)]
-        start = [sum(of.get(earlier, 0) for earlier in before) for of in counts.values()]
         look = {"color": color, "hatch": hatch, "edgecolor": "black", "linewidth": 0.8, "label": verdict}
         bars = axes.barh(list(counts), numbers, 0.66, start, **look)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
         axes.bar_label(bars, [str(n or "") for n in numbers], label_type="center", bbox=box if hatch else None)
+        start = start + numbers
     for text in [text for text in axes.texts if not text.get_text()]:
         text.remove()
     axes.invert_yaxis()
@@ -102,10 +97,11 @@ def table(ledger: Ledger) -> Table:
             "where": claim["where"],
             "verdict": claim["verdict"],
             "the paper's statement": claim["statement"],
-            "what was found": " ".join(filter(None, [claim["evidence"], _refuted(claim["counterexample"])])),
+            "what was found": " ".join(filter(None, [claim["evidence"], against and f"Counterexample: {against}"])),
             "instead": claim["correction"],
         }
         for claim in ledger.claims
+        for against in (claim["counterexample"],)
     ]
     caption = (
         "Every statement of the paper that can be checked, in the ledger's order: the method, Theorem 1, its example, "
@@ -115,10 +111,6 @@ def table(ledger: Ledger) -> Table:
     if not ledger.current:
         caption += " Checked by other code, or against other printed numbers, than this checkout has."
     return Table("ledger", ledger.claims, shown, caption)
-
-
-def _refuted(counterexample: str | None) -> str | None:
-    return counterexample and f"Counterexample: {counterexample}"
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -133,16 +125,15 @@ def exhibit(runs: Path) -> Exhibit:
         "statements, and how finely we cut them is our choice: the numbers do not measure the paper. Our own "
         "statements are counted separately."
     )
-    alt = "Stacked bars of verdicts by part of the paper. " + " ".join(
-        f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()
-    )
+    lines = [f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()]
+    alt = f"Stacked bars of verdicts by part of the paper. {' '.join(lines)}"
     return Exhibit(
         "The ledger of claims",
         (Picture("ledger", draw(ledger), caption, alt),),
         (table(ledger),),
         conclusions=(
             f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}.",
-            *(f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()),
+            *lines,
         ),
         inputs=(f"{NEEDS[0]}/results.json",),
         story=_story(ledger, total),

@@ -7,26 +7,23 @@ the paper's text gives for temperature scaling. The first of several guides is s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullLocator
 
 from paper_figures.exhibits.differences import Difference
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
-from paper_figures.exhibits.runs import read_run
+from paper_figures.exhibits.runs import Results, Row, read_run
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.table import Column, Table, wide
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS = ("temperature",)
 DRAWN = ("temperature", "rws", "constant", "shuffled")
@@ -38,6 +35,7 @@ _COLUMNS = (
     Column("GOD, tokens", "god_tokens", ".2f"),
     Column("GOD, steps", "god_steps", ".2f"),
     Column("keywords of 4", "keywords_included", ".2f"),
+    Column("GOD, steps, softmax in bf16", "rounded", ".2f"),
 )
 _COMPARED = {"coherent": "coherent", "perplexity": "perplexity", "judge": "judge", "god_steps": "GOD, steps"}
 _DRAWN = {
@@ -49,99 +47,73 @@ _DRAWN = {
 
 @dataclass(frozen=True)
 class Temperatures:
-    """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings.
+    """The experiment's outcome for its first guide: `summary`, a row per method and scale; `controls`, differences."""
 
-    inputs: its files below the runs, the folder of its traces among them.
-    """
-
+    run: Results
     summary: Sequence[Row]
     controls: Sequence[Row]
-    settings: Row
-    inputs: tuple[str, ...]
-
-    @property
-    def prompts(self) -> int:
-        """Return the number of prompts behind every row."""
-        return max(row["n"] for row in self.summary)
 
     def of(self, method: str) -> list[Row]:
         """Return the rows of one method by rising scale."""
         return sorted((row for row in self.summary if row["method"] == method), key=lambda row: row["scale"])
 
-    def has(self, field: str) -> bool:
-        """Return whether every row has a value: answers outside the story language have no coherence."""
-        return all(row.get(field) is not None for row in self.summary)
+    @property
+    def fields(self) -> list[str]:
+        """Return which fields are drawn: answers outside the story language have no coherence."""
+        return [field for field in _DRAWN if all(row.get(field) is not None for row in self.summary)]
 
 
 def compute(runs: Path) -> Temperatures:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
-    (experiment,) = NEEDS
-    run = read_run(runs, experiment)
+    run = read_run(runs, NEEDS[0])
     guide = run.settings["rewards"][0]
-    summary, controls = (
-        [row for row in run.rows.get(name, ()) if row["guide"] == guide] for name in ("summary", "controls")
-    )
+    names = ("summary", "controls")
+    summary, controls = ([row for row in run.rows.get(name, ()) if row["guide"] == guide] for name in names)
     if not summary:
-        raise ValueError(f"{runs / experiment} has no table summary: no answer was measured")
-    return Temperatures(summary, controls, run.settings, (*run.inputs, f"{experiment}/{run.units}/traces"))
+        raise ValueError(f"{runs / NEEDS[0]} has no table summary: no answer was measured")
+    return Temperatures(run, summary, controls)
 
 
 def draw(data: Temperatures) -> Figure:
     """Draw perplexity, share coherent and GOD against the scale, with 95 % intervals."""
-    contents = {field: words for field, words in _DRAWN.items() if data.has(field)}
-    picture = figure(6.6, 0.7 + 2.5 * len(contents))
-    panels = picture.subplots(len(contents), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, (field, (title, unit)) in zip(panels, contents.items(), strict=True):
+    picture = figure(6.6, 0.7 + 2.5 * len(data.fields))
+    panels = picture.subplots(len(data.fields), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, field in zip(panels, data.fields, strict=True):
         for index, method in enumerate(DRAWN):
             if rows := data.of(method):
                 _curve(axes, rows, field, method, 1.1 ** (index - 1.5))
         for row in data.of("default"):
             look = LINES["default"]
             axes.axhline(row[field], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
+        title, unit = _DRAWN[field]
         panel_title(axes, title)
         axes.set_ylabel(unit)
         if field != "perplexity":
             axes.set_ylim(bottom=0)
-    values = [row["perplexity"] for row in data.summary if data.has("perplexity")]
-    if values and max(values) > 5 * min(values):
-        panels[0].set_yscale("log")
-        plain = FuncFormatter(lambda value, _: f"{value:g}")
-        panels[0].yaxis.set_major_formatter(plain)
-        panels[0].yaxis.set_minor_formatter(plain)  # within one decade only minor ticks have labels
-    for axes in panels:
-        _scale_axis(axes, sorted({row["scale"] for row in data.summary if row["scale"] is not None}))
+        elif max(row[field] for row in data.summary) > 5 * min(row[field] for row in data.summary):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}")  # within one decade only minor ticks have labels
+    scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})
+    panels[-1].set_xscale("log")
+    panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
+    panels[-1].xaxis.set_minor_locator(NullLocator())
     panels[-1].set_xlabel("scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
     picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return picture
 
 
-def _scale_axis(axes: Axes, scales: Sequence[float]) -> None:
-    axes.set_xscale("log")
-    axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", which="minor", length=0)
-
-
 def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: float) -> None:
     """Draw one method; scales are shifted by some percent so that the intervals of four methods stand side by side."""
-    look = LINES[method]
+    look, scales = LINES[method], shift * np.array([row["scale"] for row in rows])
     low, middle, high = (np.array([row[field + end] for row in rows]) for end in ("_low", "", "_high"))
-    axes.errorbar(
-        np.array([row["scale"] for row in rows]) * shift,
-        middle,
-        yerr=np.maximum([middle - low, high - middle], 0.0),
-        color=look.color,
-        marker=look.marker,
-        linestyle=look.dash,
-        elinewidth=0.9,
-        capsize=2,
-        label=look.label,
-    )
+    ends = np.maximum([middle - low, high - middle], 0.0)
+    axes.errorbar(scales, middle, ends, elinewidth=0.9, capsize=2, label=look.label, **look.style)
 
 
 def tables(data: Temperatures) -> tuple[Table, ...]:
     """Return the paper's Table 8 beside ours, RWS minus its controls, and Appendix F's ranges."""
-    return (_printed(data), _differences(data), _ranges(data))
+    return _printed(data), _differences(data.controls), _ranges(data)
 
 
 def _ranges(data: Temperatures) -> Table:
@@ -160,26 +132,23 @@ def _ranges(data: Temperatures) -> Table:
 
 def _printed(data: Temperatures) -> Table:
     table = printed_in(_STEM)
-    printed = {
-        f"{row['scale']:g}": {"perplexity": row["perplexity"], "GOD": row["god"]}
-        for row in sorted(table["rows"], key=lambda row: row["scale"])
-    }
+    rows = sorted(table["rows"], key=lambda row: row["scale"])
+    printed = {f"{row['scale']:g}": {"perplexity": row["perplexity"], "GOD": row["god"]} for row in rows}
     rounded = {row["scale"]: row["god_steps"] for row in data.of("temperature-bf16")}
     here = {f"{row['scale']:g}": {**row, "rounded": rounded.get(row["scale"])} for row in data.of("temperature")}
     caption = (
-        f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model {data.settings['model']}, "
-        f"{data.prompts} keyword prompts; another model, language and length, so shapes can be compared and levels "
-        "cannot. We take the paper's temperature as a factor that multiplies the logits, because Appendix F calls it a "
-        "constant scaling factor. If it divides them, its rows are of other factors. Brackets: 95 % intervals. True "
-        "perplexity: that of the language itself, of the coherent answers. The last column ranks by softmax in "
-        "bfloat16, where confidences round to 1."
+        f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model "
+        f"{data.run.settings['model']}, {data.run.prompts['test']} keyword prompts; another model, language and "
+        "length, so shapes can be compared and levels cannot. We take the paper's temperature as a factor that "
+        "multiplies the logits, because Appendix F calls it a constant scaling factor. If it divides them, its rows "
+        "are of other factors. Brackets: 95 % intervals. True perplexity: that of the language itself, of the coherent "
+        "answers. The last column ranks by softmax in bfloat16, where confidences round to 1."
     )
-    columns = [*_COLUMNS, Column("GOD, steps, softmax in bf16", "rounded", ".2f")]
-    return beside(_STEM, "scale", printed, here, caption, columns)
+    return beside(_STEM, "scale", printed, here, caption, _COLUMNS)
 
 
-def _differences(data: Temperatures) -> Table:
-    rows = [row for row in data.controls if row["metric"] in _COMPARED]
+def _differences(controls: Sequence[Row]) -> Table:
+    rows = [row for row in controls if row["metric"] in _COMPARED]
     shown = wide(
         rows,
         lambda row: {"RWS minus": method_name(row["control"]), "scale": f"{row['scale']:g}"},
@@ -192,7 +161,7 @@ def _differences(data: Temperatures) -> Table:
         "most 0.05. The default and margin order have one run, the others one at each scale. The CSV has further "
         "metrics."
     )
-    return Table("table8_differences", data.controls, shown, caption)
+    return Table("table8_differences", controls, shown, caption)
 
 
 def _minus(row: Row) -> Difference:
@@ -203,30 +172,28 @@ def exhibit(runs: Path) -> Exhibit:
     """Return Table 8 and its figure from the experiment's results below `runs`."""
     data = compute(runs)
     caption = (
-        f"{data.prompts} keyword prompts, 95 % intervals. At one place on the axis, RWS, its constant and its shuffled "
-        "control have the same reward scale and so the same mean factor, which is below the scale. Points of one scale "
-        "are drawn slightly apart. The dotted line is the default, temperature 1."
+        f"{data.run.prompts['test']} keyword prompts, 95 % intervals. At one place on the axis, RWS, its "
+        "constant and its shuffled control have the same reward scale and so the same mean factor, which is below the "
+        "scale. Points of one scale are drawn slightly apart. The dotted line is the default, temperature 1."
     )
     alt = (
         "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant of equal mean "
-        f"and shuffled rewards: {', '.join(_DRAWN[field][0] for field in _DRAWN if data.has(field))}."
+        f"and shuffled rewards: {', '.join(_DRAWN[field][0] for field in data.fields)}."
     )
-    return Exhibit(
-        "Table 8: temperature against reward",
-        (Picture(_STEM, draw(data), caption, alt),),
-        tables(data),
-        conclusions=_headline(data),
-        inputs=data.inputs,
-    )
-
-
-def _headline(data: Temperatures) -> tuple[str, ...]:
-    """Return at how many scales RWS differs from its constant in what is drawn; nothing without a constant."""
-    rows = [row for row in data.controls if row["control"] == "constant"]
-    signs = {field: [_minus(row).sign for row in rows if row["metric"] == field] for field in _COMPARED}
+    # At how many scales does RWS differ from its constant?
+    signs = {
+        field: [_minus(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", field)]
+        for field in _COMPARED
+    }
     parts = [
         f"{_COMPARED[field]} higher at {of.count(1)} and lower at {of.count(-1)} of {len(of)} scales"
         for field, of in signs.items()
         if of
     ]
-    return (f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else ()
+    return Exhibit(
+        "Table 8: temperature against reward",
+        (Picture(_STEM, draw(data), caption, alt),),
+        tables(data),
+        conclusions=(f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else (),
+        inputs=(*data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"),
+    )

@@ -97,9 +97,9 @@ def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> 
 
 def test_printed_seconds_are_parted_without_loss() -> None:
     table, parts = printed_in("table11_overhead"), printed_parts()
-    seconds = {"default": table["default_seconds"]} | {row["model"]: row["seconds"] for row in table["rows"]}
-    assert {name: sum(shares.values()) for name, shares in parts.items()} == pytest.approx(seconds)
-    assert [name for name, shares in parts.items() if "reward" in shares] == ["Skywork", "LlamaOB", "QRM"]
+    seconds = {"default": table["default_seconds"]} | {f"RWS, {row['model']}": row["seconds"] for row in table["rows"]}
+    assert parts.sum(axis=1).to_dict() == pytest.approx(seconds)
+    assert [*parts.index[parts["reward"].notna()]] == ["RWS, Skywork", "RWS, LlamaOB", "RWS, QRM"]
     with styled():
         exhibit = device_cost.exhibit(Path())
     axes, _ = exhibit.pictures[0].figure.axes
@@ -113,8 +113,8 @@ def test_measured_seconds_are_parted_without_loss_and_are_those_of_the_guide() -
     result, table = device_cost.measured(), device_cost.measured_table()
     assert result["complete"] and all(check["passed"] for check in result["checks"])
     ways = {(row["batch"], row["way"]): row for row in result["ways"]}
-    for parts, row in zip(device_cost.measured_parts().values(), sorted(table.rows, key=order), strict=True):
-        assert min(parts.values()) > 0 and sum(parts.values()) == pytest.approx(row["RWS seconds"])
+    for (_, parts), row in zip(device_cost.measured_parts().iterrows(), sorted(table.rows, key=order), strict=True):
+        assert parts.min() > 0 and parts.sum() == pytest.approx(row["RWS seconds"])
         assert row["increase, %"] == pytest.approx(100 * (row["RWS seconds"] / row["default seconds"] - 1))
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     loops = {"plain": "default, loops as published", "default": "default, `--compact`"}

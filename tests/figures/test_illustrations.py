@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -63,70 +64,65 @@ def _cells(axes: object) -> list[Rectangle]:
 
 def test_masking_draws_the_default_trace(runs: Path) -> None:
     data = fig2_masking.compute(runs)
-    trace = data.orders.traces[7]["default"]
+    trace = data.orders.of("default")
     assert not data.held_out and data.original[:2] == tuple(trace.words(trace.tokens[:2]))
     assert len(data.original) == LENGTH - 3 and len(data.written) == BLOCK
-    for state in data.reverse:
-        assert np.array_equal(state.masked, trace.masked[:, :BLOCK][STEPS - state.t])
-    assert [state.t for state in data.reverse] == [7, 6, 5, 4] and not data.reverse[-1].masked.any()
+    for t, masked in data.reverse.items():
+        assert np.array_equal(masked, trace.masked[:, :BLOCK][STEPS - t])
+    assert [*data.reverse] == [7, 6, 5, 4] and not data.reverse[4].any()
     with styled():
         picture = fig2_masking.draw(data)
     boards = [axes for axes in picture.axes if _cells(axes)]
-    states = [*data.forward, *data.reverse]
+    states = [(data.original, masked, masked) for masked in data.forward.values()]
+    since = [np.full(BLOCK, True), *data.reverse.values()]
+    states += [(data.written, masked, before) for before, masked in pairwise(since)]
     assert len(boards) == len(states)
-    for axes, state in zip(boards, states, strict=True):
+    for axes, (words, masked, before) in zip(boards, states, strict=True):
         faces = [to_hex(cell.get_facecolor()) for cell in _cells(axes)]
-        assert [face == MASKED.face for face in faces] == state.masked.tolist()
-        words = data.original if state in data.forward else data.written
-        shown = [word for word, hidden in zip(words, state.masked, strict=True) if not hidden]
-        assert [text.get_text() for text in axes.texts] == shown
-        if state in data.reverse:
-            assert [face == FRESH.face.lower() for face in faces] == state.fresh.tolist()
+        assert [face == MASKED.face for face in faces] == masked.tolist()
+        assert [text.get_text() for text in axes.texts] == np.array(words)[~masked].tolist()
+        assert [face == FRESH.face.lower() for face in faces] == (before & ~masked).tolist()
 
 
 def test_of_the_shipped_model_the_held_out_answer_is_masked_and_broken_rules_are_told(figure_runs: Path) -> None:
     data = fig2_masking.compute(figure_runs)
     answer = examples_of("mini")[data.orders.drawn]["answer"].split()
     assert data.held_out and list(data.original) == answer[: len(data.original)]
-    decodes = fig4_worked_decode.compute(figure_runs).decodes
-    assert all(decode.broken for decode in decodes.values())  # sixteen tokens cannot hold a story
+    broken = fig4_worked_decode.compute(figure_runs).broken
+    assert all(broken.values())  # sixteen tokens cannot hold a story
     with styled():
         said = fig4_worked_decode.exhibit(figure_runs).conclusions[1]
-    assert "breaks rules of" in said and all(rule in said for rule in decodes["rws"].broken or ())
+    assert "breaks rules of" in said and all(rule in said for rule in broken["rws"] or ())
 
 
 def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
     data = fig3_method.compute(runs)
-    default, rws = (data.orders.traces[7][name] for name in ("default", "rws"))
+    default, rws = data.orders.of("default"), data.orders.of("rws")
     parted = [step for step in range(STEPS) if not np.array_equal(default.chosen[step], rws.chosen[step])]
-    assert data.parted and data.step == parted[0]
-    assert (data.raw, data.normalised, data.factor) == (
-        rws.reward_raw[data.step],
-        rws.reward_normalised[data.step],
-        rws.factor[data.step],
-    )
-    assert data.factor == pytest.approx(float(reward_factor((data.raw - 1.0) / 2.0, SCALE)))
+    assert data.parted and data.number == parted[0]
+    raw, normalised, factor = (data.of(name) for name in ("reward_raw", "reward_normalised", "factor"))
+    assert factor == pytest.approx(float(reward_factor((raw - 1.0) / 2.0, SCALE)))
     logits = _logits()[2:].double()
     logits[:, MASK] = -torch.inf
-    for factor, values in ((1.0, data.before), (data.factor, data.after)):
-        best = (factor * logits[data.position]).softmax(-1).max(-1).values
-        assert values == pytest.approx(torch.logit(best).numpy())
+    for scale, method in ((1.0, "default"), (factor, "rws")):
+        best = (scale * logits[data.ranked["position"].tolist()]).softmax(-1).max(-1).values
+        assert data.ranked[f"{method} value"].tolist() == pytest.approx(torch.logit(best).tolist())
     with styled():
         picture = fig3_method.draw(data)
     shown = _texts(picture)
-    assert {f"{data.raw:.3f}", f"{data.normalised:.3f}", f"{data.factor:.3f}"} <= set(shown)
-    assert any(text.endswith(f"RWS commits {data.committed(data.rws)}") for text in shown)
+    assert {f"{raw:.3f}", f"{normalised:.3f}", f"{factor:.3f}"} <= set(shown)
+    assert any(text.endswith(f"RWS commits {data.committed('rws')}") for text in shown)
     panels = [axes for axes in picture.axes if axes.get_ylabel()]
-    for axes, values, chosen in zip(panels, (data.before, data.after), (data.default, data.rws), strict=True):
+    for axes, method in zip(panels, ("default", "rws"), strict=True):
         bars = axes.containers[0].patches
-        assert [bar.get_height() for bar in bars] == values.tolist()
-        assert [bool(bar.get_hatch()) for bar in bars] == chosen.tolist()
+        assert [bar.get_height() for bar in bars] == data.ranked[f"{method} value"].tolist()
+        assert [bool(bar.get_hatch()) for bar in bars] == data.ranked[method].tolist()
 
 
 def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
     data = fig3_method.compute(level)
-    assert (data.step, data.parted) == (STEPS // 2, False)
-    assert data.before == pytest.approx(data.after)
+    assert (data.number, data.parted) == (STEPS // 2, False)
+    assert data.ranked["default value"].tolist() == pytest.approx(data.ranked["rws value"].tolist())
     with styled():
         exhibit = fig3_method.exhibit(level)
         worked = fig4_worked_decode.exhibit(level)
@@ -136,11 +132,10 @@ def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
 
 def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = fig2_masking.compute(runs).orders
-    (path,) = (runs / file for file in orders.files if file.endswith("/rws-7.parquet"))
-    rws = orders.traces[7]["rws"]
+    path, rws = runs / orders.files[7]["rws"], orders.of("rws")
     none = np.full_like(rws.reward_raw, np.nan)
     hidden = replace(rws, reward_use=np.full_like(rws.reward_use, NOT_ASKED), reward_raw=none, reward_normalised=none)
-    read = "paper_figures.figures.fig1_commit_order.load"
+    read = "paper_figures.exhibits.commit_orders.load"
     monkeypatch.setattr(read, lambda file: hidden if file == path else load(file))
     with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
         fig3_method.compute(runs)
@@ -151,16 +146,18 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
     assert data.columns == LENGTH - 3 and data.steps == tuple(range(1, STEPS + 1))
     with styled():
         picture = fig4_worked_decode.draw(data)
-    for axes, (name, decode) in zip(picture.axes, data.decodes.items(), strict=False):
-        commit = decode.trace.commit_step[: data.columns]
+    for axes, name in zip(picture.axes, data.broken, strict=False):
+        trace = data.orders.of(name)
+        commit = trace.commit_step[: data.columns]
         cells = np.array(_cells(axes)).reshape(len(data.steps), data.columns)
         for done, row in zip(data.steps, cells, strict=True):
             assert [cell.get_hatch() is None for cell in row] == (commit < done).tolist()
             assert [cell.get_linewidth() > 1 for cell in row] == (commit == done - 1).tolist()
         colors = {step: cells[-1][position].get_facecolor() for position, step in enumerate(commit)}
         assert len(set(colors.values())) == len(set(commit.tolist()))
-        assert [label.get_text() for label in axes.get_xticklabels()] == list(decode.words[: data.columns])
+        words = data.orders.words(trace, trace.tokens[: data.columns])
+        assert [label.get_text() for label in axes.get_xticklabels()] == list(words)
         numbers = [text.get_text() for text in axes.texts]
-        expected = [f"{value:.2f}" for value in decode.trace.factor] if name == "rws" else []
+        expected = [f"{value:.2f}" for value in trace.factor] if name == "rws" else []
         assert [number for number in numbers if number in expected] == expected
-    assert all(decode.broken is None for decode in data.decodes.values())  # no prompt of the language: nothing to judge
+    assert set(data.broken.values()) == {None}  # no prompt of the language: nothing to judge

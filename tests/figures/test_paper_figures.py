@@ -13,8 +13,9 @@ import torch
 from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
 
 from paper_figures.__main__ import main
+from paper_figures.exhibits.commit_orders import STRATEGIES, commit_orders
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
-from paper_figures.figures import fig1_commit_order, fig4_worked_decode
+from paper_figures.figures import fig1_commit_order
 from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
 from paper_figures.tables import table4_humaneval, table8_temperature
@@ -109,11 +110,11 @@ def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
 
 
 def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
-    orders = fig1_commit_order.compute(runs)
+    orders = commit_orders(runs)
     assert orders.drawn == 5 and list(orders.traces) == [5, 2]
     panels = fig1_commit_order.draw(orders).axes
     assert panels[-1].get_xlabel().startswith("position in the answer")
-    for axes, name in zip(panels, fig1_commit_order.STRATEGIES, strict=True):
+    for axes, name in zip(panels, STRATEGIES, strict=True):
         trace = orders.traces[5][name]
         assert f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps" in axes.get_title(loc="left")
         lines = {line.get_label(): line for line in axes.lines}
@@ -189,7 +190,7 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
     results = (runs / "commit-order" / "results.json").read_text()
     (tmp_path / "commit-order" / "results.json").write_text(results)
     with pytest.raises(MissingRun, match=r"left-to-right-5\.parquet is missing"):
-        fig1_commit_order.compute(tmp_path)
+        commit_orders(tmp_path)
     for path in (runs / "commit-order").glob("*.parquet"):
         (tmp_path / "commit-order" / path.name).symlink_to(path)
     (tmp_path / "temperature" / "results.json").write_text("{")
@@ -244,8 +245,11 @@ def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Pa
     names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
     assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
     assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    decode = fig4_worked_decode.compute(tmp_path).decodes["rws"]
-    assert list(decode.words) == decode.trace.words(decode.trace.tokens)  # those of the trace: no tokenizer is there
+    orders = commit_orders(tmp_path)
+    tokens = orders.of("rws").tokens
+    assert list(orders.words(orders.of("rws"), tokens)) == orders.of("rws").words(
+        tokens
+    )  # those of the trace: no tokenizer is there
 
 
 @pytest.mark.parametrize(
@@ -275,10 +279,10 @@ def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_pa
     results = json.loads(path.read_text(encoding="utf-8"))
     rows = [row | {"example": row["example"] + 1} for row in results["rows"] if row["method"] != "rws"]
     write_json(path, results | {"rows": [*rows, *results["rows"]]})
-    assert list(fig1_commit_order.compute(tmp_path).traces) == [results["rows"][0]["example"]]
+    assert list(commit_orders(tmp_path).traces) == [results["rows"][0]["example"]]
     write_json(path, results | {"rows": rows})
     with pytest.raises(ValueError, match="--retry-failed"):
-        fig1_commit_order.compute(tmp_path)
+        commit_orders(tmp_path)
 
 
 @pytest.mark.usefixtures("sketched")
