@@ -90,7 +90,7 @@ def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE)
                 interval = Interval(*(value / row.margin for value in (row.difference, row.low, row.high)))
                 place = height + 0.64 * ((index + 0.5) / len(one) - 0.5)
                 color = _REAL.get(row.verdict, "#8a8a8a")
-                style = {"marker": "o", "markersize": 3.5, "elinewidth": 1.0, "linestyle": "none"}
+                style: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5, "elinewidth": 1.0}
                 axes.errorbar(interval.mean, place, xerr=ends_of(interval), color=color, **style)
         axes.set_yticks(range(len(controls)), [_CONTROL[method] for method in controls], fontsize=8)
         axes.set_ylim(len(controls) - 0.45, -0.55)
@@ -98,7 +98,7 @@ def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE)
         axes.grid(axis="y", visible=False)
         axes.label_outer()
     picture.supxlabel("RWS minus the control  [margins of equivalence]", fontsize=9)
-    dot = {"marker": "o", "linestyle": "none", "markersize": 4.5}
+    dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
     looks: list[Any] = [Line2D([], [], color=color, label=verdict, **dot) for verdict, color in _REAL.items()]
     looks.append(Patch(color="#d9e6f2", label="too small to matter"))
     picture.legend(handles=looks, loc="outside upper center", ncols=3, fontsize=8)

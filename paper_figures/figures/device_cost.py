@@ -110,12 +110,18 @@ def measured_parts() -> pandas.DataFrame:
 def draw() -> Figure:
     """Draw printed and measured seconds as bars, parted into least time and the rest."""
     panels = {"Printed (A100)": printed_parts(), "Measured (H100): RWS, reward of 8B": measured_parts()}
-    picture = figure(6.6, 1.5 + sum(height_of(bars.index, 1) for bars in panels.values()))
+    picture = figure(6.6, 1.5 + sum(height_of([*bars.index], 1) for bars in panels.values()))
     ratios = [len(bars) + 1 for bars in panels.values()]
     for axes, (title, bars) in zip(picture.subplots(2, height_ratios=ratios), panels.items(), strict=True):
         ends = bars.fillna(0.0).cumsum(axis=1)
         for name, (words, color, hatch) in _PARTS.items():
-            look = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0, "label": words}
+            look: dict[str, Any] = {
+                "color": color,
+                "hatch": hatch,
+                "edgecolor": "white",
+                "linewidth": 0,
+                "label": words,
+            }
             axes.barh(bars.index, bars[name], 0.72, ends[name] - bars[name], **look)
         for row, end in enumerate(ends["extra"]):
             axes.annotate(f"{end:.1f}", (end, row), xytext=(4, 0), textcoords="offset points", va="center")
