@@ -138,11 +138,10 @@ def draw() -> Figure:
 def table() -> Table:
     """Return the printed seconds beside the least ones."""
     parts, setting = printed_parts(), printed_in("setting")
-    rows = []
-    for method, seconds in parts.sum(axis=1).items():
-        known = pandas.isna(parts.loc[method, "extra"])
-        floor = parts.loc[method, ["reward", "default"]].sum() if known else None
-        row = {"method": method, "paper: seconds": seconds, "least seconds": floor}
+    floors, rows = parts["reward"].fillna(0.0) + parts["default"], []
+    for method, seconds, floor, extra in zip(parts.index, parts.sum(axis=1), floors, parts["extra"], strict=True):
+        known = pandas.isna(extra)
+        row = {"method": method, "paper: seconds": seconds, "least seconds": floor if known else None}
         rows.append(row | {"over the least": seconds / floor if known else None})
     columns = [Column("method"), Column("paper: seconds", form=".3f"), Column("least seconds", form=".3f")]
     caption = (

@@ -89,11 +89,12 @@ def draw(data: Step) -> Figure:
     cells = flow(data.words, _WIDTH)
     tall, masked = height_of(cells) + 0.1, data.trace.masked[data.number, : len(cells)]
     heights = (0.25 + tall, 0.25 + tall, 0.75, 1.05, 1.05)
-    rows = (["canvas"] * 3, ["completion"] * 3, ["raw", "normalised", "factor"], ["default"] * 3, ["rws"] * 3)
+    rows: list[list[Any]] = [[name] * 3 for name in ("canvas", "completion", "reward", "default", "rws")]
+    rows[2] = ["raw", "normalised", "factor"]
     labels = max((cell.width for cell in flow(data.ranked["word"].tolist(), _WIDTH)), default=0.0)
     picture = figure(6.6, sum(heights) + 2.2 + labels)
     picture.set_layout_engine("constrained", h_pad=0.1, w_pad=0.12)
-    panels = picture.subplot_mosaic([*rows], height_ratios=heights, width_ratios=(1, 1.7, 1.7))
+    panels = picture.subplot_mosaic(rows, height_ratios=heights, width_ratios=(1, 1.7, 1.7))
     more = "" if len(cells) == data.trace.length else f": the first {len(cells)} of {data.trace.length} tokens"
     titles = {"canvas": f"Canvas before step {data.number}{more} (hatched: masked)"}
     titles["completion"] = "1  Its greedy completion, which the reward model reads (dashed: predicted)"

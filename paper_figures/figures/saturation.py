@@ -66,7 +66,8 @@ class Rounding:
 
 
 def _due(row: Row) -> Difference:
-    return Difference(f"{row['scale']:g}", *(row[name] for name in _DUE), row["god_steps_due_p_holm"])
+    value, low, high = (row[name] for name in _DUE)
+    return Difference(f"{row['scale']:g}", value, low, high, row["god_steps_due_p_holm"])
 
 
 def compute(runs: Path) -> Rounding:

@@ -111,11 +111,6 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
     axes.errorbar(scales, middle, ends, elinewidth=0.9, capsize=2, label=look.label, **look.style)
 
 
-def tables(data: Temperatures) -> tuple[Table, ...]:
-    """Return the paper's Table 8 beside ours, RWS minus its controls, and Appendix F's ranges."""
-    return _printed(data), _differences(data.controls), _ranges(data)
-
-
 def _ranges(data: Temperatures) -> Table:
     """Return what Appendix F says of temperature and of the worst RWS, beside the same over the grid here."""
 
@@ -193,7 +188,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 8: temperature against reward",
         (Picture(_STEM, draw(data), caption, alt),),
-        tables(data),
+        (_printed(data), _differences(data.controls), _ranges(data)),
         conclusions=(f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else (),
         inputs=(*data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"),
     )
