@@ -39,11 +39,9 @@ _PARTS = {
     "reward_rest": ("reward: the rest", "#F3C6A5", "\\\\"),
     "extra": ("reward of a shape not known here", "#E2E2E2", ".."),
 }
-# By their name in the table "overhead" of `bench`: what a reader calls them, and their ways of the default and of RWS.
-_WAYS = {
-    "naive": ("loops as published", "plain", "naive rws"),
-    "ours": ("compact decoder", "default", "rws"),
-}
+# By their name in the table "overhead" of `bench`: what a reader calls them, and their way of RWS.
+_WAYS = {"naive": ("loops as published", "naive rws"), "ours": ("compact decoder", "rws")}
+_DECODERS = [words for words, _ in _WAYS.values()]
 
 
 class Least(NamedTuple):
@@ -93,17 +91,14 @@ def measured() -> dict[str, Any]:
 
 def measured_parts() -> pandas.DataFrame:
     """Return the same of an answer's measured seconds, a row for each decoder and batch."""
-    result = measured()
-    floors = {(row["batch"], row["method"]): row["seconds"] for row in result["roofline"]}
-    seconds = {(row["batch"], row["way"]): row["median_seconds"] for row in result["ways"]}
+    floors = {row["batch"]: row["seconds"] for row in measured()["roofline"] if row["method"] == "default"}
     bars = {}
-    for batch in result["settings"]["batches"]:
-        default, reward = floors[batch, "default"], floors[batch, "rws"] - floors[batch, "default"]
-        for words, plain, guided in _WAYS.values():
-            base, extra = seconds[batch, plain], seconds[batch, guided] - seconds[batch, plain]
-            parts = {"default": default, "default_rest": base - default}
-            parts |= {"reward": reward, "reward_rest": extra - reward}
-            bars[f"{words}, batch {batch}"] = {name: part / batch for name, part in parts.items()}
+    for row in sorted(measured_table().rows, key=lambda row: (row["batch"], _DECODERS.index(row["decoder"]))):
+        default, seconds = floors[row["batch"]] / row["batch"], row["default seconds"]
+        reward, added = row["least RWS seconds"] - default, row["RWS seconds"] - seconds
+        parts = {"default": default, "default_rest": seconds - default}
+        parts |= {"reward": reward, "reward_rest": added - reward}
+        bars[f"{row['decoder']}, batch {row['batch']}"] = parts
     return pandas.DataFrame([*bars.values()], [*bars], [*_PARTS])
 
 
@@ -115,14 +110,9 @@ def draw() -> Figure:
     for axes, (title, bars) in zip(picture.subplots(2, height_ratios=ratios), panels.items(), strict=True):
         ends = bars.fillna(0.0).cumsum(axis=1)
         for name, (words, color, hatch) in _PARTS.items():
-            look: dict[str, Any] = {
-                "color": color,
-                "hatch": hatch,
-                "edgecolor": "white",
-                "linewidth": 0,
-                "label": words,
-            }
-            axes.barh(bars.index, bars[name], 0.72, ends[name] - bars[name], **look)
+            look: dict[str, Any] = {"color": color, "hatch": hatch, "label": words}
+            left = ends[name] - bars[name]
+            axes.barh(bars.index, bars[name], 0.72, left, edgecolor="white", linewidth=0, **look)
         for row, end in enumerate(ends["extra"]):
             axes.annotate(f"{end:.1f}", (end, row), xytext=(4, 0), textcoords="offset points", va="center")
         axes.set_ylim(len(bars) - 0.4, -0.6)
@@ -166,7 +156,7 @@ def measured_table() -> Table:
             "default seconds": row["default_seconds"] / row["batch"],
             "RWS seconds": row["rws_seconds"] / row["batch"],
             "least RWS seconds": floors[row["batch"], "rws"] / row["batch"],
-            "reward calls": calls[row["batch"], _WAYS[row["of"]][2]] / row["batch"],
+            "reward calls": calls[row["batch"], _WAYS[row["of"]][1]] / row["batch"],
             "increase, %": row["increase"],
             "added GB": row["added_bytes"] / 1e9,
         }
