@@ -154,7 +154,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     by_c, by_scale = (len({piece["output"] for piece in data.path(over)["pieces"]}) for over in AXES)
     story = Story(
-        f"Over all factors c from {ends}, this prompt has {by_c} answers, which is proved.",
+        f"Over all factors c from {ends}, this prompt has {by_c} answers, {proved}.",
         (
             f"The {grid} scales that the paper tried miss {len(data.missed('temperature')) or 'none'} of them. "
             f"RWS, over all s_R in that range, gives {by_scale}.",
