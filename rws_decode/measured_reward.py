@@ -38,7 +38,7 @@ def measured_reward(
     """
     reward = as_reward(function)
     runs = decode(predictor, prompts, "default", shape, canvas=canvas, reward=function)
-    scores = [trace.final_reward["raw"] for trace in runs]
+    scores = [final["raw"] for trace in runs if (final := trace.final_reward)]
     name = "callable" if reward is None else reward.name
     if len(set(scores)) < 2:
         raise ValueError(f"function {name} scored {scores[0]:g} for each of {len(scores)} decodes: give more prompts")

@@ -75,7 +75,8 @@ def _llada2(raw: Config) -> Layout:
         hidden_size=width,
         num_attention_heads=heads,
         num_key_value_heads=shared,
-        head_dim=raw.whole("head_dim", width // heads),
+        # Kept by the class, though its signature does not list them.
+        **{"head_dim": raw.whole("head_dim", width // heads), "num_nextn_predict_layers": 0},
         rms_norm_eps=raw.number("rms_norm_eps"),
         rope_parameters={"rope_type": "default", **rope},
         tie_word_embeddings=raw.flag("tie_word_embeddings"),
@@ -87,7 +88,6 @@ def _llada2(raw: Config) -> Layout:
         routed_scaling_factor=raw.number("routed_scaling_factor"),
         first_k_dense_replace=0 if raw.get("first_k_dense_replace") == 0 else raw.whole("first_k_dense_replace"),
         use_qk_norm=True,
-        num_nextn_predict_layers=0,
         use_cache=False,
     )
     block = raw.whole("block_size", 32)
