@@ -37,7 +37,7 @@ class Step:
 
     number: from 0; parted: whether the two commit different positions there; words: of the completion, as far as drawn.
     ranked: a row for each masked position of the block, the foremost where they are many: its `position`, its best
-    token as `word`, what it is ranked by at factor 1 (`default value`) and at the step's factor (`rws value`), and
+    token as `word`, what it is ranked by at factor 1 ("default value") and at the step's factor ("rws value"), and
     whether it is committed by the `default` and by `rws`.
     """
 
