@@ -70,13 +70,14 @@ def _llada2(raw: Config) -> Layout:
             "needed"
         )
     rope = {key: raw.number(key) for key in ("rope_theta", "partial_rotary_factor")}
+    sized: dict[str, Any] = {key: raw.whole(key) for key in sizes}
+    # Kept by the class, though its signature does not list them.
+    sized |= {"head_dim": raw.whole("head_dim", width // heads), "num_nextn_predict_layers": 0}
     config = Glm4MoeConfig(
-        **{key: raw.whole(key) for key in sizes},
+        **sized,
         hidden_size=width,
         num_attention_heads=heads,
         num_key_value_heads=shared,
-        # Kept by the class, though its signature does not list them.
-        **{"head_dim": raw.whole("head_dim", width // heads), "num_nextn_predict_layers": 0},
         rms_norm_eps=raw.number("rms_norm_eps"),
         rope_parameters={"rope_type": "default", **rope},
         tie_word_embeddings=raw.flag("tie_word_embeddings"),

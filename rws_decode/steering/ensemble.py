@@ -136,7 +136,7 @@ class Ensemble:
 
     def record_of(self, slots: Ints) -> Record:
         """Return the record of the path of one slot of each prompt, with the forwards of all copies."""
-        record = Record(slots, self.state.masked.shape[1], self.steps)
+        record = Record(slots.tolist(), self.state.masked.shape[1], self.steps)
         paths = [self.path(slot).record for slot in slots.tolist()]
         record.arrays = {name: np.stack([path[name] for path in paths]) for name in record.arrays}
         record.arrays["forwards"][:] = 0

@@ -7,6 +7,7 @@ Disjointness is what makes the grammar unambiguous, and so the probability of a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _topic(name: str, *classes: str) -> Topic:
-    return Topic(name, *(_pairs(text) if ":" in text else tuple(text.split()) for text in classes))
+    parts: list[Any] = [_pairs(text) if ":" in text else tuple(text.split()) for text in classes]
+    return Topic(name, *parts)
 
 
 _ALL = (
