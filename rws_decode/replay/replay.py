@@ -123,8 +123,6 @@ def as_ended(trace: Trace) -> tuple[Savings, StepCallback | None]:
 
 def run_settings(trace: Trace) -> tuple[Shape, Options]:
     """Return the shape and the options of a trace's run."""
-    given: dict[str, Any] = {
-        each.name: getattr(trace, each.name) for each in fields(Options)
-    }  # checks what a file says
+    given: dict[str, Any] = {each.name: getattr(trace, each.name) for each in fields(Options)}
     given |= {"ranking": "log-odds" if trace.ranking == "order" else trace.ranking, "end_ids": trace.end_ids or None}
-    return Shape(trace.length, trace.steps, trace.block, trace.counts), Options(**given)
+    return Shape(trace.length, trace.steps, trace.block, trace.counts), Options(**given)  # checks what a file says

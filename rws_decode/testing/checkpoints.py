@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -135,14 +135,15 @@ def _world(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bo
         write_json(directory / "words.json", words, indent=None)
 
 
-_LAYOUTS: dict[str, _Layout] = {}
-for _name, _model in MODELS.items():
-    _LAYOUTS[_name] = _Layout("predictor", f"{_model.about} as published", _model.write)
-    if _name in ("llada", "dream", "a2d-qwen3", "sdar"):
-        _LAYOUTS[f"{_name}-converted"] = _Layout(
-            "predictor", f"{_model.about} after convert", partial(_converted, _model.write)
-        )
-_LAYOUTS |= {
+def _predictors() -> Iterator[tuple[str, _Layout]]:
+    for name, model in MODELS.items():
+        yield name, _Layout("predictor", f"{model.about} as published", model.write)
+        if name in ("llada", "dream", "a2d-qwen3", "sdar"):
+            written = partial(_converted, model.write)
+            yield f"{name}-converted", _Layout("predictor", f"{model.about} after convert", written)
+
+
+_LAYOUTS: dict[str, _Layout] = dict(_predictors()) | {
     "bert": _Layout("predictor", "BERT, a masked language model of transformers", partial(_network, networks.bert)),
     "modernbert": _Layout(
         "predictor", "ModernBERT, a masked language model of transformers", partial(_network, networks.modernbert)
@@ -156,7 +157,6 @@ _LAYOUTS |= {
         "Llama, a sequence classifier that reads from left to right",
         partial(_network, networks.llama_classifier),
     ),
-    "skywork-v2-qwen3": replace(_LAYOUTS.pop("skywork-v2-qwen3"), kind="reward"),
     **{name: _Layout("reward", f"{model.about} as published", model.write) for name, model in REWARD_MODELS.items()},
     "causal": _Layout("causal", "Llama, a causal language model of transformers", partial(_network, networks.llama)),
     "diffusion-gemma": _Layout(

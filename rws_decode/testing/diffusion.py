@@ -278,8 +278,8 @@ MODELS = {
         shards=1,
         dtype=torch.float32,
     ),
-    "skywork-v2-qwen3": Published(
-        *("Skywork-Reward-V2 of Qwen3", "skywork-v2-qwen3", _skywork, _write_qwen_tokenizer),
-        files=lambda config: {"reward.json": {"mean": 0.0, "std": 1.0}},
-    ),
 }
+SKYWORK_V2 = Published(
+    *("Skywork-Reward-V2 of Qwen3", "skywork-v2-qwen3", _skywork, _write_qwen_tokenizer),
+    files=lambda config: {"reward.json": {"mean": 0.0, "std": 1.0}},
+)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rws_decode.common.files import write_json
 from rws_decode.rewards.registry import PUBLISHED
-from rws_decode.testing.diffusion import CONFIGS, Published, Shapes
+from rws_decode.testing.diffusion import CONFIGS, SKYWORK_V2, Published, Shapes
 from rws_decode.testing.networks import WORDS, decoder_shapes, tensor_shapes
 
 _LLAMA3 = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "[PAD]")
@@ -158,5 +158,5 @@ def _published(name: str) -> Published:
     return kind(about, config, shapes, tokenizer, changes=changes, shards=2, dtype=torch.float32, spread=0.5)
 
 
-# The paper's, by their names; what others have otherwise than Skywork, a Llama.
-REWARD_MODELS = {name: _published(name) for name in PUBLISHED}
+# The paper's by their names, after Skywork's later one.
+REWARD_MODELS = {"skywork-v2-qwen3": SKYWORK_V2} | {name: _published(name) for name in PUBLISHED}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from rws_decode.checkpoints.trial import tried
 from rws_decode.text.dialogue import Dialogue
@@ -17,8 +16,6 @@ Render = Callable[[Sequence[str]], str]
 # Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
 _NONE: Mapping[str, Any] = MappingProxyType({})
-# What each tokenizer's template was tried with: a copy of this process takes longer than the ids.
-_TRIED: WeakKeyDictionary[Any, set[tuple[tuple[str, ...], str]]] = WeakKeyDictionary()
 _CHAT = "chat is True: the tokenizer's chat template"
 
 
@@ -90,12 +87,7 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any] = _N
         layout, said = laid_out(_rendered(tokenizer, options), dialogue.turns, _CHAT)
         return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
 
-    # A template may do otherwise with these messages than with those that it was loaded with.
-    before = _TRIED.setdefault(tokenizer, set())
-    asked = (dialogue.turns, repr((options, getattr(tokenizer, "chat_template", None))))
-    if asked not in before:
-        tried(read)
-        before.add(asked)
+    tried(read)  # a template may do otherwise with these messages than with those that it was loaded with
     return read()
 
 
