@@ -106,11 +106,8 @@ def _panel(axes: Axes, data: Worked, name: str, scale: ScalarMappable) -> None:
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.set_ylabel("steps done", fontsize=8.5)
-    title, broken = (
-        f"{_NAMES[name]}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps",
-        data.broken[name],
-    )
-    if broken is not None:
+    title = f"{_NAMES[name]}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps"
+    if (broken := data.broken[name]) is not None:
         title += f";  kinds of rules broken: {len(broken)}"
     axes.set_title(title, loc="left", fontsize=9)
     if name == "rws":

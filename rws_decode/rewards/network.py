@@ -90,7 +90,7 @@ class NetworkReward(Normalised):
         return scores
 
     def read(self, texts: Sequence[list[int]]) -> Tensor:
-        """Return the raw scores [B] of texts by their token ids, read in one batch; what overrides `score` needs none."""
+        """Return the raw scores [B] of a batch of texts by their token ids; what overrides `score` needs no such."""
         raise NotImplementedError
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
