@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from rws_decode.common.page import Page
 from rws_decode.view.template import page_of, rounded
 
-_SCRIPTS = ("lines.js", "axis.js", "bars.js")
 _DIGITS = 5
 
 
@@ -68,7 +67,7 @@ def bars_page(
         "bars.html",
         title=title,
         plain=said,
-        scripts=_SCRIPTS,
+        scripts=("lines.js", "axis.js", "bars.js"),
         data=data,
         choice="What is shown",
         symbol=escape(symbol),
@@ -81,16 +80,11 @@ def _json(case: BarsCase) -> dict[str, Any]:
         return [rounded(value, _DIGITS) for value in np.asarray(values, dtype=float).tolist()]
 
     chosen = None if case.chosen is None else [np.flatnonzero(row).tolist() for row in np.asarray(case.chosen)]
-    return {
-        "name": case.name,
-        "height": case.height,
-        "across": case.across,
-        "limits": None if case.limits is None else list(case.limits),
+    return vars(case) | {
         "bars": [
             {"name": name, "values": [short(row) for row in np.asarray(values)]} for name, values in case.bars.items()
         ],
         "lines": [{"name": name, "values": short(values)} for name, values in case.lines.items()],
         "chosen": chosen,
         "marks": [rounded(mark) for mark in case.marks],
-        "said": list(case.said),
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +27,6 @@ _NAMED = 6  # positions that a sentence names
 _SCALES, _PAIRS, _EXPONENTIALS, _GAPS = (61, 241), (8, 120), 2**28, 2**22
 
 
-class _Swap(NamedTuple):
-    """A crossing of the curves of two positions, by their places in the step, with the log-odds there.
-
-    cut: whether the chosen set changes there.
-    """
-
-    first: int
-    second: int
-    lower: float
-    upper: float
-    height: float
-    cut: bool
-
-
 def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, scale_max: float = 32.0) -> Page:
     """Return a page of the log-odds of each position that a step ranked, as functions of the factor of all logits.
 
@@ -58,9 +45,8 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
     ordered = np.sort(step.logits, axis=1)
     fineness = int(np.clip(_EXPONENTIALS / ordered.size, *_SCALES))
     scales = np.geomspace(scale_min, scale_max, fineness)
-    scales[0], scales[-1] = scale_min, scale_max
     curves = np.stack([log_odds(ordered, float(scale)) for scale in scales], axis=1)
-    swaps, left_out = _swaps(step.logits, curves, path, scale_min, scale_max)
+    swaps, left_out = _swaps(step, curves, path)
     title = f"The confidence curves of step {step.step}, counted from 0"
     said = _summary(step, path, len(swaps), left_out)
     data = {
@@ -74,17 +60,7 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
         "scales": scales.tolist(),
         "curves": [[rounded(value, 5) for value in row] for row in curves.tolist()],
         "pieces": _pieces(step, path),
-        "crossings": [
-            {
-                "pair": [swap.first, swap.second],
-                "lower": swap.lower,
-                "upper": swap.upper,
-                "height": rounded(swap.height, 5),
-                "cut": swap.cut,
-                "said": _between(step, swap),
-            }
-            for swap in swaps
-        ],
+        "crossings": swaps,
     }
     return page_of(
         "curves.html",
@@ -114,31 +90,32 @@ def _pieces(step: StepLogits, path: SelectionPath) -> list[dict[str, Any]]:
     return pieces
 
 
-def _swaps(
-    logits: NDArray[np.float64], curves: NDArray[np.float64], path: SelectionPath, low: float, high: float
-) -> tuple[list[_Swap], int]:
-    """Return the enclosed crossings of pairs that change places, by scale, and how many pairs were left out."""
+def _swaps(step: StepLogits, curves: NDArray[np.float64], path: SelectionPath) -> tuple[list[dict[str, Any]], int]:
+    """Return the enclosed crossings of pairs that change places, by scale, and how many pairs were left out.
+
+    Each with the log-odds there, and whether the chosen set changes (`cut`).
+    """
+    changing = set(_at_the_cut(path))
     pairs = list(dict.fromkeys([*_at_the_cut(path), *_changing_places(curves, path.k)]))
-    most = int(np.clip(_GAPS / logits.shape[1], *_PAIRS))
-    swaps, changing = list[_Swap](), set(_at_the_cut(path))
-    for first, second in pairs[:most]:
-        for crossing in crossings(logits[first], logits[second]).crossings:
-            if low < crossing.upper and crossing.lower < high:
-                height = float(log_odds(logits[first], crossing.root))
-                meets = any(b.lower <= crossing.upper and crossing.lower <= b.upper for b in path.brackets)
-                cut = (first, second) in changing and meets
-                swaps.append(_Swap(first, second, crossing.lower, crossing.upper, height, cut))
-    return sorted(swaps, key=lambda swap: swap.lower), max(0, len(pairs) - most)
+    most = int(np.clip(_GAPS / step.logits.shape[1], *_PAIRS))
+    swaps = []
+    for pair in pairs[:most]:
+        first, second = step.logits[list(pair)]
+        for crossing in crossings(first, second).crossings:
+            lower, upper = crossing.lower, crossing.upper
+            if path.pieces[0].lower < upper and lower < path.pieces[-1].upper:
+                height = rounded(float(log_odds(first, crossing.root)), 5)
+                cut = pair in changing and any(b.lower <= upper and lower <= b.upper for b in path.brackets)
+                ends = {"lower": lower, "upper": upper, "height": height}
+                swaps.append({"pair": list(pair), **ends, "cut": cut, "said": _between(step, pair, lower, upper)})
+    return sorted(swaps, key=lambda swap: swap["lower"]), max(0, len(pairs) - most)
 
 
 def _at_the_cut(path: SelectionPath) -> Iterator[tuple[int, int]]:
     """Yield the pairs of which one leaves the chosen set at a breakpoint and the other enters it."""
-    for before, after in zip(path.pieces, path.pieces[1:], strict=False):
-        leaving, entering = (
-            sorted(set(before.selected) - set(after.selected)),
-            set(after.selected) - set(before.selected),
-        )
-        yield from ((min(a, b), max(a, b)) for a in leaving for b in sorted(entering))
+    for pieces in pairwise(path.pieces):
+        before, after = (set(piece.selected) for piece in pieces)
+        yield from ((min(pair), max(pair)) for pair in product(sorted(before - after), sorted(after - before)))
 
 
 def _changing_places(curves: NDArray[np.float64], k: int) -> Iterator[tuple[int, int]]:
@@ -165,12 +142,11 @@ def _summary(step: StepLogits, path: SelectionPath, swaps: int, left_out: int) -
     )
 
 
-def _between(step: StepLogits, swap: _Swap) -> str:
-    where = f"between {number(swap.lower, 6)} and {number(swap.upper, 6)}"
-    if f"{swap.lower:.6g}" == f"{swap.upper:.6g}":
-        width = number((swap.upper - swap.lower) / swap.upper, 1)
-        where = f"at {number(swap.lower, 6)}, enclosed to a relative width of {width}"
-    return f"{_placed(step, swap.first)} and {_placed(step, swap.second)} cross {where}"
+def _between(step: StepLogits, pair: tuple[int, int], lower: float, upper: float) -> str:
+    where = f"between {number(lower, 6)} and {number(upper, 6)}"
+    if f"{lower:.6g}" == f"{upper:.6g}":
+        where = f"at {number(lower, 6)}, enclosed to a relative width of {number((upper - lower) / upper, 1)}"
+    return f"{_placed(step, pair[0])} and {_placed(step, pair[1])} cross {where}"
 
 
 def _placed(step: StepLogits, place: int) -> str:

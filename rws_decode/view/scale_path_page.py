@@ -9,8 +9,7 @@ from typing import Any
 
 from rws_decode.common.page import Page
 from rws_decode.scales.path import ScalePath, ScalePiece, Unexplored
-from rws_decode.view.plots.axes import stretches
-from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.sentences import count, joined, number, stretches
 from rws_decode.view.template import WordTable, line_of, page_of, rounded
 from rws_theory.printed import printed_in
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import ceil, floor, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from rws_decode.view.sentences import number, shown
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_TICKS = 9
 VISIBLE = 1e-3  # a relative width of scales that can be seen
@@ -51,8 +52,6 @@ def scale_axis(axes: Axes, low: float, high: float, label: str) -> None:
 
 def whole_ticks(axes: Axes, which: str = "x") -> None:
     """Let the ticks of an axis of positions, steps or counts be whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
@@ -114,19 +113,6 @@ def hatched_span(axes: Axes, low: float, high: float, **look: Any) -> None:
     axes.axvspan(low, high, **({"facecolor": "#dddddd", "hatch": "xx", "edgecolor": "white", "lw": 0} | look))
 
 
-def stretches(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return rising spans with those joined of which one begins where the last ends.
-
-    >>> stretches([(1.0, 2.0), (2.0, 3.0), (5.0, 6.0)])
-    [(1.0, 3.0), (5.0, 6.0)]
-    """
-    together: list[tuple[float, float]] = []
-    for low, high in spans:
-        touches = bool(together) and together[-1][1] == low
-        together.append((together.pop()[0] if touches else low, high))
-    return together
-
-
 def shown_word(word: str, longest: int = _LONGEST) -> str:
     """Return a token's text as a label: without outer blanks, cut where it is long.
 
@@ -135,27 +121,17 @@ def shown_word(word: str, longest: int = _LONGEST) -> str:
     >>> shown_word(" the"), shown_word("incomprehensibilities")
     ('the', 'incomprehensibi…')
     """
-    word = shown(word)
+    word, font = shown(word), str(findfont(FontProperties()))
     word = word if len(word) <= longest else word[: longest - 1] + "…"
-    return "".join(letter if letter.isascii() or in_font(letter, _font()) else "▯" for letter in word)
-
-
-def _font() -> str:
-    from matplotlib.font_manager import FontProperties, findfont
-
-    return str(findfont(FontProperties()))
+    return "".join(letter if letter.isascii() or in_font(letter, font) else "▯" for letter in word)
 
 
 def font_file(bold: bool = False) -> str:
     """Return the file of DejaVu Sans that comes with matplotlib, the same on every machine."""
-    import matplotlib
-
     return str(Path(matplotlib.get_data_path(), "fonts", "ttf", f"DejaVuSans{'-Bold' if bold else ''}.ttf"))
 
 
 @cache
 def in_font(letter: str, path: str) -> bool:
     """Return whether the font of a file has a letter."""
-    from matplotlib.font_manager import get_font
-
     return bool(get_font(path).get_char_index(ord(letter)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS, VERMILION, Look
 from rws_decode.trace.data import check_known
@@ -16,10 +18,6 @@ from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import count, number
 from rws_theory import footrule_mean
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @drawn
@@ -81,17 +79,12 @@ def order(
             at, where = np.nonzero((each.candidate[1:] != each.candidate[:-1]) & each.masked[1:])
             panel.plot(where, at + 1, "x", color=GREY, markersize=4, label="candidate changed")
         draw_order(panel, each, replace(look, color=VERMILION) if values else look, edge="white" if values else None)
-        panel.set_title(order_title(each), parse_math=False)
+        god = f"GOD {each.god_tokens:.2f} tokens, {each.god_steps:.2f} steps"
+        panel.set_title(f"{run_label(each)}, {god}", parse_math=False)
         panel.set_xlabel("position in the answer [tokens, from 0]")
     panels[0].set_ylabel("step, from 0")
     legend(figure, panels[0], axes)
     return finished(figure, axes, *_sentences(traces))
-
-
-def order_title(trace: Trace) -> str:
-    """Return the strategy of a trace and how far its order is from left to right, as a title."""
-    god = f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps"
-    return f"{run_label(trace)}, {god}"
 
 
 def draw_order(

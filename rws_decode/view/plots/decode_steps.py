@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VERMILION
@@ -14,10 +16,6 @@ from rws_decode.view.plots.axes import shown_word, values_label, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import at_position, count, joined
 from rws_theory.checks import whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST = 36
 _LEVEL = 1e-2  # a relative range of values that is drawn as a level line
@@ -131,11 +129,14 @@ def _sentences(trace: Trace, number: int, shown: int, unknown: bool) -> list[str
     return sentences
 
 
+_REUSED = "At {} the text was that of an earlier step, whose score was used again."
+_NOT_NEEDED = "No reward was needed at {}, as every factor commits the same."
+# What became of the reward of a step: in the legend, colour, marker, and in the caption.
 _USES = {
-    NOT_ASKED: ("no reward asked", BLACK, "D"),
-    SCORED: ("scored", VERMILION, "s"),
-    REUSED: ("scored at an earlier step", BLUE, "o"),
-    NOT_NEEDED: ("no reward needed", GREEN, "^"),
+    NOT_ASKED: ("no reward asked", BLACK, "D", "No reward was asked at {}."),
+    SCORED: ("scored", VERMILION, "s", "The reward model scored the completed text at {}."),
+    REUSED: ("scored at an earlier step", BLUE, "o", _REUSED),
+    NOT_NEEDED: ("no reward needed", GREEN, "^", _NOT_NEEDED),
 }
 
 
@@ -164,7 +165,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
             band: dict[str, Any] = {"label": "factor changed the commit"} if index == 0 else {}
             panel.axvspan(changed - 0.4, changed + 0.4, facecolor=AMBER, alpha=0.35, linewidth=0, zorder=0, **band)
         panel.plot(at, values, color=GREY, linewidth=1)
-        for use, (name, color, marker) in _USES.items():
+        for use, (name, color, marker, _) in _USES.items():
             place = at[trace.reward_use == use]
             look = {"linestyle": "none", "marker": marker, "color": color, "markersize": 6}
             if place.size and use == NOT_NEEDED:
@@ -193,12 +194,7 @@ def _sentences_of_steps(trace: Trace) -> list[str]:
         level = f"{low:.3g}" == f"{high:.3g}"
         spread = f"is {low:.3g}" if level else f"lies between {low:.3g} and {high:.3g}"
         sentences.append(f"The factor of all logits {spread}.")
-    for use, said in (
-        (NOT_ASKED, "No reward was asked at {}."),
-        (SCORED, "The reward model scored the completed text at {}."),
-        (REUSED, "At {} the text was that of an earlier step, whose score was used again."),
-        (NOT_NEEDED, "No reward was needed at {}, as every factor commits the same."),
-    ):
+    for use, (*_, said) in _USES.items():
         if times := int((trace.reward_use == use).sum()):
             sentences.append(said.format(count(times, "step")))
     if trace.unscaled.any():

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from rws_decode.common.palette import BLACK, LOOKS
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from rws_theory.worlds import Frontier
+from rws_theory.worlds import Frontier
 
 _SLACK = 1e-6  # nats that rounding may put a text above the frontier
 _DRAWN = 400  # rewards at which the line is computed
@@ -64,10 +61,7 @@ def frontier(
         panel.plot(*place, look.marker, color=look.color, markersize=8, label="\n".join(names), **inside)
     panel.set_xlabel("log-probability of the text [nats]")
     panel.set_ylabel(f"reward of the text [{unit}]" if unit != "reward" else "reward of the text")
-    if axes is None:
-        figure.legend(loc="outside right upper")
-    else:
-        panel.legend(loc="best")
+    legend(figure, panel, axes, "right upper")
     return finished(figure, axes, "No text lies to the right of the line.", _told(regrets))
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rws_decode.common.palette import BLACK, LOOKS, Look
-from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
+from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import number
 from rws_theory import ReversalLimit, ReversalShare
 from rws_theory.checks import finite
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 __all__ = ["intervals", "reversal_shares"]
 
@@ -112,10 +109,7 @@ def reversal_shares(
         panel.axvline(border, color=BLACK, linewidth=0.8)
     _label(panel, numbers, across, "share of reversed pairs", True)
     panel.set_ylim(0, None)
-    if axes is None:
-        figure.legend(loc="outside right upper")
-    else:
-        panel.legend(loc="best")
+    legend(figure, panel, axes, "right upper")
     named = [f"{number(50 * (limit.lower + limit.upper), 3)} % ({name})" for name, limit in limits.items()]
     lines = f"Dashed lines are limits for many tokens: {', '.join(named)}." if named else ""
     return finished(figure, axes, "Bars are 95 % intervals.", lines)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.common.palette import BLACK, LOOKS, VERMILION
@@ -15,10 +15,6 @@ from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import count, joined, number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 __all__ = ["entropy_left", "order_map", "order_spread"]
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache, wraps
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rws_decode.common.palette import RULE
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-Panels: TypeAlias = "Axes | Sequence[Axes] | None"
+Panels: TypeAlias = Axes | Sequence[Axes] | None
 P = ParamSpec("P")
 
 _STYLE: dict[Any, Any] = {
@@ -43,15 +42,9 @@ _DOTS_PER_INCH = 100
 _CHARACTER = 5.45 / 72  # inches that a character of 10 pt takes on average
 
 
-@contextmanager
-def house_style() -> Iterator[None]:
+def house_style() -> AbstractContextManager[None]:
     """Use the house style inside the block only, whatever the reader's own matplotlib settings are."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
+    return style.context(_STYLE, after_reset=True)
 
 
 def drawn(plot: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -59,9 +52,7 @@ def drawn(plot: Callable[P, Figure]) -> Callable[P, Figure]:
 
     @wraps(plot)
     def in_style(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        if kwargs.get("axes") is not None:
-            return plot(*args, **kwargs)
-        with house_style():
+        with house_style() if kwargs.get("axes") is None else nullcontext():
             return plot(*args, **kwargs)
 
     return in_style
@@ -75,7 +66,7 @@ def panels_of(
     grid: as in `Figure.subplots`. ValueError where axes are given, and not as many as there are panels.
     """
     if axes is None:
-        figure = _sheet()(figsize=size, layout="constrained")
+        figure = _Sheet(figsize=size, layout="constrained")
         return figure, list(figure.subplots(rows, columns, squeeze=False, **grid).flat)
     panels: list[Axes] = list(np.ravel(np.asarray(axes, dtype=object)))
     if len(panels) != rows * columns:
@@ -83,28 +74,22 @@ def panels_of(
     return panels[0].figure.canvas.figure, panels
 
 
-@cache
-def _sheet() -> type[Figure]:
-    from matplotlib.figure import Figure
+class _Sheet(Figure):
+    """A figure that a notebook shows as the value of its cell, without pyplot."""
 
-    class Sheet(Figure):
-        """A figure that a notebook shows as the value of its cell, without pyplot."""
-
-        def _repr_png_(self) -> bytes:
-            picture = BytesIO()
-            with house_style():
-                self.savefig(picture, format="png", dpi=_DOTS_PER_INCH)
-            return picture.getvalue()
-
-    return Sheet
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        with house_style():
+            self.savefig(picture, format="png", dpi=_DOTS_PER_INCH)
+        return picture.getvalue()
 
 
-def legend(figure: Figure, panel: Axes, axes: Panels, side: Literal["left", "right"] = "right") -> None:
-    """Write the legend of a panel above a figure of ours, in a row; inside the panel where axes were given."""
+def legend(figure: Figure, panel: Axes, axes: Panels, place: str = "upper right") -> None:
+    """Write the legend of a panel outside a figure of ours, above it in a row; inside the panel of given axes."""
     handles, labels = panel.get_legend_handles_labels()
     if axes is None:
-        place: Any = f"outside upper {side}"
-        figure.legend(handles, labels, loc=place, ncols=len(labels))
+        columns = len(labels) if place.startswith("upper") else 1
+        figure.legend(handles, labels, loc=f"outside {place}", ncols=columns)
     else:
         panel.legend(handles, labels, loc="best")
 
@@ -116,8 +101,8 @@ def finished(figure: Figure, axes: Panels, *sentences: str) -> Figure:
     """
     if axes is None:
         lines = textwrap.wrap(" ".join(filter(None, sentences)), int(figure.get_figwidth() / _CHARACTER))
-        look: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": 10, "linespacing": 1.25, "parse_math": False}
-        figure.supxlabel("\n".join(lines), **look)
+        look = {"ha": "left", "fontsize": 10, "linespacing": 1.25, "parse_math": False}
+        figure.supxlabel("\n".join(lines), x=0.01, **look)
     return figure
 
 

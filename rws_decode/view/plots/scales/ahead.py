@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, VERMILION
 from rws_decode.view.sentences import count, joined, number
 from rws_theory import Crossings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _SHORT = 2  # letters of names that can be indices
 _FLAT = 0.1  # of the tallest stretch: a lower one is hard to see on an even axis

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rws_decode.scales.path import Over, ScalePath, ScalePiece
-from rws_decode.view.plots.axes import stretches
-from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.sentences import count, joined, number, stretches
 
 Value = Callable[[ScalePiece], float]
 _NAMED = 12  # answers that a sentence names

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS
@@ -20,10 +22,6 @@ from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.sentences import at_position, joined, number
 from rws_theory import Crossings, crossings, log_odds, max_probability, selection_path
 from rws_theory.checks import one_of, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Unit = Literal["log-odds", "probability"]
 _MOST = len(LOOKS)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS
 from rws_decode.scales.path import ScalePath
@@ -25,10 +28,6 @@ from rws_decode.view.plots.scales.answers import (
 )
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["reward_against_scale", "scale_path"]
 
@@ -61,7 +60,7 @@ def scale_path(
     _lanes(panels[0], both, shown, grid or ())
     _scales(panels, both, grid)
     if len(both) > 1 or grid:
-        legend(figure, panels[0], axes, "left")
+        legend(figure, panels[0], axes, "upper left")
     return finished(figure, axes, *of_answers(both, answers, len(shown), grid))
 
 
@@ -94,7 +93,7 @@ def reward_against_scale(
         _line(panel, both, label, value)
     _scales(panels, both, grid)
     if len(both) > 1:
-        legend(figure, panels[0], axes, "left")
+        legend(figure, panels[0], axes, "upper left")
     return finished(figure, axes, *of_line(both, *next(iter(lines.items()))), "The dotted line is scale 1.")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, PALE
@@ -16,17 +18,11 @@ from rws_decode.view.plots.axes import (
     scale_axis,
     scale_ticks,
     shown_word,
-    stretches,
     whole_ticks,
 )
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
-from rws_decode.view.sentences import count, joined, number
+from rws_decode.view.sentences import count, joined, number, stretches
 from rws_theory import SelectionPath, StabilityRadius, ThresholdPath
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 __all__ = ["selection", "stability", "threshold_counts"]
 
