@@ -124,7 +124,8 @@ def check_steps(trace: TraceData) -> None:
             f"width is {trace.width}: columns of the prompt and the answer, from {trace.offset} on, are needed"
         )
     committed = trace.commit_step >= 0
-    if (trace.provisional & _too_late(trace)).any():
+    last = np.where(committed, trace.commit_step, trace.steps_run) - 1  # after it no token stands that goes again
+    if (trace.provisional & (np.arange(trace.steps_run)[:, None] >= last)).any():
         raise ValueError("provisional must be false from the step before the last commit of a position on")
     if (trace.commit_step >= trace.steps_run).any() or not trace.chosen.any(axis=1).all():
         raise ValueError(f"commit_step must hold every step from 0 to {trace.steps_run - 1}, the steps run")
@@ -160,20 +161,10 @@ def check_steps(trace: TraceData) -> None:
         raise ValueError("unscaled must hold as many masked positions as a step commits, or none")
 
 
-def _too_late(trace: TraceData) -> NDArray[np.bool_]:
-    """Return the steps after which no token can stand that is masked again later, bool [R, n]."""
-    last = np.where(trace.commit_step < 0, trace.steps_run, trace.commit_step) - 1
-    return np.arange(trace.steps_run)[:, None] >= last
-
-
-def check_outcome(
-    pieces: dict[str, str],
-    final_reward: dict[str, Any] | None,
-    log_prob: float | None,
-    rules_broken: list[str] | None = None,
-) -> None:
+def check_outcome(trace: TraceData) -> None:
     """Raise ValueError, naming the field, where a trace's outcome is not what `trace.Trace` describes."""
-    for token, piece in pieces.items():
+    final_reward, log_prob = trace.final_reward, trace.log_prob
+    for token, piece in trace.pieces.items():
         if not (isinstance(token, str) and token.isascii() and token.isdecimal() and isinstance(piece, str)):
             raise ValueError(f"pieces holds {token!r}: {piece!r}: texts by token id in decimal are needed")
     if final_reward is not None:
@@ -182,7 +173,7 @@ def check_outcome(
             raise ValueError(f"final_reward is {final_reward!r}: model, raw and normalised are needed, or None")
     if log_prob is not None and not _finite(log_prob):
         raise ValueError(f"log_prob is {log_prob!r}: a finite number of nats is needed, or None")
-    if not all(isinstance(rule, str) for rule in rules_broken or ()):
+    if not all(isinstance(rule, str) for rule in trace.rules_broken or ()):
         raise ValueError("rules_broken must be a list of texts, or None")
 
 

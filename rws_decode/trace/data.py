@@ -137,10 +137,10 @@ class TraceData:
 
     @cached_property
     def canvas(self) -> NDArray[np.int64]:
-        """Return the answer before each step, int64 [R, n]."""
-        if self.revisions:
-            return _frozen(standing(self.candidate, self.chosen | self.edited, self.masked, self.mask))
-        return _frozen(np.where(self.masked, self.mask, self.tokens))
+        """Return the answer before each step, int64 [R, n]: the token of the latest commit, or the mask."""
+        steps = np.where(self.chosen | self.edited, np.arange(self.steps_run)[:, None], 0)
+        latest = np.maximum.accumulate(np.concatenate([steps[:1] * 0, steps[:-1]]), axis=0)  # before the step
+        return _frozen(np.where(self.masked, self.mask, np.take_along_axis(self.candidate, latest, axis=0)))
 
     @cached_property
     def eligible(self) -> NDArray[np.bool_]:
@@ -266,20 +266,3 @@ def last_tokens(
     """
     last = np.where(edited, np.arange(len(edited))[:, None], -1).max(axis=0, initial=-1)
     return candidate[np.maximum(commit_step, last), np.arange(len(commit_step))]
-
-
-def standing(
-    candidate: NDArray[np.int64], chosen: NDArray[np.bool_], masked: NDArray[np.bool_], mask_id: int
-) -> NDArray[np.int64]:
-    """Return the answer before each step of a run, int64 [R, n]: the token of the latest commit, or the mask.
-
-    All arguments but the mask id: [R, n], of the steps; chosen: committed or replaced; masked: before each step.
-
-    >>> chosen = np.array([[True, False], [False, True], [True, False]])
-    >>> standing(np.array([[5, 6], [5, 6], [7, 6]]), chosen, np.array([[1, 1], [0, 1], [1, 0]], dtype=bool), 9).tolist()
-    [[9, 9], [5, 9], [9, 6]]
-    """
-    latest = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen))[:, None], 0), axis=0)
-    latest = np.concatenate([latest[:1] * 0, latest[:-1]])  # before the step
-    tokens = np.take_along_axis(candidate, latest, axis=0)
-    return np.where(masked, mask_id, tokens)

@@ -31,8 +31,9 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     >>> strategy_label({"base": {"name": "random-order"}, "beta": 2.0, "n": 8, "name": "particles"})  # as in a file
     'particles:8+beta:2'
     """
-    if "base" in described:
-        return _method_label(described)
+    if "base" in described:  # a steering method: its copies, its other numbers, and what its copies follow
+        label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
+        return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
     if described["name"] == "apart":
         return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
     numbers = _told(described)
@@ -54,12 +55,6 @@ def missing_note(traces: Iterable[TraceData]) -> str:
     """Return what step maps among the traces do not tell, in a sentence; "" where all are of decodes."""
     words = dict.fromkeys(word for trace in traces for word in trace.missing)
     return f"A step map does not tell: {', '.join(words)}." if words else ""
-
-
-def _method_label(described: Mapping[str, Any]) -> str:
-    """Return a steering method: its copies, its other numbers but for `ess_threshold`, and what its copies follow."""
-    label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
-    return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
 
 
 def _told(described: Mapping[str, Any]) -> list[tuple[str, float]]:

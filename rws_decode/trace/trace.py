@@ -65,7 +65,7 @@ class Trace(TraceData):
         for name in LAYOUT:
             self._set(name, checked_array(self, name))
         check_steps(self)
-        check_outcome(self.pieces, self.final_reward, self.log_prob, self.rules_broken)
+        check_outcome(self)
         value, candidate, kept = thinned(self)
         self._set("value", value)
         self._set("candidate", candidate)

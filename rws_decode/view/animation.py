@@ -15,7 +15,9 @@ from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import Frame, RunFrame, compared, frames_of, prompt_before, run_title
 from rws_decode.view.sentences import shown
 from rws_decode.view.slots import (
+    INNER,
     LINE,
+    MARGIN,
     PAD,
     SENTENCE,
     SMALL,
@@ -80,7 +82,6 @@ def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Itera
     ground, palette, runs = Image.new("RGB", layout.size, WHITE), _palette(), len(frames[0].runs)
     marks = runs == 2 or any(run.marked for frame in frames for run in frame.runs)
     _draw_fixed(ImageDraw.Draw(ground), layout, runs, marks)
-    left, right = layout.inner
     for frame in frames:
         picture = ground.copy()
         pixels = ImageDraw.Draw(picture)
@@ -89,8 +90,8 @@ def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Itera
             _draw_words(pixels, panel, run)
             numbers = lines_within(run.numbers, font_of(SMALL), panel.width, panel.numbers_lines)
             _draw_lines(pixels, panel.left, panel.numbers_top, numbers, SMALL, GREY)
-        said = lines_within(frame.sentence, font_of(SENTENCE), right - left, 2)
-        _draw_lines(pixels, left, layout.sentence_top, said, SENTENCE, BLACK)
+        said = lines_within(frame.sentence, font_of(SENTENCE), INNER, 2)
+        _draw_lines(pixels, MARGIN, layout.sentence_top, said, SENTENCE, BLACK)
         yield picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
@@ -116,14 +117,13 @@ def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int, marks: b
     width, height = layout.size
     _fill(pixels, (0, 0, width, height), PALE)
     _fill(pixels, (1, 1, width - 1, height - 1), WHITE)
-    left, _ = layout.inner
-    _draw_lines(pixels, left, left - 4, layout.prompt, SMALL, GREY)
+    _draw_lines(pixels, MARGIN, MARGIN - 4, layout.prompt, SMALL, GREY)
     for panel in layout.panels:
         pixels.text((panel.left, panel.top + TITLE), panel.title, BLACK, font_of(TITLE, True), "ls")
         for slot in panel.slots:
             if slot.position is None:
                 _write(pixels, slot, slot.text, GREY)
-    x, top = left, layout.key_top
+    x, top = MARGIN, layout.key_top
     marked = "the other run does not have this word here" if runs == 2 else "factor 1 would have committed another"
     key = [(RULE, False, "mask"), (AMBER, False, "committed in this step"), (WHITE, True, marked)]
     for fill, mark, text in key if marks else key[:2]:

@@ -62,7 +62,7 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
         title=title,
         plain=" ".join(end_sentence(each) for each in traces),
         scripts=_SCRIPTS,
-        data={**data, "words": words.texts, "blanks": words.parted},
+        data=data | words.data(),
         sentence="<br>".join(map(escape, [*sentences[:-1], f"{sentences[-1]} Steps count from 0."])),
         prompt=_prompt(trace),
         layout="runs" if other is None else "runs two",
@@ -84,7 +84,7 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
         "steps": trace.steps_run,
         "unit": _UNITS.get(trace.ranking, "ranking value (not known)"),
         "row": line_of(trace.prompt_text, trace.length),
-        "tokens": [words.number(word) for word in trace.words(trace.tokens)],
+        "tokens": [words[word] for word in trace.words(trace.tokens)],
         "commit": np.where(trace.commit_step < 0, -1, np.maximum(trace.commit_step, _last(trace.edited))).tolist(),
         "revised": _revised(trace, words),
         "candidates": _candidates(trace, words),
@@ -107,10 +107,8 @@ def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
         now = trace.candidate[step]
         changed = np.flatnonzero((now != before) & (trace.masked | trace.edited)[step])
         texts = trace.words(now[changed])
-        row: list[int] = []
-        for position, token, text in zip(changed.tolist(), now[changed].tolist(), texts, strict=True):
-            row += [position, -1 if token < 0 else words.number(text)]
-        rows.append(row)
+        numbers = [-1 if token < 0 else words[text] for token, text in zip(now[changed], texts, strict=True)]
+        rows.append([part for pair in zip(changed.tolist(), numbers, strict=True) for part in pair])
         before = now
     return rows
 
@@ -125,7 +123,7 @@ def _revised(trace: Trace, words: WordTable) -> dict[int, list[list[float]]]:
         step = int(_last((trace.chosen | trace.edited)[:until, position]))
         (word,) = trace.words([trace.candidate[step, position]])
         end = int(until) - (0.5 if trace.edited[until, position] else 0)
-        revised.setdefault(int(position), []).append([step, end, words.number(word)])
+        revised.setdefault(int(position), []).append([step, end, words[word]])
     return revised
 
 
@@ -137,10 +135,7 @@ def _last(of_steps: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 def _values(trace: Trace, step: int) -> list[Any]:
     known = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
-    row: list[Any] = []
-    for position in known.tolist():
-        row += [position, rounded(float(trace.value[step, position]), 5)]
-    return row
+    return [part for at in known.tolist() for part in (at, rounded(float(trace.value[step, at]), 5))]
 
 
 def _marked(trace: Trace, difference: TraceDiff | None) -> list[int]:

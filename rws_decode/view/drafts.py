@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol, TextIO, runtime_checkable
 from unicodedata import east_asian_width
@@ -168,6 +169,7 @@ def play(trace: Trace, stream: TextIO | None = None, seconds: float = 0.3) -> No
             time.sleep(seconds)
 
 
+@dataclass
 class Feed:
     """A callback that gives a decode of one prompt to a streamer: a draft at each step, blocks once they are complete.
 
@@ -186,19 +188,18 @@ class Feed:
     33
     """
 
-    def __init__(self, streamer: Streamer, predictor: MaskPredictor, block: int) -> None:
-        self._streamer = streamer
-        self._predictor = predictor
-        self._block = block
-        self._given = 0
-        self._over = False
+    streamer: Streamer
+    predictor: MaskPredictor
+    block: int
+    _given: int = field(default=0, init=False)
+    _over: bool = field(default=False, init=False)
 
     def __call__(self, view: StepView) -> None:
         """Give the step's draft, and the blocks that it completed."""
         canvas, candidate = (torch.from_numpy(array[0].copy()) for array in (view.canvas, view.candidate))
-        if isinstance(self._streamer, ShowsDrafts):
-            self._streamer.put_draft(candidate, canvas=canvas, mask_id=view.mask_id, cur_step=view.cur_step)
-        for block in canvas[self._given :].split(self._block):
+        if isinstance(self.streamer, ShowsDrafts):
+            self.streamer.put_draft(candidate, canvas=canvas, mask_id=view.mask_id, cur_step=view.cur_step)
+        for block in canvas[self._given :].split(self.block):
             if bool((block == view.mask_id).any()):
                 break
             self._put(block.tolist())
@@ -208,11 +209,11 @@ class Feed:
         self._put(tokens[self._given :])
 
     def _put(self, tokens: Sequence[int]) -> None:
-        text = text_tokens(self._predictor, tokens)
+        text = text_tokens(self.predictor, tokens)
         if text and not self._over:
-            self._streamer.put(torch.tensor(text))
+            self.streamer.put(torch.tensor(text))
         self._given += len(tokens)
-        self._over = self._over or any(token in ends_of(self._predictor) for token in tokens)
+        self._over = self._over or any(token in ends_of(self.predictor) for token in tokens)
 
 
 def text_tokens(predictor: MaskPredictor, tokens: Sequence[int]) -> list[int]:

@@ -63,8 +63,7 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         ],
         "parts": [_part(part, path, answers, reference, given) for part in parts],
         "grid": [scale for scale in grid if path.scale_min <= scale <= path.scale_max],
-        "words": table.texts,
-        "blanks": table.parted,
+        **table.data(),
     }
     named = "any constant factor c" if path.over == "temperature" else "any reward scale"
     named += "" if path.threshold is None else f" at threshold {number(path.threshold)}"
@@ -91,7 +90,7 @@ def _proved_at(path: ScalePath, scale: float) -> ScalePiece | None:
 
 def _answer(piece: ScalePiece, words: list[str], given: bool, table: WordTable) -> dict[str, Any]:
     return {
-        "words": [table.number(word) for word in words],
+        "words": [table[word] for word in words],
         "text": " ".join(words) if piece.text is None else piece.text,
         "missed": not given,
         "reward": None if piece.final_reward is None else rounded(piece.final_reward.normalised),

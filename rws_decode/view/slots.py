@@ -19,7 +19,8 @@ from rws_decode.view.template import line_of
 WIDTH = 960  # pixels
 WORD, SENTENCE, SMALL, TITLE = 17, 17, 15, 19  # sizes of letters, pixels
 LINE = 22  # height of a line of small text
-_MARGIN, _BETWEEN = 18, 28  # around everything; between two panels
+MARGIN, _BETWEEN = 18, 28  # around everything; between two panels
+INNER = WIDTH - 2 * MARGIN
 PAD = 5  # between a word and the ends of its box
 _BOX, _ROW, _GAP = 26, 30, 3  # height of a box, of a row, space between boxes
 _LEAST = 16  # width of a box
@@ -61,11 +62,6 @@ class Layout:
     sentence_top: int
     key_top: int
 
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Return the left and the right end of what is drawn."""
-        return _MARGIN, self.size[0] - _MARGIN
-
 
 def layout_of(traces: Sequence[Trace], frames: Sequence[Frame], prompt: str | None) -> Layout:
     """Return where the parts of an animation stand: runs beside each other, or below where their texts are long.
@@ -74,14 +70,13 @@ def layout_of(traces: Sequence[Trace], frames: Sequence[Frame], prompt: str | No
     picture should have.
     """
     widths = _widths(frames, max(each.length for each in traces))
-    inner = WIDTH - 2 * _MARGIN
-    lines = () if prompt is None else lines_within(f"Prompt: {prompt}", font_of(SMALL), inner, 2)
-    bar_top = _MARGIN + LINE * len(lines) + LINE + 6
-    bar = (_MARGIN, bar_top, WIDTH - _MARGIN, bar_top + 8)
-    beside = (inner - _BETWEEN) // 2
+    lines = () if prompt is None else lines_within(f"Prompt: {prompt}", font_of(SMALL), INNER, 2)
+    bar_top = MARGIN + LINE * len(lines) + LINE + 6
+    bar = (MARGIN, bar_top, WIDTH - MARGIN, bar_top + 8)
+    beside = (INNER - _BETWEEN) // 2
     rows = [{slot.box[1] for slot in _placed(each, widths, 0, 0, beside)} for each in traces]
     narrow = len(traces) == 2 and max(map(len, rows)) <= _TALLEST
-    width, left, top = (beside if narrow else inner), _MARGIN, bar[3] + 18
+    width, left, top = (beside if narrow else INNER), MARGIN, bar[3] + 18
     panels, bottom = [], top
     numbers = [run.numbers for frame in frames for run in frame.runs]
     most = max(len(lines_within(text, font_of(SMALL), width, 2)) for text in numbers)
@@ -95,7 +90,7 @@ def layout_of(traces: Sequence[Trace], frames: Sequence[Frame], prompt: str | No
         left, top = (left + width + _BETWEEN, top) if narrow else (left, bottom + 14)
     sentence_top = bottom + 18
     key_top = sentence_top + 2 * LINE + 10
-    size = (WIDTH, key_top + _BOX + _MARGIN)
+    size = (WIDTH, key_top + _BOX + MARGIN)
     if size[0] * size[1] * len(frames) > _PIXELS:
         raise ValueError(
             f"{len(frames)} frames of {size[0]} x {size[1]} pixels are too many for an animation: an HTML page holds "
@@ -111,7 +106,7 @@ def _widths(frames: Sequence[Frame], length: int) -> list[int]:
         for run in frame.runs:
             for seen, word in zip(words, run.words, strict=False):
                 seen.add(word or "")
-    most = (WIDTH - 2 * _MARGIN - _BETWEEN) // 2
+    most = (INNER - _BETWEEN) // 2
     return [
         max(_LEAST, *(_width(shown(word), most) for word in seen if word)) if any(seen) else _LEAST for seen in words
     ]

@@ -64,30 +64,20 @@ def _read(name: str) -> str:
     return files("rws_decode.view").joinpath("pages", name).read_text(encoding="utf-8")
 
 
-class WordTable:
+class WordTable(dict[str, int]):
     """The different words of a page, numbered as they come.
 
     >>> table = WordTable()
-    >>> [table.number(word) for word in ("peace", "and", "peace")], table.texts, table.parted
-    ([0, 1, 0], ['peace', 'and'], True)
+    >>> [table[word] for word in ("peace", "and", "peace")], table.data()
+    ([0, 1, 0], {'words': ['peace', 'and'], 'blanks': True})
     """
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+    def __missing__(self, word: str) -> int:
+        return self.setdefault(word, len(self))
 
-    def number(self, word: str) -> int:
-        """Return the number of a word, a new one for a word that is new."""
-        return self._numbers.setdefault(word, len(self._numbers))
-
-    @property
-    def texts(self) -> list[str]:
-        """The words in the order of their numbers."""
-        return list(self._numbers)
-
-    @property
-    def parted(self) -> bool:
-        """Whether a page puts blanks between words: those of a model that writes blanks itself begin with them."""
-        return not any(word[:1].isspace() for word in self.texts)
+    def data(self) -> dict[str, Any]:
+        """Return the words, and whether a page puts blanks between them: some models' words begin with blanks."""
+        return {"words": list(self), "blanks": not any(word[:1].isspace() for word in self)}
 
 
 def line_of(prompt: str | None, length: int) -> list[str | int]:

@@ -92,8 +92,8 @@ axis-of-fig-1: paper_figures, test_paper_figures
 - "position in the answer  [tokens, from 0]"
 + "diffusion step"
 unit-of-god: rws_decode, test_plots
-- GOD {trace.god_tokens:.2f} tokens
-+ GOD {trace.god_steps:.2f} tokens
+- GOD {each.god_tokens:.2f} tokens
++ GOD {each.god_steps:.2f} tokens
 win-and-loss-bars: paper_figures, test_win_rate_figures
 - _LOOKS.items(), ("win", "loss"), strict=True):
 + _LOOKS.items(), ("loss", "win"), strict=True):

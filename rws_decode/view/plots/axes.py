@@ -14,13 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from rws_decode.view.sentences import number, shown
 
 MOST_TICKS = 9
 VISIBLE = 1e-3  # a relative width of scales that can be seen
 _LINE = 17  # points from one line of text to the next, in axes that captions will make lower
-_ROUNDS = 200
 _LONGEST = 16  # characters of a word; a longer one is cut
 
 
@@ -94,18 +94,9 @@ def spread(places: Sequence[float], apart: float) -> list[float]:
     >>> [round(place, 2) for place in spread([0.5, 0.5, 0.9], 0.1)], spread([1.0, 0.99], 0.25)
     ([0.45, 0.55, 0.9], [1.0, 0.75])
     """
-    order = np.argsort(places, kind="stable")
-    moved = np.array(places, dtype=float)[order]
-    for _ in range(_ROUNDS):
-        lack = np.maximum(apart - np.diff(moved), 0)
-        moved[1:] += lack / 2
-        moved[:-1] -= lack / 2
-        moved = np.clip(moved, 0, 1)
-    for at in range(1, len(moved)):  # what is still lacking after so many rounds
-        moved[at] = max(moved[at], moved[at - 1] + apart)
-    for at in range(len(moved) - 1, -1, -1):
-        moved[at] = min(moved[at], 1 - apart * (len(moved) - 1 - at))
-    return moved[np.argsort(order)].tolist()
+    order, below = np.argsort(places, kind="stable"), apart * np.arange(len(places))
+    moved = isotonic_regression(np.asarray(places)[order] - below).x
+    return (np.clip(moved, 0, 1 - below[-1]) + below)[np.argsort(order)].tolist()
 
 
 def hatched_span(axes: Axes, low: float, high: float, **look: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rws_decode.common.palette import BLACK, LOOKS, VERMILION
 from rws_decode.replay.path_diagnostics import PathDiagnostics
@@ -50,12 +50,15 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
         raise ValueError(f"runs have answers of {len(lengths)} lengths: one length is needed")
     length, steps = traces[0].length, max(trace.steps_run for trace in traces)
     figure, panels = panels_of(axes, 1, len(shown), (1.5 + 4.2 * len(shown), 4.4), sharey=True)
-    shares = [_share(run, steps, length) for run in shown]
+    # The share of traces that commit each position at each step, [steps, length], and the mean step of each position.
+    padded = [[np.pad(trace.chosen, ((0, steps - trace.steps_run), (0, 0))) for trace in run] for run in shown]
+    shares = [np.mean(chosen, axis=0) for chosen in padded]
+    means = [np.ma.masked_less([trace.commit_step for trace in run], 0).mean(axis=0) for run in shown]
     most = max(float(share.max()) for share in shares)
-    for panel, run, share in zip(panels, shown, shares, strict=True):
+    for panel, run, share, mean in zip(panels, shown, shares, means, strict=True):
         panel.imshow(share, aspect="auto", origin="lower", cmap="Blues", vmin=0, vmax=most)
         panel.grid(visible=False)
-        panel.plot(np.arange(length), _mean_step(run), color=VERMILION, label="mean step")
+        panel.plot(np.arange(length), mean, color=VERMILION, label="mean step")
         taken = np.mean([trace.steps_run for trace in run])
         panel.plot(np.arange(length), np.arange(length) * taken / length, ":", color=BLACK, label="left to right")
         god = np.mean([trace.god_steps for trace in run])
@@ -77,23 +80,6 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
         "GOD, the mean generation order deviation, is 0 from left to right.",
         missing_note(traces),
     )
-
-
-def _share(run: Sequence[Trace], steps: int, length: int) -> NDArray[np.float64]:
-    """Return the share of traces that commit each position at each step, [steps, length]."""
-    share = np.zeros((steps, length))
-    for trace in run:
-        share[: trace.steps_run] += trace.chosen
-    return share / len(run)
-
-
-def _mean_step(run: Sequence[Trace]) -> NDArray[np.float64]:
-    """Return the mean commit step of each position, NaN where no prompt commits it."""
-    step = np.stack([np.where(trace.commit_step < 0, np.nan, trace.commit_step) for trace in run])
-    known = ~np.isnan(step).all(axis=0)
-    mean = np.full(step.shape[1], np.nan)
-    mean[known] = np.nanmean(step[:, known], axis=0)
-    return mean
 
 
 @drawn

@@ -149,17 +149,13 @@ def _drawn(rows: _Rows, logits: Any, positions: Sequence[int] | None) -> list[in
     if len(there) <= _MOST:
         return list(range(len(there)))
     scales = (0.1, 1.0, 10.0) if rows.factor is None else (0.1, 1.0, rows.factor)
-    values = [np.array([float(log_odds(_floats(row), scale)) for row in rows.logits]) for scale in scales]
+    values = [np.array([float(log_odds(np.asarray(row, float), scale)) for row in rows.logits]) for scale in scales]
     return foremost(0, *values, most=_MOST).tolist()
-
-
-def _floats(row: Any) -> NDArray[np.float64]:
-    return np.array([float(value) for value in row]) if not isinstance(row, np.ndarray) else row.astype(np.float64)
 
 
 def _curve(row: Any, scale: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
     """Return the confidence of one position at many scales, some at a time: a vocabulary is large."""
-    logits, curve = _floats(row), log_odds if unit == "log-odds" else max_probability
+    logits, curve = np.asarray(row, float), log_odds if unit == "log-odds" else max_probability
     parts = np.array_split(scale, max(1, min(scale.size, scale.size * logits.size // _TERMS)))
     return np.concatenate([np.atleast_1d(curve(logits, part)) for part in parts])
 
@@ -179,7 +175,7 @@ def _range(
 def _draw_curves(axes: Axes, rows: _Rows, curves: dict[int, NDArray[np.float64]], scale: NDArray[np.float64]) -> None:
     selected = np.zeros((len(rows.logits), scale.size), dtype=bool)
     if rows.k is not None:
-        path = selection_path(np.array([_floats(row) for row in rows.logits]), rows.k, scale[0], scale[-1])
+        path = selection_path(np.array(rows.logits, float), rows.k, scale[0], scale[-1])
         for piece in path.pieces:
             selected[list(piece.selected)] |= (piece.lower <= scale) & (scale <= piece.upper)
     for (row, curve), look in zip(curves.items(), LOOKS * (1 + len(curves) // len(LOOKS)), strict=False):

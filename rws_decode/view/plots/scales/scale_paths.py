@@ -55,7 +55,8 @@ def scale_path(
     """
     both, answers = as_paths(paths), answers_of(as_paths(paths))
     _check(both, grid)
-    shown = _widest(answers)
+    widest = sorted(answers, key=lambda answer: -max(answer.shares))[:_MOST_LANES]
+    shown = [answer for answer in answers if answer in widest]
     figure, panels = panels_of(axes, 1, 1, (10.0, _LANE * max(len(shown), 2) + 2.0))
     _lanes(panels[0], both, shown, grid or ())
     _scales(panels, both, grid)
@@ -101,12 +102,6 @@ def _check(paths: Sequence[ScalePath], grid: Sequence[float] | None) -> None:
     low, high = min(path.scale_min for path in paths), max(path.scale_max for path in paths)
     if outside := [scale for scale in grid or () if not low <= scale <= high]:
         raise ValueError(f"grid holds {outside[0]:g}, outside of {low:g} to {high:g}, the scales of the paths")
-
-
-def _widest(answers: Sequence[Answer]) -> list[Answer]:
-    """Return the answers to draw, those with the largest shares where they are many."""
-    kept = sorted(answers, key=lambda answer: -max(answer.shares))[:_MOST_LANES]
-    return [answer for answer in answers if answer in kept]
 
 
 def _lanes(axes: Axes, paths: Sequence[ScalePath], answers: Sequence[Answer], grid: Sequence[float]) -> None:
