@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -107,10 +107,9 @@ def decoded(
     decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
 
-    def run(rows: Sequence[int]) -> BatchRun:
-        state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])
-        record = Record(rows, shape.length, shape.steps)
-        stopped = False
+    def run(rows: Sequence[int]) -> Record:
+        state, stopped = decoder.init(rows, [job.prompts[row].ids for row in rows]), False
+        record = Record(rows, state.canvas, shape.steps)
         while state.step < shape.steps and len(state.rows) and not stopped:
             state, info = decoder.step(state)
             record.add(info)
@@ -119,29 +118,16 @@ def decoded(
             if not stopped:
                 state = leave_settled(decoder, state) if savings.settled else state
                 state = state.of(state.masked.any(dim=1))
-        unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
-        return BatchRun(record, record.calls, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
+        record.unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
+        return record
 
     size = row_bytes(predictor, shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
     groups = batches(job.widths, size, savings.memory, savings.spread, alone=savings.batch_invariant)
     return run_batches(run, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
 
 
-class BatchRun(NamedTuple):
-    """What a batch did: its record, its forwards, the columns where answers begin, and the canvas width.
-
-    unfinished: the prompts' numbers of the rows whose masks were left when a callback ended the batch.
-    """
-
-    record: Record
-    forwards: int
-    offsets: list[int]
-    width: int
-    unfinished: Sequence[int] = ()
-
-
 def run_batches(
-    run: Callable[[Sequence[int]], BatchRun],
+    run: Callable[[Sequence[int]], Record],
     groups: Sequence[Sequence[int]],
     job: Job,
     scorer: Scorer | None,
@@ -155,13 +141,12 @@ def run_batches(
     for rows in groups:
         with torch_threads(), torch.inference_mode():
             batch = run(rows)
-        forwards += batch.forwards
+        forwards += batch.calls
         records: dict[int, dict[str, Any]] = {}
         for index, row in enumerate(rows):
             # What stands where no step committed a token: the end of text, or the mask where a run stopped.
             end = None if row in batch.unfinished else job.predictor.end_id
-            records[row] = batch.record.row(index, job.predictor.mask_id if end is None else end)
-            records[row] |= {"width": batch.width, "offset": batch.offsets[index], "seed": seeds[row]}
+            records[row] = batch.row(index, job.predictor.mask_id if end is None else end) | {"seed": seeds[row]}
         whole = {row: record["tokens"].tolist() for row, record in records.items() if row not in batch.unfinished}
         with torch_threads(), torch.inference_mode():
             known = {} if scorer is None else {row: scorer.recall(row, answer) for row, answer in whole.items()}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rws_decode.canvas.batches import batches
-from rws_decode.decode import BatchRun, run_batches
+from rws_decode.decode import run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.step import CompactDecoder
 from rws_decode.job import Prompts, prepare
@@ -16,6 +16,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
 from rws_decode.strategies.protocol import Changing, FactorStrategy, OrderStrategy, OwnCount
 from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
 
 __all__ = ["decode_compact"]
@@ -85,7 +86,7 @@ def decode_compact(
     count = len(job.prompts)
     decoder = CompactDecoder(predictor, job.strategy, shape.plan, count, options.padding, closed, scorer, savings)
 
-    def run(rows: Sequence[int]) -> BatchRun:
+    def run(rows: Sequence[int]) -> Record:
         return decoder.run(rows, [job.prompts[row].ids for row in rows])
 
     row_bytes = None

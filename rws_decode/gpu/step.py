@@ -14,7 +14,6 @@ from torch import Tensor
 from rws_decode.canvas import Padding
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.decode import BatchRun
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network, sent
 from rws_decode.gpu.rewards import DeviceScorer
@@ -89,13 +88,11 @@ class CompactDecoder:
     scorer: DeviceScorer | None
     savings: CompactSavings
 
-    def run(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> BatchRun:
+    def run(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> Record:
         """Decode some of the rows. rows: their numbers among all, rising; prompts: their token ids."""
         canvas = lay_out(self.predictor, prompts, self.plan[-1].stop, self.padding)
-        offsets, width = canvas.answer[:, 0].tolist(), canvas.ids.shape[1]
         network = Network(self.predictor, canvas, self.closed, self.savings)
-        seen = self.steps(canvas, network, rows)
-        return BatchRun(self._recorded(seen, rows), len(seen), offsets, width)
+        return self._recorded(self.steps(canvas, network, rows), Record(rows, canvas, len(self.plan)))
 
     def steps(self, canvas: Canvas, network: Network, rows: Sequence[int]) -> list[_Seen]:
         """Run the plan and return what each step did, still on the device.
@@ -269,14 +266,13 @@ class CompactDecoder:
         answer = state.canvas.ids.gather(1, state.canvas.answer[:, :stop])
         return bool(torch.isin(answer, sent(torch.tensor(ends), answer.device)).any(dim=1).all())
 
-    def _recorded(self, seen: list[_Seen], rows: Sequence[int]) -> Record:
+    def _recorded(self, seen: list[_Seen], record: Record) -> Record:
         """Fetch what the steps did; ValueError for logits or rewards that were no numbers."""
         sound = torch.stack([step.sound for step in seen]).all(dim=1).tolist()
         if not all(sound):
             name = self.predictor.name
             raise ValueError(f"predictor {name} gives no finite largest logit at step {sound.index(False)}")
-        record = Record(rows, self.plan[-1].stop, len(self.plan))
-        record.logits_dtype, arrays = seen[0].info.logits_dtype, record.arrays
+        record.logits_dtype, record.calls, arrays = seen[0].info.logits_dtype, len(seen), record.arrays
         # One transfer an array, not one a step.
         for name, array in arrays.items():
             array[:, : len(seen)] = torch.stack([getattr(step.info, name) for step in seen], dim=1).cpu().numpy()
@@ -285,6 +281,6 @@ class CompactDecoder:
         arrays["value"][unneeded] = np.nan
         arrays["saturated"][unneeded] = -1
         if self.scorer is not None:
-            for row, use, raw in zip(rows, arrays["reward_use"], arrays["reward_raw"], strict=True):
+            for row, use, raw in zip(record.rows.tolist(), arrays["reward_use"], arrays["reward_raw"], strict=True):
                 self.scorer.checked(row, raw[np.isin(use, (SCORED, REUSED))].tolist())
         return record

@@ -60,8 +60,7 @@ class Ensemble:
     def restart(self) -> None:
         """Begin again with masks alone; what was spent stays spent, and the generators go on."""
         self.state = self.decoder.init(range(len(self._ids)), self._ids)
-        self.width, self.offsets = self.state.canvas.ids.shape[1], self.state.canvas.answer[:, 0].tolist()
-        self.record = Record(range(len(self._ids)), self.state.masked.shape[1], self.steps)
+        self.record = Record(range(len(self._ids)), self.state.canvas, self.steps)
         self._seen: MaskedLogits | None = None
         self._past: list[State] = []
         self._ancestors: list[Ints] = []
@@ -136,12 +135,12 @@ class Ensemble:
 
     def record_of(self, slots: Ints) -> Record:
         """Return the record of the path of one slot of each prompt, with the forwards of all copies."""
-        record = Record(slots.tolist(), self.state.masked.shape[1], self.steps)
+        record = Record(slots.tolist(), self.state.canvas.of(torch.from_numpy(slots)), self.steps)
         paths = [self.path(slot).record for slot in slots.tolist()]
         record.arrays = {name: np.stack([path[name] for path in paths]) for name in record.arrays}
         record.arrays["forwards"][:] = 0
         record.arrays["forwards"][:, 0] = self.forwards
-        record.logits_dtype = self.record.logits_dtype
+        record.logits_dtype, record.calls = self.record.logits_dtype, int(self.forwards.sum())
         return record
 
     def follow(self, slot: int, path: Path) -> None:

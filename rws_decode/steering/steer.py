@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.canvas.batches import batches, row_bytes
-from rws_decode.decode import BatchRun, run_batches
+from rws_decode.decode import run_batches
 from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
@@ -27,6 +27,7 @@ from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import strategy_label
+from rws_decode.trace.record import Record
 from rws_theory.show import clipped, shortened
 
 __all__ = ["Cost", "Steering", "drawing", "steer"]
@@ -122,7 +123,7 @@ def steer(
     settings = {"reward_model": job.reward.name, "reward_settings": reward_settings(job.reward)}
     seeds = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts)).seeds
 
-    def run(rows: Sequence[int]) -> BatchRun:
+    def run(rows: Sequence[int]) -> Record:
         ensemble = _ensemble(job, options, scorer, {row: seeds[row] for row in rows}, method, base)
         choice = method.run(ensemble)
         if choice.log_partition is not None:
@@ -134,8 +135,7 @@ def steer(
         strategy = ensemble.decoder.strategy  # the method's own where it chooses positions itself
         settings["strategy"] = {"name": method.name} | _numbers(method) | {"base": describe(strategy)}
         settings["ranking"] = "order" if isinstance(strategy, OrderStrategy) else job.settings["ranking"]
-        offsets = [ensemble.offsets[slot] for slot in slots]
-        return BatchRun(ensemble.record_of(slots), int(ensemble.forwards.sum()), offsets, ensemble.width)
+        return ensemble.record_of(slots)
 
     size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
     groups = batches(job.widths, None if size is None else size * method.copies, memory)

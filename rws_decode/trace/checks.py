@@ -1,4 +1,4 @@
-"""What a trace must be: types, shapes, steps that follow from each other, and an outcome that can be saved."""
+"""What a trace must be: types, shapes, steps that follow from each other, an outcome; and what it keeps of a run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas import EndOfText, Padding
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import LONGEST, block_plan
 from rws_decode.settings import Drawing, Precision, Ranking
 from rws_decode.trace.data import (
@@ -24,6 +26,10 @@ from rws_decode.trace.data import (
     last_tokens,
 )
 from rws_theory.checks import one_of, whole
+
+PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
+CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
+PIECES = 16  # different tokens whose texts are kept, for each committed token of a run
 
 _COUNTS = {"forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
 _COUNTS |= {"mask_id", "offset", "width"}
@@ -184,3 +190,73 @@ def _finite(value: Any) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer that no float64 holds
         return False
+
+
+def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the values and candidates that a trace keeps of those it has, and whose candidates it keeps of itself.
+
+    [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
+    """
+    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()
+    kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
+    value = np.where(kept, trace.value, np.nan)
+    candidate = np.where(trace.masked | trace.edited, trace.candidate, trace.canvas)
+    kept |= trace.chosen | trace.unscaled | trace.edited
+    further = changed_candidates(candidate, trace.masked) & ~kept
+    if (candidate < 0).any() or further.sum() > CHANGED_CANDIDATES * (trace.commit_step >= 0).sum():
+        candidate = np.where(trace.masked & ~kept, -1, candidate)
+    return value, candidate, kept
+
+
+def kept_pieces(trace: TraceData, kept: NDArray[np.bool_]) -> dict[str, str]:
+    """Return the pieces of the prompt, the answer and the candidates of a thinned trace.
+
+    kept: bool [R, n], of `thinned`. Where the different candidates are more than `PIECES` for each committed token, and
+    more than the positions, only those that are kept of themselves have pieces.
+    """
+    if not trace.pieces:
+        return {}
+    candidates = np.unique(trace.candidate)
+    if candidates.size > max(trace.length, PIECES * int((trace.commit_step >= 0).sum())):
+        candidates = np.unique(trace.candidate[kept])
+    prompt = [] if trace.prompt is None else trace.prompt.tolist()
+    held = {str(token) for token in {*prompt, *trace.tokens.tolist(), *candidates.tolist()}}
+    return {token: piece for token, piece in trace.pieces.items() if token in held}
+
+
+def kept_values(
+    value: NDArray[np.float64], eligible: NDArray[np.bool_], chosen: NDArray[np.bool_], deferred: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return whose ranking values a trace keeps, bool [R, n], of R steps over n positions.
+
+    All arguments: [R, n]. Kept of a step that commits k positions are those k, the best `PASSED_OVER` * k of the other
+    eligible ones in the order in which they would be committed (those that are not `deferred` first, larger values
+    first, leftmost first), and every one that is level with the last committed. So a selection among those kept chooses
+    the same set and counts the same ties (but for ties that `torch.topk` breaks). A value of NaN, not known, is never
+    kept.
+
+    >>> value = np.array([[3.0, 1.0, 2.0]])
+    >>> kept_values(value, value > 1, value > 2, value > 9).tolist()
+    [[True, False, True]]
+    """
+    ranked = eligible & ~np.isnan(value)
+    order = np.lexsort((-np.where(ranked, value, 0.0), deferred, ~ranked), axis=-1)  # stable: the leftmost goes first
+    rank = np.argsort(order, axis=-1)
+    commits = chosen.sum(axis=1, keepdims=True)
+    last = np.take_along_axis(order, np.maximum(commits - 1, 0), axis=1)
+    level = np.ones_like(ranked)
+    for array in (value, deferred):
+        level &= array == np.take_along_axis(array, last, axis=1)
+    return ranked & (chosen | level | (rank < (1 + PASSED_OVER) * commits))
+
+
+def changed_candidates(candidate: NDArray[np.int64], masked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where a masked position's candidate is not that of the step before, all being new at first; bool [R, n].
+
+    >>> changed_candidates(np.array([[5, 6], [5, 7]]), np.ones((2, 2), dtype=bool)).tolist()
+    [[True, True], [False, True]]
+    """
+    changed = np.ones_like(masked)
+    changed[1:] = candidate[1:] != candidate[:-1]
+    return masked & changed

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
-from rws_decode.trace.checks import spelled
+from rws_decode.trace.checks import changed_candidates, spelled
 from rws_decode.trace.data import LAYOUT, STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits, last_tokens
-from rws_decode.trace.record import changed_candidates
 
 SCHEMA = "rws_decode.trace"
 VERSION = 6

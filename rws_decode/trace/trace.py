@@ -13,10 +13,17 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Animation, Page, pictures
-from rws_decode.trace.checks import check_outcome, check_settings, check_steps, checked_array, spelled
+from rws_decode.trace.checks import (
+    check_outcome,
+    check_settings,
+    check_steps,
+    checked_array,
+    kept_pieces,
+    spelled,
+    thinned,
+)
 from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.labels import trace_line
-from rws_decode.trace.record import kept_pieces, thinned
 
 if TYPE_CHECKING:
     import pandas

@@ -22,8 +22,8 @@ from rws_decode.gpu import decode_compact
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.testing.networks import EOS, MASK, bert
 from rws_decode.text.words import END
+from rws_decode.trace.checks import PIECES
 from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.record import PIECES
 from rws_decode.trace.trace import Trace, load
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them

@@ -23,6 +23,7 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, RecordedOrder, Shape
+from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
@@ -65,7 +66,8 @@ def made(
     grid: values are multiples of it, so that they tie; fewer: steps at the end that are not run.
     """
     rng = np.random.default_rng(seed)
-    record = Record([0], length, steps)
+    answer = 60 + torch.arange(length)[None]
+    record = Record([0], Canvas(torch.zeros(1, 60 + length), None, answer, answer < 0), steps)
     masked, candidate = np.ones(length, bool), rng.integers(0, vocabulary, length)
     for step, planned in enumerate(block_plan(length, steps, block)[: steps - fewer]):
         moved = masked & (rng.random(length) < changing)
@@ -88,7 +90,7 @@ def made(
         **{"length": length, "steps": steps, "block": block, "ranking": "log-odds", "precision": "float64"},
         **{"logits_dtype": "bfloat16", "strategy": {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}},
         **{"predictor": "GSAI-ML/LLaDA-8B-Instruct", "reward_model": "Skywork/reward", "mask_id": vocabulary},
-        **{"offset": 60, "width": 60 + length, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0},
+        **{"padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0},
         **{"end_of_text": "none", "end_ids": [], "prompt_text": "word " * 60, "text": "word " * length},
         **{"reward_calls": steps, "reward_calls_saved": 0},
         "prompt": rng.integers(0, vocabulary, 60),
