@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import outcomes
 from rws_decode.job import Job, Prompts, prepare
@@ -121,8 +120,7 @@ def decoded(
         record.unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
         return record
 
-    size = row_bytes(predictor, shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
-    groups = batches(job.widths, size, savings.memory, savings.spread, alone=savings.batch_invariant)
+    groups = job.batches(options, savings.memory, spread=savings.spread, alone=savings.batch_invariant)
     return run_batches(run, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
 
 
@@ -152,9 +150,8 @@ def run_batches(
             known = {} if scorer is None else {row: scorer.recall(row, answer) for row, answer in whole.items()}
             ends = outcomes(job.predictor, job.reward, job.prompts, whole, known)
         for row, record in records.items():
-            costs = {} if scorer is None else scorer.costs(row)
-            unneeded = int((record["reward_use"] == NOT_NEEDED).sum())
-            costs["reward_calls_saved"] = costs.get("reward_calls_saved", 0) + unneeded
+            costs = {"reward_calls": 0, "reward_calls_saved": 0} | ({} if scorer is None else scorer.costs(row))
+            costs["reward_calls_saved"] += int((record["reward_use"] == NOT_NEEDED).sum())
             traces[row] = trace_of(job, row, job.settings | settings | record | ends.get(row, {}) | costs)
             if finished is not None:
                 finished(row, traces[row])
@@ -162,8 +159,8 @@ def run_batches(
 
 
 def trace_of(job: Job, row: int, fields: dict[str, Any]) -> Trace:
-    """Return a prompt's trace: what is known of it, costs too, with its texts."""
-    prompt, fields = job.prompts[row], {"reward_calls": 0, "reward_calls_saved": 0} | fields
+    """Return a prompt's trace: what is known of it, with its texts."""
+    prompt = job.prompts[row]
     committed = [token for token in fields["tokens"].tolist() if token != job.predictor.mask_id]
     text = job.predictor.decode_answer(committed)
     seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}

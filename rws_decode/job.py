@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rws_decode.canvas.batches import row_bytes
+from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.checkpoints.weights import check_memory, free_memory
@@ -67,6 +67,12 @@ class Job(NamedTuple):
         """Return the canvas columns of each prompt and its answer."""
         mask_id, length = self.predictor.mask_id, self.settings["length"]
         return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
+
+    def batches(self, options: Options, memory: int, copies: int = 1, **how: Any) -> list[list[int]]:
+        """Return the prompts of each batch, copies of each; the rest as in `batches.batches`."""
+        columns = max(len(prompt.ids) for prompt in self.prompts)
+        size = row_bytes(self.predictor, self.shape.length, columns, options)
+        return batches(self.widths, None if size is None else size * copies, memory, **how)
 
 
 def as_prompts(prompts: Prompts) -> Sequence[str | Dialogue | Sequence[int]]:

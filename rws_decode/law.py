@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import Job, Prompts, as_prompts, prepare
@@ -133,8 +132,7 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
     scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
     decoder = Decoder(predictor, job.strategy, job.shape.plan, options, job.ends, sampler, scorer, count)
     decoder = layered(with_words(decoder, forced))
-    size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
-    for rows in batches(job.widths, size, _MEMORY):
+    for rows in job.batches(options, _MEMORY):
         with torch_threads(), torch.inference_mode():
             state = decoder.init(rows, [job.prompts[row].ids for row in rows])
             while state.step < steps and len(state.rows):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.decode import run_batches
 from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
@@ -137,9 +136,7 @@ def steer(
         settings["ranking"] = "order" if isinstance(strategy, OrderStrategy) else job.settings["ranking"]
         return ensemble.record_of(slots)
 
-    size = row_bytes(predictor, job.shape.length, max(len(prompt.ids) for prompt in job.prompts), options)
-    groups = batches(job.widths, None if size is None else size * method.copies, memory)
-    runs = run_batches(run, groups, job, scorer, settings, seeds, None)
+    runs = run_batches(run, job.batches(options, memory, method.copies), job, scorer, settings, seeds, None)
     calls, climbed = sum(trace.reward_calls for trace in runs), gradients.tolist()
     cost = Cost(runs.forwards, calls, sum(climbed), time.perf_counter() - began)
     traces = [replace(trace, reward_calls=trace.reward_calls + n) for trace, n in zip(runs, climbed, strict=True)]

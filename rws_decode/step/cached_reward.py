@@ -65,7 +65,11 @@ class Scorer:
             raise ValueError(f"reward {model.name} reads text: predictor {predictor.name} has no tokenizer")
         self.prompts = prompts_for(model, said)
         self.reuse = reuse
-        self.bounds = bounds_of(model)
+        self.bounds = low, high = bounds_of(model)
+        self.rewards = (
+            (low - model.mean) / model.std,
+            (high - model.mean) / model.std,
+        )  # all normalised ones between
         self._session = session_of(model, len(self.prompts), cache=cache)
         self._known: list[dict[str, float]] = [{} for _ in prompts]
         self._asked = [0 for _ in prompts]
@@ -96,12 +100,6 @@ class Scorer:
             if not self.bounds[0] <= score <= self.bounds[1]:
                 raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
         return checked
-
-    @property
-    def rewards(self) -> tuple[float, float]:
-        """Return between which normalised rewards all lie."""
-        low, high = ((bound - self.model.mean) / self.model.std for bound in self.bounds)
-        return low, high
 
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
         """Return the raw score that is known of a row's answer, None if its text was not scored."""

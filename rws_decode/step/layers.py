@@ -117,7 +117,7 @@ class Hypotheses:
         size = row_bytes(self._decoder.predictor, length, width, self._decoder.options)
         most = max(1, len(self._state.rows) if size is None else self._decoder.memory // size)
         for part in torch.arange(len(row), device=row.device).split(most):
-            after = self._after(index[part], chosen[part])
+            after = self._state.at(index[part]).filled(chosen[part], self._tokens[index[part]])
             seen = forward(self._decoder, after)
             self.calls += 1
             if not bool(seen.logits.amax(dim=-1).isfinite().all()):
@@ -125,14 +125,6 @@ class Hypotheses:
                 raise ValueError(f"predictor {name} gives no finite largest logit after step {after.step}")
             open_[part[seen.row], seen.position] = entropies(seen.logits, scale[part][seen.row])
         return open_
-
-    def _after(self, index: Tensor, chosen: Tensor) -> State:
-        """Return the state of some rows with the chosen positions filled."""
-        state = self._state.at(index)
-        before = state.canvas.ids.gather(1, state.canvas.answer)
-        answer = torch.where(chosen, self._tokens[index], before)
-        canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
-        return state._replace(canvas=canvas, masked=state.masked & ~chosen)
 
 
 def looking(run: Run) -> Run:

@@ -11,20 +11,15 @@ from torch import Tensor
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options, Precision, Ranking
-from rws_decode.step.completion import Choice, Completion, Ranked
+from rws_decode.step.completion import Completion, Ranked
 from rws_decode.step.rounding import exact_at_the_cut
-from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of
 
 # Rows of logits widened at once: 64 rows of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
 
 
 def dtype_of(precision: Precision, logits: Tensor) -> torch.dtype:
-    """Return the dtype that a precision names; "model" is that of the logits.
-
-    >>> dtype_of("model", torch.zeros(1, dtype=torch.bfloat16)), dtype_of("float32", torch.zeros(1))
-    (torch.bfloat16, torch.float32)
-    """
+    """Return the dtype that a precision names; "model" is that of the logits."""
     return logits.dtype if precision == "model" else getattr(torch, precision)
 
 
@@ -42,12 +37,10 @@ def rank_values(
     number), as public decoders do: it reaches exactly 1 once c times the top-two margin passes about 6 in bfloat16,
     17 in float32. "log-odds" is logit(softmax(c z)_t) = -logsumexp_{k != t} c (z_k - z_t): the same order, as logit
     is increasing, but it never saturates at finite logits; with delta the lead of t over the next token it is within
-    4 eps (c |delta| + log V) of the exact value, eps that of `precision` (2^-52 in float64) and logits that the
-    precision holds. The precision "model" is the dtype of the logits.
+    4 eps (c |delta| + log V) of the exact value, eps that of `precision` (2^-52 in float64) and logits that it holds.
 
     logits: [N, V], any floating dtype; -inf marks a token that cannot be committed. token: int64 [N]. factor:
-    positive, one number or [N]. Returns +inf log-odds (probability 1) where no other token is possible. ValueError
-    for a factor that is not positive and finite.
+    positive, one number or [N]; ValueError for others. Returns +inf log-odds where no other token is possible.
 
     >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 30.0, 60.0]])
     >>> best = z.argmax(-1)
@@ -80,24 +73,8 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
     return -torch.logsumexp((gaps * factor[:, None]).to(dtype), dim=-1).double()
 
 
-def select(strategy: Strategy, completion: Completion, factor: Tensor, options: Options, ends: Ends) -> Choice:
-    """Choose the positions of each row that go first, as many as `completion.commits` says, in the options' order.
-
-    factor: float64 [b]. Log-odds in float64 are settled exactly where float64 cannot tell positions at the cut apart
-    (`rounding.exact_at_the_cut`). ValueError for a factor that is not positive, or an order of another shape or with
-    NaN.
-    """
-    scale = factor.to(completion.published.device)[completion.row]
-    ranked = rank(completion, scale, options, ends)
-    value = ranked.value
-    if isinstance(strategy, OrderStrategy):
-        value = order_of(strategy, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
-    chosen, ties = cut(completion, ranked, value, options, ends)
-    return Choice(completion, scale, ranked, value, chosen, ties)
-
-
 def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) -> Ranked:
-    """Return what confidence under factors, float64 [N], says of the positions."""
+    """Return what confidence under factors, float64 [N], says of the positions, exact at the cut."""
     logits, candidate = completion.published, completion.view.candidate
     places = (completion.row, completion.view.position)
     odds = options.ranking == "log-odds"
@@ -108,6 +85,7 @@ def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) ->
         value = value.masked_fill(completion.deferred[places], 0.0)
     k, waits = completion.commits.of(value, odds, scale)
     deferred = completion.deferred if waits is None else completion.deferred | completion.grid(waits)
+    # Float64 may not tell the positions on both sides of the cut apart.
     settled = exact_at_the_cut(completion.grid(exact), logits, scale, places, completion.block, deferred, k)[places]
     return Ranked(settled, settled if value is exact else value, k, deferred)
 

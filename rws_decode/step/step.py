@@ -20,8 +20,8 @@ from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.completion import Candidates, Choice, Completion, Done, Scheduled, TokenSampler
 from rws_decode.step.diagnose import diagnose
 from rws_decode.step.forward import MaskedLogits, masked_logits
-from rws_decode.step.select import select
-from rws_decode.strategies.protocol import MaskedPositions, Strategy, asks_reward, factors_of
+from rws_decode.step.select import cut, rank
+from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, Strategy, asks_reward, factors_of, order_of
 from rws_decode.trace.record import Info
 
 
@@ -49,6 +49,12 @@ class State(NamedTuple):
         canvas = self.canvas.of(rows)
         return self._replace(canvas=canvas, masked=self.masked[rows], rows=self.rows[rows], beside=beside)
 
+    def filled(self, chosen: Tensor, tokens: Tensor) -> State:
+        """Return the state with tokens, int64 [b, n], at the chosen of its masked positions, bool [b, n]."""
+        ids, places = self.canvas.ids, self.canvas.answer
+        ids = ids.scatter(1, places, torch.where(chosen, tokens, ids.gather(1, places)))
+        return self._replace(canvas=self.canvas._replace(ids=ids), masked=self.masked & ~chosen)
+
 
 def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     """Run one step on all rows: the four steps of the paper's algorithm."""
@@ -61,9 +67,7 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     factor = torch.from_numpy(factors_of(decoder.strategy, completion.view)[state.rows.cpu().numpy()])
     # Step 4: scale, rank the block's positions by confidence, commit the first k.
     choice = decoder.select(decoder, completion, factor)
-    answer = torch.where(choice.chosen, choice.completion.tokens, completion.before)
-    canvas = state.canvas._replace(ids=state.canvas.ids.scatter(1, state.canvas.answer, answer))
-    after = State(state.step + 1, canvas, state.masked & ~choice.chosen, state.rows, state.beside)
+    after = state.filled(choice.chosen, choice.completion.tokens)._replace(step=state.step + 1)
     nowhere, none = torch.zeros_like(state.masked), torch.zeros_like(state.rows)
     return after, Done(reward, factor, choice, nowhere, nowhere, none, none + 1, none)
 
@@ -85,32 +89,31 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
-    row, position, logits, published, error = seen
-    token, lead = drawn(decoder, state.step, state.rows[row], logits)
+    token, lead = drawn(decoder, state.step, state.rows[seen.row], seen.logits)
     before, nowhere = state.canvas.ids.gather(1, state.canvas.answer), torch.zeros_like(state.masked)
-    tokens = before.index_put((row, position), token)
-    block = in_block(state, decoder.plan)
-    inside = block[row, position]
-    ranked = decoder.ends.ranked(logits if bool(inside.all()) else logits[inside], token[inside])
-    places = (state.rows[row[inside]], position[inside])
+    at, block = (seen.row, seen.position), in_block(state, decoder.plan)
+    tokens, inside = before.index_put(at, token), block[at]
+    own, candidate = seen if bool(inside.all()) else seen.at(inside), token[inside]
+    ranked = decoder.ends.ranked(own.logits, candidate)
     masked = torch.zeros(decoder.count, block.shape[1], dtype=torch.bool, device=block.device)
     masked[state.rows] = state.masked
     deferred, commits = block & decoder.ends.waits(tokens), decoder.plan[state.step].commits
-    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, token[inside], masked=masked)
+    places = (state.rows[own.row], own.position)
+    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, candidate, masked=masked)
     return Completion(
         rows=state.rows,
         tokens=tokens,
         before=before,
         columns=state.canvas.answer,
         width=state.canvas.ids.shape[1],
-        computed=nowhere.index_put((row, position), torch.ones_like(inside)),
-        unsure=nowhere.index_put((row, position), lead <= 2 * error),
+        computed=nowhere.index_put(at, torch.ones_like(inside)),
+        unsure=nowhere.index_put(at, lead <= 2 * seen.error),
         block=block,
         deferred=deferred,
-        view=view._replace(commits=commits, waits=deferred[row[inside], position[inside]]),
-        row=row[inside],
-        published=ranked if published is logits else decoder.ends.ranked(published[inside], token[inside]),
-        error=error[inside],
+        view=view._replace(commits=commits, waits=deferred[own.row, own.position]),
+        row=own.row,
+        published=ranked if own.published is own.logits else decoder.ends.ranked(own.published, candidate),
+        error=own.error,
         commits=Scheduled(commits),
     )
 
@@ -138,9 +141,15 @@ def rewarded(completion: Completion, reward: Tensor) -> Completion:
     return completion._replace(view=completion.view._replace(reward=by_prompt.numpy()))
 
 
-def commit(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:
-    """Return the positions that go first. factor: float64 [b]."""
-    return select(decoder.strategy, completion, factor, decoder.options, decoder.ends)
+def select(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:
+    """Choose the positions that go first, by confidence or the strategy's own order. factor: float64 [b]."""
+    scale = factor.to(completion.published.device)[completion.row]
+    ranked = rank(completion, scale, decoder.options, decoder.ends)
+    value = ranked.value
+    if isinstance(decoder.strategy, OrderStrategy):
+        value = order_of(decoder.strategy, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+    chosen, ties = cut(completion, ranked, value, decoder.options, decoder.ends)
+    return Choice(completion, scale, ranked, value, chosen, ties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +171,7 @@ class Decoder:
     forward: Callable[[Decoder, State], MaskedLogits] = forward
     complete: Callable[[Decoder, State, MaskedLogits], Completion] = complete
     score: Callable[[Decoder, Completion], Rewards | None] = score
-    select: Callable[[Decoder, Completion, Tensor], Choice] = commit
+    select: Callable[[Decoder, Completion, Tensor], Choice] = select
     run: Run = plain_step
     memory: int = 2**30
 
@@ -187,5 +196,4 @@ def in_block(state: State, plan: Sequence[PlannedStep]) -> Tensor:
     return state.masked & current_block(state.masked, plan)
 
 
-Run = Callable[[Decoder, State], tuple[State, Done]]
-"""A step of all rows: the plain one, or one in layers."""
+Run = Callable[[Decoder, State], tuple[State, Done]]  # a step of all rows: the plain one, or one in layers

@@ -166,7 +166,7 @@ def test_nine_files_take_a_prompt_to_its_trace() -> None:
     section = text[text.index("## Read one decode") : text.index("## Where to look")]
     nine = re.findall(r"^\| `(rws_decode/\S+)` \|", section, re.MULTILINE)
     lines = sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in nine)
-    assert len(nine) == 9 and lines <= 1480
+    assert len(nine) == 9 and lines <= 1100
 
     predictor = CallablePredictor(lambda canvas: canvas[..., None] * 0.0 + 1.0, mask_id=9, decode=str)
     predictor._encode = lambda text: [1]

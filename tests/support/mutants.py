@@ -140,8 +140,8 @@ threshold-strict: rws_decode, test_counting
 - return in_rows(view.log_odds >= least_odds(threshold)
 + return in_rows(view.log_odds > least_odds(threshold)
 near-tie-half: rws_decode, test_rounding
-- (row, position), lead <= 2 * error
-+ (row, position), lead <= error
+- (at, lead <= 2 * seen.error
++ (at, lead <= seen.error
 padding-side: rws_decode, test_gaps
 - if padding == "left" else 0
 + if padding == "right" else 0
