@@ -16,9 +16,9 @@ _LARGEST, _LABELS = 2**24, 2**16
 
 
 class Config(dict[str, Any]):
-    """The entries of a config.json; model: what messages call the model, such as "model mini".
+    """The entries of a checkpoint's config.json.
 
-    >>> config = Config({"n_layers": 2, "tied": "no"}, "model mini")
+    >>> config = Config({"n_layers": 2, "tied": "no"}, Checkpoint("mini", None))
     >>> config.whole("n_layers")
     2
     >>> config.flag("tied")
@@ -27,13 +27,10 @@ class Config(dict[str, Any]):
     ValueError: model mini cannot be loaded: tied in its config.json is 'no', not true or false
     """
 
-    def __init__(self, entries: Mapping[str, Any], model: str) -> None:
+    def __init__(self, entries: Mapping[str, Any], checkpoint: Checkpoint) -> None:
         super().__init__(entries)
-        self.model = model
-
-    def refused(self, reason: str) -> ValueError:
-        """Return the error of a model that cannot be loaded."""
-        return ValueError(f"{self.model} cannot be loaded: {reason}")
+        self.checkpoint = checkpoint
+        self.refused = checkpoint.refused
 
     def wrong(self, key: str, right: str) -> ValueError:
         """Return the error of an entry that is something else than what is right."""
@@ -107,4 +104,4 @@ def config_of(checkpoint: Checkpoint) -> Config:
         raise checkpoint.refused("its config.json holds no JSON object")
     if checkpoint.read_json("adapter_config.json") is not None:
         raise ValueError(f"{checkpoint.named} holds an adapter: put it into a directory of its own, as adapter")
-    return Config(raw, checkpoint.named)
+    return Config(raw, checkpoint)

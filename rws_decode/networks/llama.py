@@ -177,22 +177,11 @@ class Body:
         """Return whether the model is one that `LeanLlama` computes."""
         return LeanLlama.supported(self.model)
 
-    def __call__(
-        self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None, *, replay: bool = True
-    ) -> Tensor:
-        """Return hidden states [B, L, d], as `LeanLlama` does; with `replay` they are lost with the next call."""
-        lean = self._current()
-        if not replay:
-            return lean(ids, seen, positions)
-        return self.replays("the forward", lean, ids, seen, positions)
-
-    def _current(self) -> LeanLlama:
-        if self._lean is None or self._made_from != self._weights():
-            self._lean, self.replays = LeanLlama(self.model, causal=self.causal), Replays()
-            self._made_from = self._weights()
-        return self._lean
-
-    def _weights(self) -> tuple[Any, ...]:
+    def __call__(self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        """Return hidden states [B, L, d], as `LeanLlama` does; they are lost with the next call."""
         # What moves a model moves its first layer; addresses alone could be used again on another device.
         first = self.model.layers[0].self_attn.q_proj.weight
-        return first.device, first.dtype, first.data_ptr()
+        if self._lean is None or self._made_from != (first.device, first.dtype, first.data_ptr()):
+            self._lean, self.replays = LeanLlama(self.model, causal=self.causal), Replays()
+            self._made_from = first.device, first.dtype, first.data_ptr()  # where it lies now
+        return self.replays("the forward", self._lean, ids, seen, positions)

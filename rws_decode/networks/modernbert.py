@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import Checkpoint, models_directory
 from rws_decode.checkpoints.weights import Stored, stored_tensors
 
@@ -256,7 +257,7 @@ class FileTokenizer:
 
 
 def standalone(
-    checkpoint: Checkpoint, raw: Mapping[str, Any], stored: Mapping[str, Stored], kind: str, dtype: torch.dtype
+    raw: Config, stored: Mapping[str, Stored], kind: str, dtype: torch.dtype
 ) -> tuple[ModernBertNetwork, FileTokenizer] | None:
     """Return a shipped network of the kind "MaskedLM" or "SequenceClassification", and its tokenizer; None for another.
 
@@ -264,7 +265,8 @@ def standalone(
     are those of transformers, and so are logits, bit by bit on a CPU. Any other checkpoint is for transformers to load
     or refuse, also a copy of a shipped one.
     """
-    folder, name = checkpoint.directory, f"ModernBertFor{kind}"
+    checkpoint, name = raw.checkpoint, f"ModernBertFor{kind}"
+    folder = checkpoint.directory
     if folder is None or folder.parent != models_directory() or raw.get("architectures") != [name]:
         return None
     kinds = {made.__name__: made for made in (ModernBertForMaskedLM, ModernBertForSequenceClassification)}

@@ -14,32 +14,6 @@ from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
 from rws_theory.show import facts_html, quoted, shortened
 
-__all__ = [
-    "EndsWith",
-    "FillsBlocks",
-    "FromCheckpoint",
-    "HasTokenizer",
-    "KnowsProbability",
-    "LogitsAt",
-    "LogitsDtype",
-    "MaskPredictor",
-    "NamesUnknownWords",
-    "ReadsDialogue",
-    "SpellsTokens",
-    "before_end",
-    "block_of",
-    "checked_logits",
-    "computes_at",
-    "ends_of",
-    "forbidden_ids",
-    "logit_bytes_of",
-    "logits_at",
-    "pieces_of",
-    "prompt_ids",
-    "tokenizer_of",
-    "without_mask",
-]
-
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 

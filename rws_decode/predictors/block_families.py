@@ -10,18 +10,19 @@ block-wise kin of A2D and Dream are in `llada_dream_a2d`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.predictors.families import HEADS, Family, Layout, plain_layout
+from rws_decode.predictors.families import HEADS, QWEN, Family, Layout, plain_layout
+from rws_decode.predictors.llada_dream_a2d import LLADA_MOE
 
 SDAR = Family(
     name="sdar",
     layout=lambda raw: plain_layout(raw, "qwen3", block=raw.whole("block_size", 4)),
     width=151936,
     mask=("<|MASK|>", 151669),
-    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
-    tokenizer="Qwen2Tokenizer",
+    **QWEN,
     mask_aliases=("<MASK>",),
 )
 FAST_DLLM_V2 = Family(
@@ -29,8 +30,7 @@ FAST_DLLM_V2 = Family(
     layout=lambda raw: plain_layout(raw, "qwen2", block=raw.whole("bd_size", 32), shifted=True),
     width=152064,
     mask=("|<MASK>|", 151665),
-    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
-    tokenizer="Qwen2Tokenizer",
+    **QWEN,
 )
 
 _AT = r"^model\.layers\.(\d+)\."
@@ -95,11 +95,4 @@ def _llada2(raw: Config) -> Layout:
     return Layout("glm4_moe", config, config.vocab_size, _LLADA2_NAMES, block=block, fused=True)
 
 
-LLADA2 = Family(
-    name="llada2_moe",
-    layout=_llada2,
-    width=157184,
-    mask=("<|mask|>", 156895),
-    ends=(("<|endoftext|>", 156892), ("<|role_end|>", 156900)),
-    tokenizer="PreTrainedTokenizerFast",
-)
+LLADA2 = replace(LLADA_MOE, name="llada2_moe", layout=_llada2)

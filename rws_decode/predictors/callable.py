@@ -12,8 +12,6 @@ from rws_decode.predictors.base import before_end, checked_logits, ends_of, pred
 from rws_decode.text.gaps import gap_ids
 from rws_theory.show import quoted
 
-__all__ = ["CallablePredictor"]
-
 
 class CallablePredictor:
     """A mask predictor from any function of the canvas: int64 [B, L] -> logits [B, L, V].

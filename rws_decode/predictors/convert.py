@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from safetensors import safe_open
@@ -48,7 +48,7 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
         raise ValueError(f"source is {source}: it is {kind}, a published checkpoint of {', '.join(FAMILIES)} is needed")
-    layout, headers, stored, _, mask, ends = described(checkpoint, raw, family)
+    layout, headers, stored, _, mask, ends = described(raw, family)
     if layout.fused:
         raise ValueError(
             f"source is {source}: {family.name} stores attention as one tensor, load it as it is published"
@@ -65,16 +65,13 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
             f"target is in {goal.parent}: {needed / 10**9:.3g} GB are needed and {free / 10**9:.3g} GB are free, "
             f"{(needed - free) / 10**9:.3g} GB are missing"
         )
-    scratch = Path(tempfile.mkdtemp(dir=goal.parent, prefix=f".{goal.name}.", suffix=".part"))
-    try:
-        _copy_weights(checkpoint, files, dict(layout.renamed), scratch)
-        _copy_text(checkpoint, scratch)
-        write_json(scratch / "config.json", config)
-        os.chmod(scratch, 0o755)
-        os.rename(scratch, goal)
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
+    with TemporaryDirectory(dir=goal.parent, prefix=f".{goal.name}.", suffix=".part") as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        _copy_weights(checkpoint, files, dict(layout.renamed), made)
+        _copy_text(checkpoint, made)
+        write_json(made / "config.json", config)
+        os.rename(made, goal)
     return goal
 
 
@@ -161,13 +158,13 @@ def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[i
 
 def _layout(raw: Config) -> Layout:
     """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
-    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.model)
+    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.checkpoint)
     if kind not in DECODERS:
         raise raw.wrong("model_type", f"none of {', '.join(DECODERS)}")
     rows, vocabulary = raw.whole("vocab_size"), marker.whole("vocab_size")
     if rows < vocabulary:
         raise raw.refused(f"its config.json counts {vocabulary} tokens in {rows} rows")
-    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.model))
+    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.checkpoint))
     shifted, precise = marker.flag("shifted"), marker.flag("precise_rotary")
     block = marker.whole("block") if marker["attention"] == "block-causal" else None
     return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)

@@ -123,7 +123,7 @@ def load_uniform(
         )
     stored = read_headers(checkpoint)
     for part in (raw, raw.get("text_config"), raw.get("vision_config")):
-        Config(part if isinstance(part, dict) else {}, raw.model).refuse_sizes(stored)
+        Config(part if isinstance(part, dict) else {}, checkpoint).refuse_sizes(stored)
     on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())
     options: dict[str, Any] = {"dtype": kind or (torch.bfloat16 if on_cuda else torch.float32)}
     given = {"device_map": device_map, "quantization_config": quantization}

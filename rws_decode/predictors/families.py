@@ -28,6 +28,11 @@ DECODERS = {
     "qwen3_moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM"),
     "glm4_moe": ("Glm4MoeConfig", "Glm4MoeForCausalLM"),
 }
+# Qwen's end of text and end of turn, which several families have.
+QWEN: dict[str, Any] = {
+    "ends": (("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
+    "tokenizer": "Qwen2Tokenizer",
+}
 HEADS = ("hidden_size", "num_attention_heads", "num_key_value_heads")  # transformers' keys of attention's sizes
 _FUSED = "self_attn.query_key_value"  # under transformers' names, queries, keys and values as one tensor
 # What is ours to read, and what names classes.
@@ -139,18 +144,11 @@ def decoder_config(kind: str, raw: Config) -> Any:
     try:
         return getattr(transformers, DECODERS[kind][0]).from_dict(network)
     except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
-        reason = " ".join(str(error).split())
-        raise raw.refused(f"its config.json is no {kind} config ({reason})") from error
+        raise raw.refused(f"its config.json is no {kind} config ({line_of(error)})") from error
 
 
 def special_ids(
-    family: Family,
-    layout: Layout,
-    raw: Mapping[str, Any],
-    generation: Mapping[str, Any],
-    tokenizer: Any,
-    checkpoint: Checkpoint,
-    given: int | None = None,
+    family: Family, layout: Layout, raw: Config, tokenizer: Any, given: int | None = None
 ) -> tuple[int, tuple[int, ...]]:
     """Return the mask and the end tokens: of config.json, generation_config.json, tokenizer, then as published.
 
@@ -159,10 +157,11 @@ def special_ids(
     is no token, and if tokenizer and config disagree: one of them is another model's.
     """
     vocabulary = {} if tokenizer is None else tokenizer.get_vocab()
-    width = layout.config.vocab_size
     if tokenizer is not None:
-        refuse_vocabulary(checkpoint, tokenizer, layout.vocabulary)
-    published = width == family.width
+        refuse_vocabulary(raw.checkpoint, tokenizer, layout.vocabulary)
+    generation = raw.checkpoint.read_json("generation_config.json")
+    generation = generation if isinstance(generation, dict) else {}
+    published = layout.config.vocab_size == family.width
     added = max(vocabulary.values()) + 1 if family.adds_mask and vocabulary else None
     masks = (
         given,
@@ -175,14 +174,14 @@ def special_ids(
     )
     mask = next((token for token in masks if token is not None), None)
     if isinstance(mask, bool) or not isinstance(mask, int) or not 0 <= mask < layout.vocabulary:
-        needed = f"{checkpoint.name} needs one below {layout.vocabulary}, as mask_token_id in its config"
+        needed = f"{raw.checkpoint.name} needs one below {layout.vocabulary}, as mask_token_id in its config"
         raise ValueError(f"mask_id is {mask!r}: {needed}")
     if given is None and vocabulary:
         named = {token: vocabulary[token] for token in family.mask_names if token in vocabulary}
         other = next((f"calls {token} {text}" for text, token in named.items() if mask not in named.values()), None)
         if other is not None or mask not in (*vocabulary.values(), added):
             says = "has no such token" if other is None else other
-            raise checkpoint.refused(f"its mask is {mask}, and its tokenizer {says}")
+            raise raw.refused(f"its mask is {mask}, and its tokenizer {says}")
     ends: list[Any] = []
     for holder in (raw.get("eos_token_id"), generation.get("eos_token_id"), getattr(tokenizer, "eos_token_id", None)):
         ends += holder if isinstance(holder, list) else [holder]
@@ -206,18 +205,15 @@ class Described(NamedTuple):
     ends: tuple[int, ...]
 
 
-def described(checkpoint: Checkpoint, raw: Config, family: Family, mask_id: int | None = None) -> Described:
+def described(raw: Config, family: Family, mask_id: int | None = None) -> Described:
     """Return what a checkpoint of a family says of itself; ValueError if config, weights and tokenizer disagree."""
-    headers = read_headers(checkpoint)
+    headers = read_headers(raw.checkpoint)
     raw.refuse_sizes(headers)
     layout = family.layout(raw)
     stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
-    refuse_other_layout(checkpoint, stored, _expected_tensors(layout, stored, checkpoint))
-    tokenizer = load_tokenizer(checkpoint, family)
-    generation = checkpoint.read_json("generation_config.json")
-    generation = generation if isinstance(generation, dict) else {}
-    ids = special_ids(family, layout, raw, generation, tokenizer, checkpoint, mask_id)
-    return Described(layout, headers, stored, tokenizer, *ids)
+    refuse_other_layout(raw.checkpoint, stored, _expected_tensors(raw, layout, stored))
+    tokenizer = load_tokenizer(raw.checkpoint, family)
+    return Described(layout, headers, stored, tokenizer, *special_ids(family, layout, raw, tokenizer, mask_id))
 
 
 def renamed(name: str, patterns: Mapping[str, str]) -> str:
@@ -231,9 +227,7 @@ def renamed(name: str, patterns: Mapping[str, str]) -> str:
     return name
 
 
-def _expected_tensors(
-    layout: Layout, stored: Mapping[str, Stored], checkpoint: Checkpoint
-) -> dict[str, tuple[int, ...]]:
+def _expected_tensors(raw: Config, layout: Layout, stored: Mapping[str, Stored]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of a layout's tensors by transformers' names.
 
     ValueError if config and weights count other layers: to build as many as a config claims may take forever.
@@ -242,7 +236,7 @@ def _expected_tensors(
     count = max(layers, default=-1) + 1
     if count != layout.config.num_hidden_layers:
         raise ValueError(
-            f"{checkpoint.named} does not fit its config: it has weights of {count} layers, config.json says "
+            f"{raw.checkpoint.named} does not fit its config: it has weights of {count} layers, config.json says "
             f"{layout.config.num_hidden_layers}"
         )
     expected = _by_expert(shapes_of(class_of(layout), layout.config))

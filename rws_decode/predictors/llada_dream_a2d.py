@@ -11,11 +11,12 @@ Dream-Reasoner (arXiv:2606.19257), of Dream's model_type, which is Qwen3's netwo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.predictors.families import HEADS, Family, Layout, decoder_config, plain_layout
+from rws_decode.predictors.families import HEADS, QWEN, Family, Layout, decoder_config, plain_layout
 
 _BLOCK = r"^model\.transformer\.blocks\.(\d+)\."
 _LAYER = r"model.layers.\1."
@@ -173,7 +174,7 @@ def _dream(raw: Config) -> Layout:
     raw.refuse_others("Dream", _DREAM)
     if "block_size" in raw:  # Dream-Reasoner
         width, heads, _ = raw.heads(*HEADS)
-        sized = Config({**raw, "head_dim": raw.get("head_dim") or width // heads}, raw.model)
+        sized = Config({**raw, "head_dim": raw.get("head_dim") or width // heads}, raw.checkpoint)
         config = decoder_config("qwen3", sized)
         return Layout("qwen3", config, config.vocab_size, block=raw.whole("block_size"))
     if raw.get("mask_token_id") == _REASONER_MASK:
@@ -190,13 +191,12 @@ DREAM = Family(
     layout=_dream,
     width=152064,
     mask=("<|mask|>", 151666),
-    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
-    tokenizer="Qwen2Tokenizer",
+    **QWEN,
 )
 
 
 def _a2d(kind: str, raw: Config) -> Layout:
-    return plain_layout(raw, kind, block=32 if "bd3lm" in raw.model.lower() else None)
+    return plain_layout(raw, kind, block=32 if "bd3lm" in raw.checkpoint.name.lower() else None)
 
 
 A2D_QWEN3 = Family(
@@ -204,30 +204,21 @@ A2D_QWEN3 = Family(
     layout=partial(_a2d, "qwen3"),
     width=151936,
     mask=("<|mask|>", 151669),
-    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
-    tokenizer="Qwen2Tokenizer",
+    **QWEN,
     mask_aliases=("<|MASK|>",),
     adds_mask=True,
     chat_options={"enable_thinking": False},
 )
-A2D_QWEN2 = Family(
-    name="a2d-qwen2",
-    layout=partial(_a2d, "qwen2"),
-    width=151936,
-    mask=("<|mask|>", 151665),
-    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
-    tokenizer="Qwen2Tokenizer",
-    mask_aliases=("<|MASK|>",),
-    adds_mask=True,
+A2D_QWEN2 = replace(
+    A2D_QWEN3, name="a2d-qwen2", layout=partial(_a2d, "qwen2"), mask=("<|mask|>", 151665), chat_options={}
 )
 # Llama 3 has no room for one more token: the id holds where the embedding was widened by it.
-A2D_LLAMA = Family(
+A2D_LLAMA = replace(
+    A2D_QWEN2,
     name="a2d-llama",
     layout=partial(_a2d, "llama"),
     width=128257,
     mask=("<|mask|>", 128256),
     ends=(("<|end_of_text|>", 128001), ("<|eot_id|>", 128009)),
     tokenizer="PreTrainedTokenizerFast",
-    mask_aliases=("<|MASK|>",),
-    adds_mask=True,
 )

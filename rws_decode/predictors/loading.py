@@ -110,9 +110,9 @@ def load_predictor(
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
     if family is None:
-        predictor = _load_masked(checkpoint, raw, device, options, mask_id, chat, progress)
+        predictor = _load_masked(raw, device, options, mask_id, chat, progress)
     else:
-        predictor = _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
+        predictor = _load_bidirectional(raw, family, device, options, mask_id, chat, progress)
     if adapter is not None:
         add_adapter(predictor.model, adapter, {} if family is None else family.layout(raw).renamed)
         predictor.name += f"+{Path(adapter).resolve().name}"
@@ -122,7 +122,6 @@ def load_predictor(
 
 
 def _load_bidirectional(
-    checkpoint: Checkpoint,
     raw: Config,
     family: Family,
     device: torch.device,
@@ -131,8 +130,8 @@ def _load_bidirectional(
     chat: bool | None,
     progress: bool,
 ) -> HFMaskPredictor:
-    name = checkpoint.name
-    layout, _, stored, tokenizer, mask, ends = described(checkpoint, raw, family, mask_id)
+    checkpoint, name = raw.checkpoint, raw.checkpoint.name
+    layout, _, stored, tokenizer, mask, ends = described(raw, family, mask_id)
     if chat is None:
         base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
@@ -163,15 +162,9 @@ def _load_bidirectional(
 
 
 def _load_masked(
-    checkpoint: Checkpoint,
-    raw: Config,
-    device: torch.device,
-    options: dict[str, Any],
-    mask_id: int | None,
-    chat: bool | None,
-    progress: bool,
+    raw: Config, device: torch.device, options: dict[str, Any], mask_id: int | None, chat: bool | None, progress: bool
 ) -> HFMaskPredictor:
-    name = checkpoint.name
+    checkpoint, name = raw.checkpoint, raw.checkpoint.name
     stored = read_headers(checkpoint)
     old = "model_type" not in raw
     prefixes = {tensor.partition(".")[0] for tensor in stored}
@@ -186,7 +179,7 @@ def _load_masked(
             raise checkpoint.refused(f"model_type in its config.json is {kind!r}, {none}, and remote code is never run")
     raw.refuse_sizes(stored)
     refuse_unusable(checkpoint, stored, device, options)
-    ours = standalone(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
+    ours = standalone(raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
     alphabet = alphabet_of(Path(checkpoint.source))
     if ours is None:
         from transformers import CONFIG_MAPPING, AutoModelForMaskedLM

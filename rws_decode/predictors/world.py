@@ -23,8 +23,6 @@ from rws_theory.worlds.part_memory import PartMemory
 if TYPE_CHECKING:
     from rws_theory.worlds.ngram import NGram
 
-__all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
-
 # What config.json of a stored world says.
 MODEL_TYPE = "ngram-world"
 

@@ -11,23 +11,6 @@ from rws_decode.text.dialogue import Dialogue, as_dialogue
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "Bounded",
-    "ReadsTokens",
-    "ReadsTurns",
-    "RewardModel",
-    "RewardSession",
-    "SessionReward",
-    "SoftReward",
-    "as_number",
-    "bounds_of",
-    "check_scores",
-    "prompts_for",
-    "reads_whole",
-    "score_checked",
-    "session_of",
-]
-
 
 @runtime_checkable
 class RewardModel(Protocol):

@@ -120,12 +120,16 @@ class CausalSession(RewardSession):
         return scores
 
     def _score(self, row: int, ids: list[int]) -> float:
+        from transformers import DynamicCache
+
         # Taken out while it changes: a forward that fails leaves no cache that belies its tokens.
         before, cache = self._cache.pop(row, ([], None))
         same = takewhile(lambda pair: pair[0] == pair[1], zip(before, ids, strict=False))
         reused = min(sum(1 for _ in same), len(ids) - 1)
         if cache is None or reused == 0:
-            cache = _empty_cache()
+            # Without the config it keeps every token's keys and values even if attention has a window, which the
+            # attention mask then applies. Only such a cache can be cut back.
+            cache = DynamicCache()
         elif reused < len(before):
             cache.crop(reused - len(before))
         needed = self.reward.bytes_per_token * len(ids)
@@ -157,14 +161,6 @@ def is_causal_classifier(model: Any) -> bool:
     return bool((whole - half).abs().max() <= math.sqrt(torch.finfo(whole.dtype).eps) * half.abs().max())
 
 
-def _empty_cache() -> DynamicCache:
-    from transformers import DynamicCache
-
-    # Without the config it keeps every token's keys and values even if attention has a window, which the attention
-    # mask then applies. Only such a cache can be cut back.
-    return DynamicCache()
-
-
 def _croppable(model: Any) -> bool:
     from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
@@ -181,9 +177,9 @@ def _croppable(model: Any) -> bool:
 
 
 def _bytes_per_token(model: Any) -> int:
-    from transformers.cache_utils import DynamicLayer
+    from transformers.cache_utils import DynamicCache, DynamicLayer
 
-    ids, cache = _some_ids(model), _empty_cache()
+    ids, cache = _some_ids(model), DynamicCache()
     with torch_threads(), torch.inference_mode():
         model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
     layers = [layer for layer in cache.layers if isinstance(layer, DynamicLayer)]

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from rws_decode.rewards.callable import CallableReward
 from rws_theory.extras import required
 
-__all__ = ["CHEMISTRY", "balanced", "check_rdkit", "chemistry_reward_named", "qed", "valid"]
+__all__ = ["CHEMISTRY", "balanced", "qed", "valid"]
 
 
 def valid(text: str) -> float:
@@ -65,13 +64,13 @@ def qed(text: str) -> float:
 
 
 class Entry(NamedTuple):
-    """A reward of chemistry: its function of the whole text, the normalisation, its bounds, and what it is."""
+    """An exact reward: its function of the whole text, the normalisation, its bounds, and what it is."""
 
     function: Callable[[str], float]
     mean: float
     std: float
-    bounds: tuple[float, float]
-    about: str
+    bounds: tuple[float, float] | None = None
+    about: str = ""
 
 
 # Means and deviations: see the module.
@@ -82,33 +81,17 @@ CHEMISTRY = {
 }
 
 
-def chemistry_reward_named(name: str, mean: float | None = None, std: float | None = None) -> CallableReward:
-    """Return `valid`, `balanced` or `qed`; mean, std: in place of its own.
-
-    ValueError in one line where RDKit is absent, and where a molecule of a prompt does not parse.
-    """
-    check_rdkit(name)
-    entry = CHEMISTRY[name]
-
-    def score(prompt: str, answer: str) -> float:
-        # What follows the last dot or arrow may go on in the answer.
-        for molecule in re.split(r"\.|>>", "".join(prompt.split()))[:-1]:
-            if _molecule(molecule) is None:
-                raise ValueError(f"prompt holds {molecule[:60]!r}: reward {name} needs SMILES that parse")
-        return entry.function(prompt + answer)
-
-    mean, std = entry.mean if mean is None else mean, entry.std if std is None else std
-    return CallableReward(score, mean, std, name, entry.bounds)
-
-
-def check_rdkit(reward: str) -> None:
-    """Raise ValueError, naming the reward and how to have RDKit, where it is absent."""
-    required("rdkit", f"reward is {reward!r}")
+def check_prompt(reward: str, prompt: str) -> None:
+    """Raise ValueError, naming the reward, where a molecule of a prompt does not parse."""
+    # What follows the last dot or arrow may go on in the answer.
+    for molecule in re.split(r"\.|>>", "".join(prompt.split()))[:-1]:
+        if _molecule(molecule) is None:
+            raise ValueError(f"prompt holds {molecule[:60]!r}: reward {reward} needs SMILES that parse")
 
 
 def _molecule(smiles: str) -> Any:
     """Return a molecule of RDKit, None for SMILES that do not parse or have no atoms; RDKit says nothing meanwhile."""
-    check_rdkit("valid, balanced or qed")
+    required("rdkit", "reward is 'valid, balanced or qed'")
     with import_module("rdkit.rdBase").BlockLogs():
         molecule = import_module("rdkit.Chem").MolFromSmiles(smiles)
     return molecule if molecule is not None and molecule.GetNumAtoms() else None

@@ -13,8 +13,6 @@ from rws_decode.rewards.network import Frame, NetworkReward, check_one_output
 from rws_decode.rewards.templates import pair_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
-__all__ = ["SequenceClassifierReward"]
-
 
 class SequenceClassifierReward(NetworkReward):
     """A transformers sequence classifier with one output (num_labels 1): the raw score is its logit, no sigmoid.

@@ -47,7 +47,7 @@ _SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf
 
 
 def load_network(
-    checkpoint: Checkpoint, layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any
+    layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, QuantileHead | None]:
     """Return a reward model's network and, for QRM alone, the head that transformers does not have.
 
@@ -56,18 +56,18 @@ def load_network(
     """
     head = None
     if layout == "internlm2":
-        model, report = load_internlm2(checkpoint, config, stored, **options)
+        model, report = load_internlm2(config, stored, **options)
     elif layout == "quantile":
-        model, report, head = _load_quantile(checkpoint, config, stored, **options)
+        model, report, head = _load_quantile(config, stored, **options)
     else:
-        model, report = _load_plain(checkpoint, layout, config, stored, **options)
-    refuse_incomplete(checkpoint, report)
-    refuse_unasked(checkpoint, map(str, report.get("unexpected_keys", ())))
+        model, report = _load_plain(layout, config, stored, **options)
+    refuse_incomplete(config.checkpoint, report)
+    refuse_unasked(config.checkpoint, map(str, report.get("unexpected_keys", ())))
     return model, head
 
 
 def _load_plain(
-    checkpoint: Checkpoint, layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any
+    layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Return a sequence classifier of one output, of a class that transformers has, and the report of its loading.
 
@@ -83,21 +83,15 @@ def _load_plain(
         loader = getattr(transformers, f"{kind}ForSequenceClassification")
         network = getattr(transformers, f"{kind}Config").from_dict(_sizes(config), num_labels=1)
         shapes = {name.replace("score.", head): shape for name, shape in shapes_of(loader, network).items()}
-        refuse_other_layout(checkpoint, stored, shapes)
+        refuse_other_layout(config.checkpoint, stored, shapes)
         if layout == "eurus":
             named = {"config": network, "key_mapping": {"^regression_head": "score"}}
-    return loader.from_pretrained(
-        checkpoint.source,
-        use_safetensors=True,
-        output_loading_info=True,
-        **named,
-        **options,
-        **checkpoint.options,
-    )
+    named |= options | config.checkpoint.options
+    return loader.from_pretrained(config.checkpoint.source, use_safetensors=True, output_loading_info=True, **named)
 
 
 def _load_quantile(
-    checkpoint: Checkpoint, config: Config, stored: Mapping[str, Stored], **options: Any
+    config: Config, stored: Mapping[str, Stored], **options: Any
 ) -> tuple[Any, dict[str, Any], QuantileHead]:
     """Return QRM's Llama network without a head, transformers' report of its loading, and the head, in float32.
 
@@ -106,7 +100,7 @@ def _load_quantile(
     from transformers import LlamaConfig, LlamaModel
 
     raw = {"num_objectives": 19, "gating_hidden_dim": 1024, "gating_n_hidden": 3, "gating_temperature": 10.0, **config}
-    filled = Config(raw, config.model)
+    checkpoint, filled = config.checkpoint, Config(raw, config.checkpoint)
     fields = "hidden_size", "num_objectives", "num_quantiles", "gating_hidden_dim", "gating_n_hidden"
     sizes = {key: filled.whole(key) for key in fields}
     make_head = partial(QuantileHead, **sizes, gating_temperature=filled.number("gating_temperature"))
@@ -164,9 +158,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in ("architectures", "auto_map", "_name_or_path")}
 
 
-def load_internlm2(
-    checkpoint: Checkpoint, config: Config, stored: Mapping[str, Stored], **options: Any
-) -> tuple[Any, dict[str, Any]]:
+def load_internlm2(config: Config, stored: Mapping[str, Stored], **options: Any) -> tuple[Any, dict[str, Any]]:
     """Return InternLM2's reward model as a LlamaForSequenceClassification, and transformers' report of its loading.
 
     Query, key and value weights are fused per key-value head as [q_1 ... q_g, k, v], g = heads / kv heads. The score is
@@ -201,10 +193,10 @@ def load_internlm2(
     size = width // heads
     fused = {name: ((heads + 2 * groups) * size, *shape[1:]) for name, shape in shapes.items() if _QUERY in name}
     expected = {_published(name): shape for name, shape in (shapes | fused).items()}
-    refuse_other_layout(checkpoint, stored, expected)
+    refuse_other_layout(config.checkpoint, stored, expected)
     weights: dict[str, Tensor] = {}
     for name in shapes:
-        tensor = read_tensor(checkpoint, stored, _published(name))
+        tensor = read_tensor(config.checkpoint, stored, _published(name))
         parts = _split(tensor, heads // groups, size) if name in fused else [tensor]
         weights |= {name.replace(_QUERY, kind): part for kind, part in zip((_QUERY, _KEY, _VALUE), parts, strict=False)}
     return model_of(LlamaForSequenceClassification, network, weights, **options)
@@ -213,7 +205,7 @@ def load_internlm2(
 def reward_token(config: Config) -> int:
     """Return the id of the token that ends every text; ValueError for none of its vocabulary.
 
-    >>> reward_token(Config({"vocab_size": 92544, "reward_token_id": 92527}, "reward intern"))
+    >>> reward_token(Config({"vocab_size": 92544, "reward_token_id": 92527}, Checkpoint("intern", None, "reward")))
     92527
     """
     rows, token = config.whole("vocab_size"), config.whole("reward_token_id")
@@ -260,7 +252,8 @@ def _rotary(config: Config) -> dict[str, Any]:
     scaling = config.get("rope_scaling") or {}
     kind = scaling.get("type", scaling.get("rope_type", "default")) if isinstance(scaling, dict) else scaling
     if kind == "linear":
-        return {"rope_type": "linear", "rope_theta": theta, "factor": Config(scaling, config.model).number("factor")}
+        factor = Config(scaling, config.checkpoint).number("factor")
+        return {"rope_type": "linear", "rope_theta": theta, "factor": factor}
     if kind not in ("default", "dynamic"):
-        raise Config({"rope_scaling": kind}, config.model).wrong("rope_scaling", "linear, dynamic or null is read")
+        raise config.refused(f"rope_scaling in its config.json is {kind!r}, linear, dynamic or null is read")
     return {"rope_type": "default", "rope_theta": theta}

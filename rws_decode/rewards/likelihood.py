@@ -115,7 +115,7 @@ def load_causal(
         weights = options | {"use_safetensors": True}
         config = checkpoint.read_json("config.json")
         if isinstance(config, dict):
-            Config(config, checkpoint.named).refuse_sizes(read_headers(checkpoint))
+            Config(config, checkpoint).refuse_sizes(read_headers(checkpoint))
     try:
         with quiet(progress=requested not in (*SHIPPED, *packaged("causal"))), without_panics():
             loaded: Any = AutoModelForCausalLM.from_pretrained(

@@ -127,8 +127,8 @@ def load_reward(
     if device_map is None:
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, dtype), device)
     placed: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
-    ours = standalone(checkpoint, config, headers, "SequenceClassification", dtype) if device_map is None else None
-    found = _by_transformers(checkpoint, layout, config, headers, progress, placed) if ours is None else (*ours, None)
+    ours = standalone(config, headers, "SequenceClassification", dtype) if device_map is None else None
+    found = _by_transformers(layout, config, headers, progress, placed) if ours is None else (*ours, None)
     model, tokenizer, head = cast("tuple[Any, Any, QuantileHead | None]", found)
     _check_vocabulary(checkpoint, model, tokenizer)
     for network in (model,) if head is None else (model, head):
@@ -164,24 +164,19 @@ def load_reward(
 
 
 def _by_transformers(
-    checkpoint: Checkpoint,
-    layout: Layout,
-    config: Config,
-    headers: Mapping[str, Stored],
-    progress: bool,
-    placed: dict[str, Any],
+    layout: Layout, config: Config, headers: Mapping[str, Stored], progress: bool, placed: dict[str, Any]
 ) -> tuple[Any, Any, QuantileHead | None]:
     """Return transformers' network and tokenizer, and QRM's head; ValueError for what transformers does not read."""
     with quiet(progress):
         try:
-            model, head = load_network(checkpoint, layout, config, headers, **placed)
+            model, head = load_network(layout, config, headers, **placed)
         except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-            raise _unloadable(checkpoint.name, "network", error) from error
+            raise _unloadable(config.checkpoint.name, "network", error) from error
         try:
             with without_panics():
-                tokenizer = checked_tokenizer(load_tokenizer(checkpoint, layout))
+                tokenizer = checked_tokenizer(load_tokenizer(config.checkpoint, layout))
         except Exception as error:
-            raise _unloadable(checkpoint.name, "tokenizer", error) from error
+            raise _unloadable(config.checkpoint.name, "tokenizer", error) from error
     return model, tokenizer, head
 
 

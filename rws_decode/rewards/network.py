@@ -178,6 +178,7 @@ def hidden_states(model: Any, texts: Sequence[list[int]]) -> Tensor:
 _RMS_NORMS = ("LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm")
 
 
+@torch_threads()
 def head_bounds(model: Any) -> tuple[float, float] | None:
     """Return (low, high) between which every score of a one-output classifier lies; None if no bounds are known.
 
@@ -192,11 +193,6 @@ def head_bounds(model: Any) -> tuple[float, float] | None:
     >>> low < 0 < high < 1
     True
     """
-    with torch_threads():
-        return _bounds(model)
-
-
-def _bounds(model: Any) -> tuple[float, float] | None:
     linear = getattr(model, "classifier", None) or getattr(model, "score", None)
     if not isinstance(linear, nn.Linear) or linear.out_features != 1:
         return None

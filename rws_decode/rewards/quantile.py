@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from rws_decode.rewards.network import NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
 
-__all__ = ["QuantileHead", "QuantileReward"]
-
 # Where the assistant's turn begins in Llama 3's chat template: the gate reads the first of these tokens.
 _TURN = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
 

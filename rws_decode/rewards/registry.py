@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
-from rws_decode.common.arguments import meant
 from rws_decode.rewards.callable import module_file
-from rws_decode.rewards.chemistry import CHEMISTRY
-from rws_decode.rewards.sequences import check_sequence_reward
+from rws_decode.rewards.sequences import EXACT, check_sequence_reward
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
@@ -128,7 +126,7 @@ def layout_of(config: Any) -> Layout:
 SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
 
 OF_WORLDS = ("era", "keywords")
-OF_SEQUENCES = ("charge", "hydropathy", "humanness", *CHEMISTRY, "human", "species")
+OF_SEQUENCES = (*EXACT, "human", "species")
 
 
 def kind_of(name: str) -> Literal["exact", "world", "sequence", "likelihood", "module", "network"]:
@@ -169,17 +167,15 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
         raise ValueError(f"published is {published!r}: one of {', '.join([*PUBLISHED, *SKYWORK_V2])} is needed")
     root = models_directory()
     present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
-    try:
-        checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
-    except ValueError as error:
-        message = str(error).replace("shipped name (", "shipped name (exact, era, keywords, ")
-        named = {"one of proteins or reactions": [*OF_SEQUENCES[:-1], "species:NAME"], "the paper's": PUBLISHED}
-        named["a text's likelihood"] = list(packaged("causal"))
-        named["Skywork-Reward-V2's"] = SKYWORK_V2
-        more = "".join(f", nor {whose} ({', '.join(names)})" for whose, names in named.items())
-        near = meant(name, ["exact", *SHIPPED, *OF_WORLDS, *(name for names in named.values() for name in names)])
-        raise ValueError(message.replace(", nor a dir", f"{more}, nor MODULE:NAME, nor a dir") + near) from error
-    return checkpoint, entry
+    others = {
+        "a shipped name": ["exact", *OF_WORLDS, *present],
+        "one of proteins or reactions": [*OF_SEQUENCES[:-1], "species:NAME"],
+        "the paper's": PUBLISHED,
+        "a text's likelihood": packaged("causal"),
+        "Skywork-Reward-V2's": SKYWORK_V2,
+        "MODULE:NAME": (),
+    }
+    return locate("reward", entry.hub_id if entry is not None and published is None else name, present, others), entry
 
 
 def check_reward_name(name: str) -> None:

@@ -8,7 +8,7 @@ to 127. Many of them mix parts of heavy and of light chains.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from rws_decode.checkpoints.quiet import quiet
 from rws_decode.common.later import np, torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
-from rws_decode.rewards.chemistry import CHEMISTRY, check_rdkit, chemistry_reward_named
+from rws_decode.rewards.chemistry import CHEMISTRY, Entry, check_prompt
 from rws_decode.text.alphabets import RESIDUES, alphabet_of
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_theory.extras import required
 
 __all__ = ["SPECIES", "charge", "humanness", "hydropathy", "sequence_reward_named", "species_of", "statistics_of"]
 
@@ -36,7 +37,11 @@ _BASIC, _AMINO_END = {"K": 10.8, "R": 12.5, "H": 6.5}, 8.6
 _ACID, _CARBOXYL_END = {"D": 3.9, "E": 4.1, "C": 8.5, "Y": 10.1}, 3.6
 _PH = 7.0
 
-SPECIES = ("camel", "human", "mouse", "rabbit", "rat", "rhesus")  # the rows of AntiBERTy's head, in its order
+# The rows of AntiBERTy's head, in its order, with mean and deviation of their log-odds.
+SPECIES = {
+    **{"camel": (-13.85, 2.79), "human": (2.68, 5.45), "mouse": (-5.25, 5.1)},
+    **{"rabbit": (-22.38, 2.77), "rat": (-13.38, 4.54), "rhesus": (-6.7, 5.01)},
+}
 
 
 def charge(sequence: str) -> float:
@@ -97,11 +102,19 @@ def species_of(name: str) -> int:
     """
     asked = name.removeprefix("species:")
     if asked in SPECIES:
-        return SPECIES.index(asked)
+        return list(SPECIES).index(asked)
     if asked not in map(str, range(len(SPECIES))):
         known = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
         raise ValueError(f"reward is {name!r}: species:NAME or species:NUMBER is needed, of {known}")
     return int(asked)
+
+
+EXACT = {
+    "charge": Entry(charge, -1.12, 2.5),
+    "hydropathy": Entry(hydropathy, -0.363, 0.107),
+    "humanness": Entry(humanness, 0.585, 0.0916, (0.0, 1.0)),
+    **CHEMISTRY,
+}
 
 
 def check_sequence_reward(name: str) -> None:
@@ -109,8 +122,8 @@ def check_sequence_reward(name: str) -> None:
     if name == "humanness":
         distribution_of("reward", PEPTIDES)
     elif name in CHEMISTRY:
-        check_rdkit(name)
-    elif name not in ("charge", "hydropathy"):
+        required("rdkit", f"reward is {name!r}")
+    elif name not in EXACT:
         species_of(name)
         distribution_of("reward", PACKAGED["antibody"])
 
@@ -121,25 +134,28 @@ def statistics_of(name: str) -> tuple[float, float]:
     >>> statistics_of("human"), statistics_of("balanced")
     ((2.68, 5.45), (-0.145, 0.337))
     """
-    if name in CHEMISTRY:
-        return CHEMISTRY[name].mean, CHEMISTRY[name].std
-    return _STATISTICS[name if name in _STATISTICS else SPECIES[species_of(name)]]
+    return EXACT[name][1:3] if name in EXACT else list(SPECIES.values())[species_of(name)]
 
 
 def sequence_reward_named(
     name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
 ) -> CallableReward:
-    """Return a reward of proteins or of chemistry by its name, with its own mean and std where none are given."""
-    if name in CHEMISTRY:
-        return chemistry_reward_named(name, mean, std)
-    exact: dict[str, Callable[[str], float]] = {"charge": charge, "hydropathy": hydropathy, "humanness": humanness}
-    number = None if name in exact else species_of(name)
+    """Return a reward of proteins or of chemistry by its name, with its own mean and std where none are given.
+
+    ValueError where its package is absent, and as it scores for a prompt with a molecule that does not parse.
+    """
     mean, std = (own if given is None else given for own, given in zip(statistics_of(name), (mean, std), strict=True))
-    if number is not None:
-        return _SpeciesReward(number, device, dtype, mean, std, name)
-    function = exact[name]
-    bounds = (0.0, 1.0) if name == "humanness" else None
-    return CallableReward(lambda prompt, answer: function(prompt + answer), mean, std, name=name, bounds=bounds)
+    if name not in EXACT:
+        return _SpeciesReward(species_of(name), device, dtype, mean, std, name)
+    if name in CHEMISTRY:
+        required("rdkit", f"reward is {name!r}")
+
+    def score(prompt: str, answer: str) -> float:
+        if name in CHEMISTRY:
+            check_prompt(name, prompt)
+        return EXACT[name].function(prompt + answer)
+
+    return CallableReward(score, mean, std, name, EXACT[name].bounds)
 
 
 class _SpeciesReward(CallableReward):
@@ -159,7 +175,7 @@ class _SpeciesReward(CallableReward):
 
     @torch_threads()
     def _of(self, sequences: Sequence[str]) -> list[float]:
-        name, most = SPECIES[self._species], self._tokenizer.model_max_length - 2
+        name, most = list(SPECIES)[self._species], self._tokenizer.model_max_length - 2
         lengths: dict[int, dict[str, list[int]]] = {}
         for sequence in sequences:
             ids = self._tokenizer(_residues(name, sequence))["input_ids"]
@@ -204,12 +220,3 @@ def _residues(reward: str, sequence: str) -> str:
             f"reward {reward} reads {sequence.strip()[:60]!r}: residues {RESIDUES}, in capitals, are needed"
         )
     return residues
-
-
-_MEANS, _DEVIATIONS = (
-    (-1.12, -0.363, 0.585, -13.85, 2.68, -5.25, -22.38, -13.38, -6.7),
-    (2.5, 0.107, 0.0916, 2.79, 5.45, 5.1, 2.77, 4.54, 5.01),
-)
-_STATISTICS: dict[str, tuple[float, float]] = dict(
-    zip(("charge", "hydropathy", "humanness", *SPECIES), zip(_MEANS, _DEVIATIONS, strict=True), strict=True)
-)

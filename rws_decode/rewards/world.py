@@ -17,8 +17,6 @@ from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.words import Words
 from rws_theory.worlds.tilts import Automaton, keywords
 
-__all__ = ["WorldReward", "era_reward", "keyword_reward", "world_reward_named"]
-
 _WORLD = "english"
 _WORDS = 32  # of the answers that a keyword reward is normalised for
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RESIDUES", "SMILES", "Alphabet", "alphabet_of"]
-
 RESIDUES = "ACDEFGHIKLMNPQRSTVWY"
 # An atom in brackets, one of two letters, a ring of two digits, the arrow of a reaction, or one character: Schwaller et
 # al. 2019 (doi:10.1021/acscentsci.9b00576) cut SMILES so.

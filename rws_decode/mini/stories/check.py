@@ -14,6 +14,7 @@ from functools import lru_cache
 from rws_decode.mini.stories.grammar import (
     BANDS,
     BASE,
+    CLASS,
     SHARES,
     START,
     TEMPLATES,
@@ -25,7 +26,7 @@ from rws_decode.mini.stories.grammar import (
     feasible_beats,
     surface,
 )
-from rws_decode.mini.stories.lexicon import SINGULAR, TOPICS, plural, words
+from rws_decode.mini.stories.lexicon import SINGULAR, TOPICS, words
 from rws_decode.mini.stories.sample import split_template
 
 # Each kind of violation, and what it means.
@@ -52,11 +53,6 @@ _KIND = {
     "H": "name", "G": "name", "T": "ending", "J": "ending", "P": "place", "Q": "place", "N": "number", "A": "object",
     "V": "promise", "D": "promise", "W": "promise", "C": "cause", "E": "effect", "R": "ending", "K": "holder",
     "U": "place", "HE": "pronoun", "HIS": "pronoun", "HIM": "pronoun", "IT": "number", "WAS": "number",
-}  # fmt: skip
-_CLASS = {
-    "H": "name", "G": "name", "K": "name", "T": "trait", "J": "job", "P": "place", "Q": "place", "U": "place",
-    "N": "number", "A": "adjective", "Y": "day", "L": "relation", "V": "task", "W": "past", "D": "deadline",
-    "C": "cause", "E": "effect", "R": "outcome", "F": "feeling",
 }  # fmt: skip
 
 
@@ -99,7 +95,7 @@ class Reading:
 def _classes() -> dict[str, frozenset[str]]:
     groups = {name: frozenset(group) for name, group in words().items()}
     pronouns = {"HE": "she he", "HIS": "her his", "HIM": "her him", "IT": "it them", "WAS": "was were"}
-    out = {slot: groups[name] for slot, name in _CLASS.items()}
+    out = {slot: groups[name] for slot, name in CLASS.items()}
     out |= {slot: frozenset(text.split()) for slot, text in pronouns.items()}
     out["O"] = groups["object"] | groups["objects"]
     return out
@@ -107,12 +103,7 @@ def _classes() -> dict[str, frozenset[str]]:
 
 @lru_cache(maxsize=1)
 def _topics() -> dict[str, str]:
-    topics = {}
-    for topic in TOPICS.values():
-        nouns = (*topic.objects, *(plural(noun) for noun in topic.objects))
-        pairs = (*topic.causes, *topic.causes.values(), *topic.tasks, *topic.tasks.values())
-        topics |= {word: topic.name for word in (*nouns, *topic.places, *topic.jobs, *pairs, *topic.adjectives)}
-    return topics
+    return {word: topic.name for topic in TOPICS.values() for group in topic.classes.values() for word in group}
 
 
 def _match(sentence: tuple[str, ...]) -> tuple[str, float, list[tuple[str, str]]] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from rws_decode.mini.stories.lexicon import DAYS, DEADLINES, FEELINGS, NAMES, NUMBERS, RELATIONS, TOPICS, TRAITS, plural
+from rws_decode.mini.stories.lexicon import NAMES, TOPICS, TRAITS, plural, words
 
 # Sentences per story and the answer length (tokens) that always holds it with an end-of-text token to spare.
 BANDS: dict[str, tuple[int, ...]] = {"short": (6, 7), "medium": (9, 10), "long": (12, 13)}
@@ -202,17 +202,13 @@ def beat_weights(beats: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(WEIGHTS.get(beat, 1) for beat in beats)
 
 
-_FIXED: dict[str, tuple[str, ...]] = {
-    "H": tuple(NAMES),
-    "G": tuple(NAMES),
-    "T": tuple(TRAITS),
-    "N": NUMBERS,
-    "Y": DAYS,
-    "L": RELATIONS,
-    "D": DEADLINES,
-    "F": FEELINGS,
-}
-_FIELD = {"J": "jobs", "P": "places", "Q": "places", "A": "adjectives", "O": "objects", "V": "tasks", "C": "causes"}
+# The class of words that a slot shows, but for pronouns and agreement; an object may be plural.
+CLASS = {
+    "H": "name", "G": "name", "K": "name", "T": "trait", "J": "job", "P": "place", "Q": "place", "U": "place",
+    "N": "number", "A": "adjective", "O": "object", "Y": "day", "L": "relation", "V": "task", "W": "past",
+    "D": "deadline", "C": "cause", "E": "effect", "R": "outcome", "F": "feeling",
+}  # fmt: skip
+_WORDS = {name: tuple(group) for name, group in words().items()}
 
 
 def domain(variable: str, topic: str, bound: dict[str, str]) -> tuple[str, ...]:
@@ -221,9 +217,9 @@ def domain(variable: str, topic: str, bound: dict[str, str]) -> tuple[str, ...]:
     >>> len(domain("Q", "science", {"P": "crater"}))
     13
     """
-    words = _FIXED.get(variable) or tuple(getattr(TOPICS[topic], _FIELD[variable]))
+    every = TOPICS[topic].classes.get(CLASS[variable]) or _WORDS[CLASS[variable]]
     other = {"G": "H", "Q": "P"}.get(variable)
-    return tuple(word for word in words if word != bound[other]) if other and other in bound else words
+    return tuple(word for word in every if word != bound[other]) if other and other in bound else every
 
 
 # A derived slot that is read before its base is known ("the lab was flooded by the storm") draws the base.

@@ -6,7 +6,9 @@ Disjointness is what makes the grammar unambiguous, and so the probability of a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 
@@ -21,6 +23,14 @@ class Topic:
     causes: dict[str, str]
     tasks: dict[str, str]
     adjectives: tuple[str, ...]
+
+    @cached_property
+    def classes(self) -> dict[str, tuple[str, ...]]:
+        """Return the topic's words by class, in a fixed order."""
+        named: dict[str, Iterable[str]] = {"object": self.objects, "objects": map(plural, self.objects)}
+        named |= {"place": self.places, "job": self.jobs, "cause": self.causes, "effect": self.causes.values()}
+        named |= {"task": self.tasks, "past": self.tasks.values(), "adjective": self.adjectives}
+        return {name: tuple(group) for name, group in named.items()}
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -234,13 +244,6 @@ def words() -> dict[str, list[str]]:
         "feeling": list(FEELINGS),
     }
     for topic in TOPICS.values():
-        out.setdefault("object", []).extend(topic.objects)
-        out.setdefault("objects", []).extend(plural(noun) for noun in topic.objects)
-        out.setdefault("place", []).extend(topic.places)
-        out.setdefault("job", []).extend(topic.jobs)
-        out.setdefault("cause", []).extend(topic.causes)
-        out.setdefault("effect", []).extend(topic.causes.values())
-        out.setdefault("task", []).extend(topic.tasks)
-        out.setdefault("past", []).extend(topic.tasks.values())
-        out.setdefault("adjective", []).extend(topic.adjectives)
+        for name, group in topic.classes.items():
+            out.setdefault(name, []).extend(group)
     return out

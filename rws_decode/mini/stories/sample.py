@@ -111,9 +111,8 @@ def _alternatives() -> dict[str, tuple[str, ...]]:
         for word in group:
             others[word] = tuple(group)
     for topic in TOPICS.values():  # within the topic if there is one: the subtler mistake
-        words_of = (topic.places, topic.jobs, topic.adjectives, topic.causes, topic.causes.values())
-        for group in (*words_of, topic.objects, topic.tasks, topic.tasks.values()):
-            others |= dict.fromkeys(group, tuple(group))
+        for name, group in topic.classes.items():
+            others |= {} if name == "objects" else dict.fromkeys(group, group)
     for pair in _PAIRS:
         first, second = pair.split()
         others[first], others[second] = (second,), (first,)
