@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Literal
 
-from rws_decode.check.digest import DecodedRow, Digest
+from rws_decode.check.digest import REWARD_WEIGHTS, SCALE, STORED, DecodedRow, Digest
 from rws_decode.check.fingerprints import GUIDED, TEXTS, TURNS
-from rws_decode.check.machine import REWARD_WEIGHTS, SCALE, STORED
 from rws_decode.common.changes import Change, changes
 from rws_theory.show import clipped, figures, one_line, printable, quoted, shortened
 

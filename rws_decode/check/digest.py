@@ -19,6 +19,10 @@ FORMAT = 1
 _LARGEST = 2**23  # bytes of a file that is read
 _LONGEST, _PROMPTS = 2**14, 256
 Fact = str | int | float | bool | None
+# Facts of the models that stand among those of the machine: old digests, which lack them, are still read.
+STORED = "dtype of the checkpoint's files"
+SCALE = "reward's mean and deviation"
+REWARD_WEIGHTS = "hash of the reward's weights"
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from importlib.metadata import version
+from typing import get_args
 
 import numpy as np
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rws_decode.canvas.layout import lay_out
-from rws_decode.check.digest import CanvasLogits, DecodedRow, Digest, ScoredText
+from rws_decode.check.digest import REWARD_WEIGHTS, SCALE, STORED, CanvasLogits, DecodedRow, Digest, Fact, ScoredText
 from rws_decode.check.fingerprints import (
     GUIDED,
     SHAPE,
@@ -19,22 +24,25 @@ from rws_decode.check.fingerprints import (
     end_of_text_print,
     half_filled,
     hash_of,
+    stored_dtypes,
     template_print,
     tensor_bytes,
     tokenizer_print,
     usual_prompts,
+    weights_hash,
 )
-from rws_decode.check.machine import attending, machine_facts
 from rws_decode.check.settings import Attention
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.job import encode_prompts
-from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
+from rws_decode.predictors.base import LogitsDtype, MaskPredictor, ends_of, logits_at, pieces_of
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.network import NetworkReward
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import logit_error
-from rws_theory.checks import whole
+from rws_theory import __version__
+from rws_theory.checks import one_of, whole
 
 BATCH = 16
 _POSITIONS = 8  # of each canvas whose logits are kept, and so many of the largest at each
@@ -72,6 +80,7 @@ def check_digest(
     ((3, 3, 3, 3), (1.0, 0.0, 0.0, 0.0))
     """
     whole("batch", batch)
+    one_of("attention", attention, get_args(Attention))
     if like is not None:
         asked, shape = like.prompts, like.shape
     elif prompts is None:
@@ -80,7 +89,8 @@ def check_digest(
         asked = tuple(prompt if isinstance(prompt, str) else tuple(prompt) for prompt in prompts)
     texts = [prompt if isinstance(prompt, str) else list(prompt) for prompt in asked]
     ids = tuple(tuple(prompt.ids) for prompt in encode_prompts(predictor, texts, shape.length))
-    with attending(attention), torch_threads() as threads, torch.inference_mode():
+    kernels = sdpa_kernel(SDPBackend.MATH) if attention == "math" else nullcontext()
+    with kernels, torch_threads() as threads, torch.inference_mode():
         decodes = tuple(_decodes(predictor, reward, texts, shape, batch))
         logits = tuple(_canvases(predictor, ids, shape.length, batch))
         rewards = () if reward is None else tuple(_rewards(predictor, reward, texts))
@@ -93,7 +103,7 @@ def check_digest(
     if tokenizer is not None:
         held |= {token for row in tokenizer.texts for token in row}
     return Digest(
-        machine=machine_facts(predictor, reward, attention, batch, threads),
+        machine=_machine_facts(predictor, reward, attention, batch, threads),
         checkpoint=checkpoint_print(predictor),
         tokenizer=tokenizer,
         template=template,
@@ -110,6 +120,47 @@ def check_digest(
         rewards=rewards,
         words=pieces_of(predictor, sorted(held)),
     )
+
+
+def _machine_facts(
+    predictor: MaskPredictor, reward: RewardModel | None, attention: Attention, batch: int, threads: int
+) -> dict[str, Fact]:
+    """Return what is known of this machine and its settings, what a reader suspects first at the beginning."""
+    device = predictor.device
+    on_gpu = device.type == "cuda"
+    facts: dict[str, Fact] = {
+        "dtype": _name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
+        STORED: stored_dtypes(predictor),
+        "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
+        "attention": _attention(predictor, attention),
+        "batch": batch,
+        "threads": None if on_gpu else threads,
+        "matmul precision": torch.get_float32_matmul_precision(),
+        "CPU instructions": torch.backends.cpu.get_cpu_capability(),
+        "reward's dtype": _name(next(reward.model.parameters()).dtype) if isinstance(reward, NetworkReward) else None,
+        SCALE: None if reward is None else f"{reward.mean:.7g} and {reward.std:.7g}",
+        REWARD_WEIGHTS: weights_hash(reward.model) if isinstance(reward, NetworkReward) else None,
+        "PyTorch": torch.__version__,
+        "CUDA": torch.version.cuda if on_gpu else None,
+        "transformers": version("transformers"),
+        "NumPy": np.__version__,
+        "Python": platform.python_version(),
+        "rws-toolkit": __version__,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _attention(predictor: MaskPredictor, attention: Attention) -> str | None:
+    if not isinstance(predictor, HFMaskPredictor):
+        return None
+    chosen = getattr(predictor.model.config, "_attn_implementation", None)
+    kernel = "plain kernel" if attention == "math" else "kernel chosen by PyTorch"
+    return f"{chosen or 'sdpa'}, {kernel}"
 
 
 def _decodes(

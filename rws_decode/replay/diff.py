@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.changes import Change, changes
 from rws_decode.predictors.base import MaskPredictor
@@ -21,7 +20,7 @@ from rws_decode.replay.difference import (
     StepChange,
     TraceDiff,
 )
-from rws_decode.replay.step_logits import check_predictor, masked_rows
+from rws_decode.replay.step_logits import check_predictor, masked_rows, waiting
 from rws_decode.step.select import rank_values
 from rws_decode.trace.data import UNUSUAL
 from rws_decode.trace.labels import revised_words
@@ -167,7 +166,7 @@ class _Curves:
         pair, step = [earlier, later], self.step
         crossings_between: tuple[Crossing, ...] = ()
         certified, note = (False, self.obstacle) if self.asked else (None, "")
-        waits = [_deferred(trace, step)[pair].tolist() for trace in (self.first, self.second)]
+        waits = [waiting(trace, step)[pair].tolist() for trace in (self.first, self.second)]
         if any(a != b for a, b in waits):
             certified, note = certified and False, "the end-of-text policy made one of them wait"
         elif self.rows:
@@ -256,11 +255,6 @@ def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange
         words = (first.words([before])[0], second.words([after])[0])
         changes.append(CandidateChange(position, before, after, words))
     return tuple(changes)
-
-
-def _deferred(trace: Trace, step: int) -> NDArray[np.bool_]:
-    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
-    return ends.waits(torch.tensor(trace.candidate[step])).numpy()
 
 
 def _at(values: NDArray[np.float64], step: int) -> float:

@@ -158,7 +158,20 @@ class TraceDiff:
         return _plain(asdict(self))
 
     def __str__(self) -> str:
-        return _difference_text(self)
+        settings = map(setting_words, told_settings(self))
+        lines = [printable(f"{name}: {a} in the first run, {b} in the second") for name, a, b in settings]
+        lines += [not_compared(self)] if self.missing else []
+        parting = self.parting
+        if parting is None:
+            return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
+        step, (first, second) = parting.step, map(known, parting.factors)
+        begun = f"the runs part at step {step}, where {WHY[parting.why]}"
+        if not self.missing:
+            factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
+            begun += f"; the factor is {factors}"
+        changes = [f"at {c.position} stand {c.words[0]!r} and {c.words[1]!r}" for c in parting.candidates]
+        pairs = [indent(text, "  ") for text in (*changes, *map(str, parting.reversals))]
+        return "\n".join([*lines, begun, "  (steps and positions count from 0)", *pairs, _later(self, step)])
 
 
 def _plain(value: Any) -> Any:
@@ -169,18 +182,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
-
-
-def _difference_text(difference: TraceDiff) -> str:
-    settings = map(setting_words, told_settings(difference))
-    lines = [printable(f"{name}: {ours} in the first run, {theirs} in the second") for name, ours, theirs in settings]
-    lines += [not_compared(difference)] if difference.missing else []
-    parting = difference.parting
-    if parting is None:
-        return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
-    changes = [f"at {c.position} stand {c.words[0]!r} and {c.words[1]!r}" for c in parting.candidates]
-    pairs = [indent(text, "  ") for text in (*changes, *map(str, parting.reversals))]
-    return "\n".join([*lines, _begun(difference), "  (steps and positions count from 0)", *pairs, _later(difference)])
 
 
 def setting_words(change: Change) -> tuple[str, str, str]:
@@ -212,16 +213,6 @@ def told_settings(difference: TraceDiff) -> list[Change]:
     return [change for change in difference.settings if change.name not in hidden]
 
 
-def _begun(difference: TraceDiff) -> str:
-    assert difference.parting is not None
-    step, why = difference.parting.step, difference.parting.why
-    if difference.missing:
-        return f"the runs part at step {step}, where {WHY[why]}"
-    first, second = (known(factor) for factor in difference.parting.factors)
-    factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
-    return f"the runs part at step {step}, where {WHY[why]}; the factor is {factors}"
-
-
 def later_commits(difference: TraceDiff) -> tuple[int, int]:
     """Return how many steps after the parting commit other positions, and how many there are."""
     parted = -1 if difference.parting is None else difference.parting.step
@@ -229,9 +220,8 @@ def later_commits(difference: TraceDiff) -> tuple[int, int]:
     return sum(bool(change.only_first or change.only_second) for change in later), difference.steps_run - parted - 1
 
 
-def _later(difference: TraceDiff) -> str:
-    assert difference.parting is not None
-    differing = [change.step for change in difference.steps if change.step > difference.parting.step]
+def _later(difference: TraceDiff, parted: int) -> str:
+    differing = [change.step for change in difference.steps if change.step > parted]
     if not differing:
         return "no later step differs"
     commits, count = later_commits(difference)

@@ -173,11 +173,8 @@ def log_probabilities(
 ) -> torch.Tensor:
     """Return log p of every token, float64 [N, V], at N places of some canvases: (row, column), rows rising."""
     with torch_threads(), torch.inference_mode():
-        ids = torch.tensor(canvases)
-        row, column = (torch.tensor(part) for part in zip(*places, strict=True))
-        device = getattr(predictor, "device", None)
-        if device is not None:
-            ids, row, column = ids.to(device), row.to(device), column.to(device)
+        row, column = torch.tensor(places, device=predictor.device).T
+        ids = torch.tensor(canvases, device=predictor.device)
         logits = logits_at(predictor, ids, None, row, column).double().cpu()
         logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[1]]] = float("-inf")
     return logits.log_softmax(dim=-1)

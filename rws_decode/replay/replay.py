@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.step_logits import check_predictor
+from rws_decode.replay.step_logits import check_predictor, waiting
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.callback import StepCallback
 from rws_decode.step.select import select_deferring, select_top
@@ -77,12 +76,12 @@ def _select(trace: Trace, step: int, k: int) -> tuple[NDArray[np.bool_], bool]:
         return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == k
     if kept.sum() < k:
         return record, False
-    deferred = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])[None])
-    selection = select_deferring(select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, k)
+    late = waiting(trace, step)
+    given = (torch.tensor(array)[None] for array in (value, kept, late))
+    selection = select_deferring(select_top, *given, k)
     chosen = selection.chosen.numpy()[0]
     same = np.array_equal(chosen, record)
     if not same and trace.ranking == "topk":
-        late = deferred.numpy()[0]
         same = all(np.array_equal(np.sort(value[chosen & g]), np.sort(value[record & g])) for g in (late, ~late))
     return chosen, same and int(selection.ties) == trace.ties[step]
 

@@ -103,16 +103,10 @@ def step_logits(trace: Trace, predictor: MaskPredictor, step: int) -> StepLogits
     forbidden = [token for token in forbidden_ids(predictor) if token < logits.shape[1]]
     best = np.delete(np.arange(logits.shape[1]), forbidden)[np.delete(logits, forbidden, axis=1).argmax(axis=1)]
     candidate = np.where(candidate < 0, best, candidate)
-    spelled = _words(trace, predictor, candidate)
-    return StepLogits(
-        step, positions, logits, candidate, spelled, trace.chosen[step, positions], float(trace.factor[step])
-    )
-
-
-def _words(trace: Trace, predictor: MaskPredictor, ids: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the texts of tokens, by the predictor where the trace does not have them."""
-    pieces = pieces_of(predictor, sorted({*ids.tolist()})) | trace.pieces
-    return tuple(pieces.get(str(token), str(token)) for token in ids.tolist())
+    pieces = pieces_of(predictor, sorted({*candidate.tolist()})) | trace.pieces  # a trace does not have all
+    words = tuple(pieces.get(str(token), str(token)) for token in candidate.tolist())
+    chosen, factor = trace.chosen[step, positions], float(trace.factor[step])
+    return StepLogits(step, positions, logits, candidate, words, chosen, factor)
 
 
 def check_predictor(trace: Trace, predictor: MaskPredictor) -> None:
@@ -128,6 +122,12 @@ def check_fresh(trace: Trace) -> None:
         raise ValueError(
             f"trace has key_cache {trace.key_cache!r}: one step's logits follow from its block's first step"
         )
+
+
+def waiting(trace: Trace, step: int) -> NDArray[np.bool_]:
+    """Return the positions that the end-of-text policy makes wait at a step, bool [n]."""
+    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    return ends.waits(torch.tensor(trace.candidate[step])).numpy()
 
 
 def masked_rows(

@@ -6,13 +6,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import Ends
 from rws_decode.common.page import Page
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import TraceDiff
+from rws_decode.replay.step_logits import waiting
 from rws_decode.trace.labels import run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import compared
@@ -180,7 +179,7 @@ def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[n
     none = np.array([], dtype=np.int64)
     if not (known & chosen).any():
         return none, none
-    late = Ends(trace.end_of_text, trace.end_ids).waits(torch.tensor(trace.candidate[step])).numpy()
+    late = waiting(trace, step)
     group = late == late[known & chosen].any()
     last = value[known & chosen & group].min()
     level = np.flatnonzero(known & group & (value == last))
