@@ -22,7 +22,7 @@ from rws_decode import (
 )
 from rws_decode.common.palette import LOOKS
 from rws_decode.compare import Comparison
-from rws_decode.view.plots.scales.answers import OVER
+from rws_decode.view.plots.scales.scale_paths import OVER
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory import footrule_mean
 

@@ -144,9 +144,7 @@ def compare_digests(there: Digest, here: Digest) -> DigestDiff:
     model.
 
     >>> import torch
-    >>> from rws_decode.check.make import check_digest
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.settings import Shape
+    >>> from rws_decode import CallablePredictor, Shape, check_digest
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     >>> digest = check_digest(predictor, prompts=[[1, 2]], shape=Shape(4, 2, 4))
     >>> compare_digests(digest, digest)

@@ -185,10 +185,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
     FileNotFoundError for a missing file; ValueError, naming the file, for one that is truncated, foreign, of another
     version, or whose parts contradict each other. Nothing is unpickled.
 
-    >>> import tempfile, torch
-    >>> from rws_decode import CallablePredictor, Confidence, Shape, decode
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Confidence(), Shape(3, 3, 3))
+    >>> import tempfile
+    >>> trace = Trace.from_step_map([7, 8, 9], [1, 0, 2])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     load(trace.save(Path(folder) / "trace.parquet")) == trace
     True

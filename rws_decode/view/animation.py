@@ -45,22 +45,15 @@ _TEXT = 15  # pixels from the top of a line of text to its base
 def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
     """Return an animated picture of a decode, its words as they are committed, alone or beside those of another run.
 
-    Each frame is a step: grey boxes are masks, words committed in this step are orange, and a blue line stands below
-    the words that the other run does not have there. Below each run are its factor and its normalised reward. A step
+    Each frame is a step; a key tells its colours, and below each run are its factor and its normalised reward. A step
     takes half a second; the step at which the runs part 3 s, the end 4 s. The same traces give the same bytes, with
     one version of Pillow.
 
     other, predictor: as in :func:`rws_decode.view.decode_page.decode_page`. ValueError for runs of so many steps and
     tokens that no picture should hold them.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.settings import Shape
-    >>> import torch
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    >>> animate(trace).seconds
-    (2.0, 0.5, 0.5, 0.5, 4.0)
+    >>> animate(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).seconds
+    (2.0, 0.5, 0.5, 4.0)
     """
     traces = (trace,) if other is None else (trace, other)
     difference = compared(trace, other, predictor)

@@ -27,21 +27,15 @@ _UNITS = {"log-odds": "log-odds", "probability": "probability", "topk": "probabi
 def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Page:
     """Return a page that shows a decode step by step: text, candidates, ranking values, rewards and factors.
 
-    The page is one HTML text of some tens of KB, which needs no network and no kernel. Step t shows what stood on the
-    canvas before it, what it commits, and the candidates of the other masks; the end comes after the last step.
+    Step t shows what stood on the canvas before it, what it commits, and the candidates of the other masks; the end
+    comes after the last step.
 
     other: a run of the same prompt, shown beside the first in lock-step, from the first step that is not the same in
     both; its answer may have another length. predictor: proves at which factors the confidences crossed that parted the
     runs, as in :func:`rws_decode.replay.diff.diff`. ValueError for a run of another prompt, and for a predictor with
     another mask id.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.settings import Shape
-    >>> import torch
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    >>> decode_page(trace).html.startswith("<!DOCTYPE html>")
+    >>> decode_page(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).html.startswith("<!DOCTYPE html>")
     True
     """
     traces = [trace] if other is None else [trace, other]

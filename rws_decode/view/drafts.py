@@ -176,14 +176,11 @@ class Feed:
     block: tokens per block. Tokens before the first end of text are put, and nothing after it. `finish` puts the rest
     of a decode that ended before its last block was complete.
 
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode import CallablePredictor, Shape, decode
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
     >>> streamer = DraftStreamer(lambda ids: "".join(map(str, ids)))
     >>> streamer.put(torch.tensor([2]))
-    >>> from rws_decode.settings import Shape
-    >>> run = decode(predictor, [[2]], Confidence(), Shape(2, 2, 2), callback=Feed(streamer, predictor, 2))
+    >>> run = decode(predictor, [[2]], "default", Shape(2, 2, 2), callback=Feed(streamer, predictor, 2))
     3█
     33
     """

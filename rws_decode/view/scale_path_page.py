@@ -31,10 +31,8 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
     grid: scales that are marked, by default the paper's; the page says which answers none of them gives. ValueError for
     a scale that is not positive, and for a path without a single piece.
 
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> from rws_decode.scales.path import scale_path
-    >>> from rws_decode.settings import Shape
     >>> import torch
+    >>> from rws_decode import CallablePredictor, Shape, scale_path
     >>> table = torch.tensor([[0.0, 1.1, 0.6, 0.3], [0.0, 1.0, 0.4, 0.4]], dtype=torch.float64)
     >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
     >>> path = scale_path(predictor, [], 0.01, 32.0, Shape(length=2, steps=2, block=2))

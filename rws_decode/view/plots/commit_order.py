@@ -42,8 +42,7 @@ def order(
     ValueError for two traces of different lengths, for other numbers of axes, and for `changes` where a trace does not
     keep all candidates.
 
-    >>> from rws_decode import Confidence, Shape, load_predictor, plots
-    >>> from rws_decode.decode import decode
+    >>> from rws_decode import Confidence, Shape, decode, load_predictor, plots
     >>> predictor = load_predictor("english")
     >>> (trace,) = decode(predictor, [predictor.examples[0]["prompt"]], Confidence(), Shape(8, 8, 8))
     >>> plots.order(trace).axes[0].get_xlabel()

@@ -36,7 +36,7 @@ from rws_decode import (
 )
 from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.view.plots.scales.answers import answers_of
+from rws_decode.view.plots.scales.scale_paths import answers_of
 from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
