@@ -23,14 +23,7 @@ if TYPE_CHECKING:
 _UNDIGESTED = {DIGESTS, "README.md"}
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-    "vocab.json",
-    "tokenizer.model",
-    "spiece.model",
-)
+_TOKENIZER_FILES = "tokenizer.json tokenizer_config.json vocab.txt vocab.json tokenizer.model spiece.model".split()
 _DTYPES = ("bfloat16", "float16", "float32", "float64")
 # Of a repository on the hub: what describes the model and its text, never code.
 _SMALL_FILES = ("*.json", "*.txt", "*.model", "*.jinja")

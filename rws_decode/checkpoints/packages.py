@@ -12,14 +12,14 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rws_decode.checkpoints.quiet import quiet
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_theory.extras import required
 
@@ -150,6 +150,23 @@ def _as_safetensors(pickled: bytes) -> bytes:
 
     tensors = torch.load(io.BytesIO(pickled), weights_only=True, map_location="cpu")
     return save({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, metadata={"format": "pt"})
+
+
+@contextmanager
+def quiet(progress: bool) -> Iterator[None]:
+    """Leave out what transformers logs as it loads, as errors say the same in one line; its bar unless `progress`."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not progress:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
 
 
 def _from_gguf(what: str, path: Path) -> dict[str, bytes]:

@@ -59,15 +59,6 @@ def turn_precisely(model: Any) -> None:
     model.model.rotary_emb.register_forward_pre_hook(in_float32, with_kwargs=True)
 
 
-def refuse_untied(name: str, model: Any) -> None:
-    """Raise ValueError for a head that the config ties to the embedding and the files give other weights."""
-    if model.config.tie_word_embeddings and model.lm_head.weight is not model.model.embed_tokens.weight:
-        raise ValueError(
-            f"model {name} has weights that its config does not ask for: lm_head.weight, which is not the embedding "
-            "that tie_word_embeddings ties it to"
-        )
-
-
 class BidirectionalPredictor(HFMaskPredictor):
     """A Llama, Qwen2, Qwen3 or Qwen3-MoE of transformers whose positions all see each other, as LLaDA's and Dream's do.
 
@@ -76,11 +67,6 @@ class BidirectionalPredictor(HFMaskPredictor):
     `logits_at` give those that predict each place. precise_rotary: see `turn_precisely`. `body`: the network below the
     head as the compact decoder runs it. The rest as `HFMaskPredictor`. ValueError for a model with another attention.
     """
-
-    @property
-    def keeps_keys(self) -> bool:
-        """Return True: these networks read the keys that they are given."""
-        return True
 
     def __init__(
         self,
@@ -96,6 +82,7 @@ class BidirectionalPredictor(HFMaskPredictor):
         if model.config._attn_implementation != ATTENTION:
             raise ValueError(f"model attends by {model.config._attn_implementation}: {ATTENTION} is needed")
         super().__init__(model, tokenizer, **options)
+        self.keeps_keys = True
         self.shifted = shifted
         if pad_id is not None:
             self.pad_id = pad_id

@@ -84,9 +84,7 @@ class CallablePredictor:
         return gap_ids(text, lambda part: without_mask(encode(part), self.mask_id, text), self.mask_id)
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
-        """Return the prompt's text, None without `decode`."""
         return None if self._decode is None else self._decode(list(ids))
 
     def decode_answer(self, ids: Sequence[int]) -> str | None:
-        """Return the text before the first end of text, None without `decode`."""
         return None if self._decode is None else self._decode(before_end(ids, ends_of(self)))

@@ -139,7 +139,7 @@ def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[i
     """Return the config.json of a converted checkpoint: transformers' own, with the marker and the special tokens."""
     config = layout.config.to_dict()
     return {key: value for key, value in config.items() if key not in _UNUSED} | {
-        "architectures": [DECODERS[layout.kind][1]],
+        "architectures": [f"{DECODERS[layout.kind]}ForCausalLM"],
         "dtype": dtype,
         "mask_token_id": mask,
         "eos_token_id": list(ends),

@@ -20,14 +20,8 @@ from rws_decode.checkpoints.files import (
 )
 from rws_decode.checkpoints.weights import Stored, read_headers, refuse_other_layout, shapes_of
 
-# Kind -> transformers' classes of its config and its causal language model.
-DECODERS = {
-    "llama": ("LlamaConfig", "LlamaForCausalLM"),
-    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM"),
-    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM"),
-    "qwen3_moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM"),
-    "glm4_moe": ("Glm4MoeConfig", "Glm4MoeForCausalLM"),
-}
+# Kind -> what transformers' classes of its config and its causal language model begin with.
+DECODERS = {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3", "qwen3_moe": "Qwen3Moe", "glm4_moe": "Glm4Moe"}
 # Qwen's end of text and end of turn, which several families have.
 QWEN: dict[str, Any] = {
     "ends": (("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
@@ -91,7 +85,7 @@ def class_of(layout: Layout) -> Any:
     """Return transformers' class of a layout's network; where attention is stored fused, a subclass that divides it."""
     import transformers
 
-    kind = getattr(transformers, DECODERS[layout.kind][1])
+    kind = getattr(transformers, f"{DECODERS[layout.kind]}ForCausalLM")
     return _dividing(kind) if layout.fused else kind
 
 
@@ -142,7 +136,7 @@ def decoder_config(kind: str, raw: Config) -> Any:
             raise raw.refused(f"{key} in its config.json is of type {rope!r}, none of {known}")
     network = {key: value for key, value in raw.items() if key not in _NOT_THE_NETWORK}
     try:
-        return getattr(transformers, DECODERS[kind][0]).from_dict(network)
+        return getattr(transformers, f"{DECODERS[kind]}Config").from_dict(network)
     except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
         raise raw.refused(f"its config.json is no {kind} config ({line_of(error)})") from error
 

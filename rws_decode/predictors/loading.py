@@ -19,7 +19,7 @@ from rws_decode.checkpoints.files import (
     locate_model,
     refuse_vocabulary,
 )
-from rws_decode.checkpoints.quiet import quiet
+from rws_decode.checkpoints.packages import quiet
 from rws_decode.checkpoints.weights import (
     Stored,
     check_memory,
@@ -31,7 +31,7 @@ from rws_decode.checkpoints.weights import (
     stored_tensors,
 )
 from rws_decode.networks.modernbert import standalone
-from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways, refuse_untied
+from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.predictors.block_causal import BlockCausalPredictor
 from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
@@ -143,7 +143,9 @@ def _load_bidirectional(
         options["key_mapping"] = dict(layout.renamed)
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     model = from_pretrained(class_of(layout), checkpoint, device, progress, options)
-    refuse_untied(name, model)
+    if config.tie_word_embeddings and model.lm_head.weight is not model.model.embed_tokens.weight:
+        untied = "lm_head.weight, which is not the embedding that tie_word_embeddings ties it to"
+        raise ValueError(f"model {name} has weights that its config does not ask for: {untied}")
     kind: Any = BidirectionalPredictor if layout.block is None else partial(BlockCausalPredictor, block=layout.block)
     return kind(
         model,

@@ -44,7 +44,8 @@ class Spoken:
             raise ValueError(f"chat is True: {name} has no chat template")
         self.model, self.tokenizer, self.name, self.chat = model.eval(), tokenizer, name, chat
         self._chat_options = chat_options
-        self._layout = chat_layout(tokenizer, options=chat_options) if chat else None
+        self._layout = chat_layout(tokenizer, 1, chat_options) if chat else None
+        self._closing = closing_text(tokenizer, chat_options) if chat else None
 
     @property
     def device(self) -> torch.device:
@@ -67,7 +68,9 @@ class Spoken:
         """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
         if self.tokenizer is None:
             return None
-        return self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+        text = self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
+        closed = self._closing is not None and self._closing in text
+        return text.partition(self._closing)[0].rstrip() if closed else text
 
 
 class HFMaskPredictor(Spoken):
@@ -104,13 +107,13 @@ class HFMaskPredictor(Spoken):
         self.examples = tuple(examples)
         self._pieces: dict[int, str] = {}
         config = model.config
+        self.keeps_keys = config.model_type == "bert"  # its attention reads the keys that it is given
         self.vocab_size: int = config.vocab_size
         self.max_length: int | None = getattr(config, "max_position_embeddings", None)
         self.mask_id = self._mask_id(mask_id)
         self.pad_id = self._special("pad_token_id")
         self.end_ids = self._ends(chat) if end_ids is None else tuple(end_ids)
         self.end_id = self.end_ids[0] if self.end_ids else None
-        self._closing = closing_text(tokenizer, self._chat_options) if chat else None
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
         self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in named) if named else ()
 
@@ -171,11 +174,6 @@ class HFMaskPredictor(Spoken):
         finally:
             hook.remove()
         return logits[0] if seen else logits[row, column]
-
-    @property
-    def keeps_keys(self) -> bool:
-        """Return whether `logits_within` can: transformers' BERT lets its attention read the keys that it is given."""
-        return self.model.config.model_type == "bert"
 
     @torch_threads()
     def logits_within(
@@ -243,13 +241,6 @@ class HFMaskPredictor(Spoken):
             return without_mask(ids[first : len(ids) - len(frame) + first], self.mask_id, text)
 
         return [*frame[:first], *gap_ids(text, encode, self.mask_id), *frame[first:]]
-
-    def decode_answer(self, ids: Sequence[int]) -> str | None:
-        """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
-        text = super().decode_answer(ids)
-        if text is None or self._closing is None or self._closing not in text:
-            return text
-        return text.partition(self._closing)[0].rstrip()
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token by itself, special tokens by their names; none without a tokenizer."""

@@ -16,9 +16,7 @@ class ModernBertAt:
     layer at the N places alone; embedding, its norm and the first layer's projections looked up by token, as they do
     not depend on the place; residual sums inside the matrix products. Results agree with the model up to rounding.
 
-    `supported(model)` says whether a model is of this kind: full attention in every layer, no biases, unscaled rotary
-    positions; it is meant for evaluation mode. Weights are read where they are; the tables, [V, 4 h] numbers in all,
-    are made once.
+    It is meant for evaluation mode. Weights are read where they are; the tables, [V, 4 h] numbers, are made once.
     """
 
     def __init__(self, model: Any) -> None:
@@ -30,7 +28,7 @@ class ModernBertAt:
 
     @staticmethod
     def supported(model: Any) -> bool:
-        """Return whether the model is a ModernBERT that this computes."""
+        """Return whether a model is a ModernBERT of full attention, without biases, of unscaled rotary positions."""
         config = model.config
         if config.model_type != "modernbert" or not hasattr(model, "final_norm"):
             return False
@@ -56,27 +54,12 @@ class ModernBertAt:
         seen = None if attention_mask is None else attention_mask[:, None, None, :]
         embedded, projected = self._token_tables()
         x, qkv = embedded[canvas].view(batch * length, -1), projected[canvas]  # [B L, h], [B, L, 3 h]
-        for number, layer in enumerate(self.model.layers[:-1]):
-            if number:
-                qkv = layer.attn.Wqkv(layer.attn_norm(x)).view(batch, length, -1)
+        *layers, last = self.model.layers
+        for layer, following in zip(layers, [*layers[1:], last], strict=True):
             query, key, value = self._rotated(qkv, angles)
             mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=seen)
             x = self._finish(layer, x, mixed.transpose(1, 2).reshape(batch * length, -1))
-        return self.model.final_norm(self._last(self.model.layers[-1], x, qkv, angles, seen, row, column))
-
-    def _last(
-        self,
-        layer: Any,
-        x: Tensor,
-        qkv: Tensor,
-        angles: tuple[Tensor, Tensor],
-        seen: Tensor | None,
-        row: Tensor,
-        column: Tensor,
-    ) -> Tensor:
-        batch, length, _ = qkv.shape
-        if len(self.model.layers) > 1:
-            qkv = layer.attn.Wqkv(layer.attn_norm(x)).view(batch, length, -1)
+            qkv = following.attn.Wqkv(following.attn_norm(x)).view(batch, length, -1)
         query, key, value = self._rotated(qkv, angles)
         # Rows may ask for different numbers of places: a row's own stand first, and what fills up is dropped.
         counts = torch.bincount(row, minlength=batch)
@@ -86,7 +69,7 @@ class ModernBertAt:
         mixed = F.scaled_dot_product_attention(picked, key, value, attn_mask=seen)[
             row, :, rank
         ]  # [N, heads, h / heads]
-        return self._finish(layer, x[row * length + column], mixed.flatten(1))
+        return self.model.final_norm(self._finish(last, x[row * length + column], mixed.flatten(1)))
 
     def _finish(self, layer: Any, x: Tensor, mixed: Tensor) -> Tensor:
         x = torch.addmm(x, mixed, layer.attn.Wo.weight.T)

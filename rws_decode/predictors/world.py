@@ -147,11 +147,9 @@ class WorldPredictor:
         return ids[len(ids) - [*reversed(ids), -1].index(-1) :]
 
     def unknown_words(self, text: str) -> list[str]:
-        """Return the words of a prompt that the world does not know."""
         return self.words.unknown(without_gaps(text))
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
-        """Return the prompt's text."""
         return self.words.text(ids)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -159,7 +157,6 @@ class WorldPredictor:
         return ["[MASK]" if token == self.mask_id else self.words.words[token] for token in ids]
 
     def decode_answer(self, ids: Sequence[int]) -> str | None:
-        """Return the text before the first end of text."""
         return self.words.text(before_end(ids, () if self.end_id is None else (self.end_id,)))
 
 

@@ -1,7 +1,7 @@
 from .base import RewardModel as RewardModel, RewardSession as RewardSession, SessionReward as SessionReward
 from .callable import CallableReward as CallableReward
 from .causal import CausalReward as CausalReward
-from .classifier import SequenceClassifierReward as SequenceClassifierReward
 from .loading import load_reward as load_reward
+from .network import SequenceClassifierReward as SequenceClassifierReward
 from .quantile import QuantileReward as QuantileReward
 from .registry import PUBLISHED as PUBLISHED, KnownReward as KnownReward, known_reward as known_reward

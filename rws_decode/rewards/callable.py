@@ -54,7 +54,6 @@ class CallableReward(Normalised):
         self._texts = slice(1, 2) if texts == 1 else slice(2)  # of (prompt, answer)
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the function's value for each pair."""
         texts = [as_dialogue(prompt).text for prompt in prompts]
         pairs = zip(texts, answers, strict=True)
         return [as_number(self.name, self._function(*pair[self._texts])) for pair in pairs]

@@ -66,7 +66,6 @@ class CausalReward(NetworkReward):
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 
     def read(self, texts: Sequence[list[int]]) -> Tensor:
-        """Return the logit at the last token of each text."""
         last = torch.tensor([len(ids) - 1 for ids in texts])
         return self.model.score(hidden_states(self.model, texts)[torch.arange(len(texts)), last])[:, 0]
 

@@ -123,10 +123,12 @@ def load_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
     """Return a reward model's tokenizer: transformers' own choice or, if its class is remote code, its files'.
 
     Its tokenizer.json is read first. A SentencePiece tokenizer.model needs the packages sentencepiece and protobuf:
-    Eurus's is read as Llama's, InternLM2's as `sentencepiece_tokenizer`. ValueError without the packages, or
-    without either file.
+    Eurus's is read as Llama's, InternLM2's with a space before a text only if it says so. ValueError without the
+    packages, or without either file.
     """
+    from tokenizers import normalizers
     from transformers import AutoTokenizer, LlamaTokenizer, PreTrainedTokenizerFast
+    from transformers.convert_slow_tokenizer import SentencePieceExtractor
 
     if layout == "plain":
         return AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
@@ -141,9 +143,14 @@ def load_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
             f"reward {checkpoint.name} has its tokenizer as tokenizer.model only, which needs "
             f"{' and '.join(absent)}: install them, or put a tokenizer.json beside it"
         )
-    if layout == "internlm2":
-        return sentencepiece_tokenizer(checkpoint)
-    return LlamaTokenizer.from_pretrained(folder, **checkpoint.options)
+    if layout != "internlm2":
+        return LlamaTokenizer.from_pretrained(folder, **checkpoint.options)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
+    proto: Any = SentencePieceExtractor(str(folder / "tokenizer.model")).proto
+    if proto.normalizer_spec.add_dummy_prefix:
+        spaced = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+        tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(spaced)
+    return tokenizer
 
 
 def _installed(module: str) -> bool:
@@ -212,24 +219,6 @@ def reward_token(config: Config) -> int:
     if token >= rows:
         raise config.wrong("reward_token_id", f"below {rows} is needed")
     return token
-
-
-def sentencepiece_tokenizer(checkpoint: Checkpoint) -> Any:
-    """Return the tokenizer of a tokenizer.model, with the names that tokenizer_config.json gives to unused pieces.
-
-    A space is put before a text only if the file says so.
-    """
-    from tokenizers import normalizers
-    from transformers import PreTrainedTokenizerFast
-    from transformers.convert_slow_tokenizer import SentencePieceExtractor
-
-    folder = Path(checkpoint.source)
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
-    proto: Any = SentencePieceExtractor(str(folder / "tokenizer.model")).proto
-    if proto.normalizer_spec.add_dummy_prefix:
-        spaced = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-        tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(spaced)
-    return tokenizer
 
 
 def _published(name: str) -> str:

@@ -26,8 +26,7 @@ from rws_decode.checkpoints.files import (
     shipped,
     without_panics,
 )
-from rws_decode.checkpoints.packages import packaged
-from rws_decode.checkpoints.quiet import quiet
+from rws_decode.checkpoints.packages import packaged, quiet
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
 from rws_decode.common.reward_facts import Normalised
 from rws_decode.common.threads import torch_threads
@@ -197,7 +196,6 @@ class LikelihoodReward(Normalised):
         self.causal = causal
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the mean log-likelihood of each answer's tokens, nats."""
         pairs = [(as_dialogue(prompt).text, answer) for prompt, answer in zip(prompts, answers, strict=True)]
         rows = {pair: encode_pair(self.causal, *pair, end=False) for pair in pairs}
         found: dict[tuple[str, str], float] = {}

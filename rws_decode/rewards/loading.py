@@ -20,18 +20,18 @@ from rws_decode.checkpoints.files import (
     refuse_vocabulary,
     without_panics,
 )
-from rws_decode.checkpoints.quiet import quiet
+from rws_decode.checkpoints.packages import quiet
 from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite
 from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import module_reward_named
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
-from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.likelihood import likelihood_reward_named
+from rws_decode.rewards.network import SequenceClassifierReward
 from rws_decode.rewards.quantile import QuantileHead, QuantileReward
-from rws_decode.rewards.registry import KnownReward, Layout, kind_of, layout_of, locate_reward
+from rws_decode.rewards.registry import Layout, kind_of, layout_of, locate_reward
 from rws_decode.rewards.sequences import sequence_reward_named
 from rws_decode.rewards.templates import Template
 from rws_theory.checks import finite, one_of
@@ -56,25 +56,20 @@ def load_reward(
 ) -> RewardModel:
     """Load a reward model by shipped name (mini, mini-judge, exact, era, keywords), the paper's, directory, or hub id.
 
-    "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
-    world's (`rewards.world`); "charge", "hydropathy", "humanness", "human" and "species:NAME" read proteins
-    (`rewards.sequences`), "valid", "balanced" and "qed" reactions (`rewards.chemistry`); "smollm2" is a text's
-    log-likelihood per token (`rewards.likelihood`); "MODULE:NAME" is a reward model or a function of a module of yours,
-    which is imported (`rewards.callable`). The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus,
-    grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and the
-    paper's mean and std; skywork-v2-qwen3-0.6b and its like for those of `registry.SKYWORK_V2`: hub id and text layout.
-    Any other directory or hub id is a sequence classifier of one output, of a class that transformers has, or of the
-    layout of Intern, Eurus or QRM, as config.json tells. One that reads from left to right becomes a CausalReward,
-    QRM's a QuantileReward, any other a SequenceClassifierReward. Safetensors only, no remote code, no weight missing or
-    left over.
+    "exact" is the story language's own coherence reward. Others of a name are those of `rewards.world`, of proteins
+    (`rewards.sequences`), of reactions (`rewards.chemistry`), and of a text's likelihood (`rewards.likelihood`).
+    "MODULE:NAME" is a reward model or a function of a module of yours, which is imported (`rewards.callable`). The
+    names and hub ids of `registry.PUBLISHED` and `registry.SKYWORK_V2` stand for their entries. Any other directory or
+    hub id is a sequence classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus
+    or QRM, as config.json tells. One that reads from left to right becomes a CausalReward, QRM's a QuantileReward, any
+    other a SequenceClassifierReward. Safetensors only, no remote code.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
-    `rws calibrate` writes it, else the paper's. That file may also hold the layout of a causal
-    one's text, "template": "pair", "chat" (the default where the tokenizer brings a chat template) or "instruct"
-    (`templates.text_encoder`). statistics: such a file elsewhere, for a model whose directory is the hub's. published:
-    the registry's name for a directory that holds it.
-    dtype: of the network (float32); device_map:
-    transformers' placement, in place of `device`; revision: of a hub id. progress: bars on standard error.
+    `rws calibrate` writes it, else the paper's. That file may also hold the layout of a causal one's text, "template":
+    "pair", "chat" (the default where the tokenizer brings a chat template) or "instruct" (`templates.text_encoder`).
+    statistics: such a file elsewhere. published: the registry's name for a directory that holds it. dtype: of the
+    network; device_map: transformers' placement, in place of `device`; revision: of a hub id. progress: bars on
+    standard error.
 
     ValueError in one line for an unknown name (the known ones are listed), template or device, and for a revision that
     is needed and not given. So are missing tokenizer, statistics or chat template refused, a tokenizer of another
@@ -102,7 +97,15 @@ def load_reward(
     device, dtype = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")
-    checkpoint, entry = _locate(name, revision, published)
+    checkpoint, entry = locate_reward(name, published)
+    if entry is not None and entry.paper and checkpoint.directory is None:
+        revision = entry.revision if revision is None else revision
+        if revision is None or not _COMMIT.fullmatch(revision):
+            raise ValueError(
+                f"revision of reward {name} is {revision!r}: the commit of {entry.hub_id}, 40 hexadecimal digits, is "
+                "needed, as its page on the hub lists them; or download it and name its directory"
+            )
+    checkpoint = fetch(checkpoint, revision)
     if not has_tokenizer(checkpoint):
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
     config = config_of(checkpoint)
@@ -167,29 +170,19 @@ def _by_transformers(
     layout: Layout, config: Config, headers: Mapping[str, Stored], progress: bool, placed: dict[str, Any]
 ) -> tuple[Any, Any, QuantileHead | None]:
     """Return transformers' network and tokenizer, and QRM's head; ValueError for what transformers does not read."""
-    with quiet(progress):
-        try:
+    name, part = config.checkpoint.name, "network"
+    try:
+        with quiet(progress), without_panics():
             model, head = load_network(layout, config, headers, **placed)
-        except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-            raise _unloadable(config.checkpoint.name, "network", error) from error
-        try:
-            with without_panics():
-                tokenizer = checked_tokenizer(load_tokenizer(config.checkpoint, layout))
-        except Exception as error:
-            raise _unloadable(config.checkpoint.name, "tokenizer", error) from error
-    return model, tokenizer, head
-
-
-def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, KnownReward | None]:
-    checkpoint, entry = locate_reward(name, published)
-    if entry is not None and entry.paper and checkpoint.directory is None:
-        revision = entry.revision if revision is None else revision
-        if revision is None or not _COMMIT.fullmatch(revision):
-            raise ValueError(
-                f"revision of reward {name} is {revision!r}: the commit of {entry.hub_id}, 40 hexadecimal digits, is "
-                "needed, as its page on the hub lists them; or download it and name its directory"
-            )
-    return fetch(checkpoint, revision), entry
+            part = "tokenizer"
+            return model, checked_tokenizer(load_tokenizer(config.checkpoint, layout)), head
+    except Exception as error:  # of files that are not what they say: tokenizers raises it plain
+        reason = " ".join(str(error).split())
+        # What this package says names the field, and needs no frame.
+        if not isinstance(error, ValueError) or f"reward {name} " not in reason:
+            kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
+            reason = f"reward {name} cannot be loaded: its {part} is not one that transformers reads ({kind}{reason})"
+        raise ValueError(reason) from error
 
 
 def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, Any]:
@@ -202,15 +195,6 @@ def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, 
             raise ValueError(f"statistics is {path}: no such file")
         stored = Checkpoint(str(path.parent), path.parent).read_json(path.name)
     return stored if isinstance(stored, dict) else {}
-
-
-def _unloadable(name: str, part: str, error: Exception) -> ValueError:
-    reason = " ".join(str(error).split())
-    # What this package says names the field, and needs no frame.
-    if isinstance(error, ValueError) and f"reward {name} " in reason:
-        return ValueError(reason)
-    kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
-    return ValueError(f"reward {name} cannot be loaded: its {part} is not one that transformers reads ({kind}{reason})")
 
 
 def _check_vocabulary(checkpoint: Checkpoint, model: Any, tokenizer: Any) -> None:

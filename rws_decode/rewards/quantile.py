@@ -86,7 +86,6 @@ class QuantileReward(NetworkReward):
         )
 
     def read(self, texts: Sequence[list[int]]) -> Tensor:
-        """Return the score of each text."""
         row, device = torch.arange(len(texts)), self.head.reward_transform_matrix.device
         hidden = hidden_states(self.model, texts)
         at = [len(ids) - 1 for ids in texts], [self.gate(ids) for ids in texts]

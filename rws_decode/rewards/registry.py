@@ -36,10 +36,6 @@ class KnownReward:
     (`layouts`); template: how its text is laid out (`templates.text_encoder`). Of the paper's: paper, its row in the
     paper's tables; licence: of the weights, as their page names it; mean, std: mu_R and sigma_R of the raw score, as
     printed in `STATISTICS`; revision: a full commit, None if it is not known and the user must give it.
-
-    Rules of the paper's six: a text has exactly one beginning-of-text token. A text that is longer than the model reads
-    is refused, so what the score is read from is never cut off. The score is read at the last token of the text, found
-    by its length; padding comes after it.
     """
 
     name: str

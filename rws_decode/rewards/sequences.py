@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch
-from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of, read_file
-from rws_decode.checkpoints.quiet import quiet
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of, quiet, read_file
 from rws_decode.common.later import np, torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.callable import CallableReward
@@ -165,12 +164,25 @@ class _SpeciesReward(CallableReward):
     """
 
     def __init__(self, species: int, device: Any, dtype: Any, mean: float, std: float, name: str) -> None:
+        import transformers
+
+        from rws_decode.checkpoints.weights import refuse_incomplete
+
         super().__init__(lambda prompt, answer: self._of([prompt + answer])[0], mean, std, name=name)
         self._species = species
-        self._network, self._tokenizer = _species_network(device, dtype)
+        checkpoint = fetch(Checkpoint("antibody", None, "reward"))
+        options = checkpoint.options | {"key_mapping": {r"^cls\.species\.": "classifier."}, "num_labels": len(SPECIES)}
+        options |= {"use_safetensors": True, "output_loading_info": True, "dtype": dtype_named(dtype)}
+        with quiet(progress=False):
+            loaded: Any = transformers.BertForSequenceClassification.from_pretrained(checkpoint.source, **options)
+        network, report = loaded
+        refuse_incomplete(checkpoint, report)
+        alphabet = alphabet_of(Path(checkpoint.source))
+        assert alphabet is not None  # its digest was checked
+        self._network = network.to(device_named(device)).eval()
+        self._tokenizer = alphabet.tokenizer(network.config.max_position_embeddings)
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the log-odds of each sequence, prompt and answer."""
         return self._of([as_dialogue(prompt).text + answer for prompt, answer in zip(prompts, answers, strict=True)])
 
     @torch_threads()
@@ -190,26 +202,6 @@ class _SpeciesReward(CallableReward):
             others = torch.cat([logits[:, : self._species], logits[:, self._species + 1 :]], dim=1)
             scores |= zip(rows, (logits[:, self._species] - others.logsumexp(1)).tolist(), strict=True)
         return [scores[sequence] for sequence in sequences]
-
-
-def _species_network(device: Any, dtype: Any) -> tuple[Any, Any]:
-    """Return AntiBERTy with its head of species, and its tokenizer."""
-    import transformers
-
-    from rws_decode.checkpoints.weights import refuse_incomplete
-
-    checkpoint = fetch(Checkpoint("antibody", None, "reward"))
-    renamed = {"key_mapping": {r"^cls\.species\.": "classifier."}, "num_labels": len(SPECIES)}
-    with quiet(progress=False):
-        loaded: Any = transformers.BertForSequenceClassification.from_pretrained(
-            *(checkpoint.source,), use_safetensors=True, output_loading_info=True, dtype=dtype_named(dtype),
-            **checkpoint.options, **renamed,
-        )  # fmt: skip
-    network, report = loaded
-    refuse_incomplete(checkpoint, report)
-    alphabet = alphabet_of(Path(checkpoint.source))
-    assert alphabet is not None  # its digest was checked
-    return network.to(device_named(device)).eval(), alphabet.tokenizer(network.config.max_position_embeddings)
 
 
 def _residues(reward: str, sequence: str) -> str:

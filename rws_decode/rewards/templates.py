@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
-from rws_decode.text.prompt_ids import laid_out, special_names, woven_ids
+from rws_decode.text.prompt_ids import laid_out, rendered, special_names, woven_ids
 
 Template = Literal["pair", "chat", "instruct"]
 
@@ -31,7 +31,7 @@ def text_encoder(
     out, "instruct" without an end-of-text token, and `always_begin` without a beginning-of-text one.
     """
     if template == "pair":
-        return lambda prompt, answer: [*pair_ids(tokenizer, [prompt], [answer])[0], *closing]
+        return lambda prompt, answer: [*_pair_ids(tokenizer, prompt, answer), *closing]
     if template == "chat" and tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
@@ -40,7 +40,9 @@ def text_encoder(
     if always_begin and start is None:
         raise ValueError(f"reward model {name} begins its texts with a bos_token, which its tokenizer does not name")
     always = always_begin or (start is not None and tokenizer("")["input_ids"][:1] == [start])
-    render = _chat(name, tokenizer) if template == "chat" else _instruct(tokenizer)
+    cannot = f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: "
+    chat = rendered(tokenizer, cannot, date_string=_DATE)
+    render = chat if template == "chat" else _instruct(tokenizer)
     end = [] if template == "chat" else [tokenizer.eos_token_id]
     names = special_names(tokenizer)
 
@@ -60,35 +62,15 @@ def text_encoder(
     return encode
 
 
-def pair_ids(tokenizer: Any, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[list[int]]:
-    """Return the ids of each prompt with its answer, as the tokenizer lays pairs out, nothing cut off.
-
-    The prompt of a dialogue is its plain text; a special token's name in prompt or answer is text.
-    """
-    # Always as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
-    texts = [as_dialogue(prompt).text for prompt in prompts]
-    answer_texts = [check_text("answer", answer) for answer in answers]
-    return tokenizer(texts, answer_texts, split_special_tokens=True)["input_ids"]
+def _pair_ids(tokenizer: Any, prompt: str | Dialogue, answer: str) -> list[int]:
+    # As lists: alone, an empty answer would be no answer, and the text laid out as a single one.
+    texts, answers = [as_dialogue(prompt).text], [check_text("answer", answer)]
+    return tokenizer(texts, answers, split_special_tokens=True)["input_ids"][0]
 
 
 def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:
     def render(turns: Sequence[str]) -> str:
         exchanges = zip(turns[::2], turns[1::2], strict=True)
         return tokenizer.eos_token.join(f"[INST] {question} [/INST] {answer}" for question, answer in exchanges)
-
-    return render
-
-
-def _chat(name: str, tokenizer: Any) -> Callable[[Sequence[str]], str]:
-    def render(turns: Sequence[str]) -> str:
-        *before, answer = turns
-        messages = [*Dialogue(tuple(before)).messages, {"role": "assistant", "content": answer}]
-        try:
-            return tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE)
-        except Exception as error:  # a template is a program, and raises what it likes
-            reason = " ".join(str(error).split())
-            raise ValueError(
-                f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: {reason}"
-            ) from error
 
     return render

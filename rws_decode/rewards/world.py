@@ -64,7 +64,6 @@ class WorldReward(Normalised):
 
     @property
     def vocabulary(self) -> dict[str, int]:
-        """Return the id of each word."""
         return {word: number for number, word in enumerate(self.words.words)}
 
     def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:

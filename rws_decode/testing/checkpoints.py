@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rws_decode.checkpoints.quiet import quiet
+from rws_decode.checkpoints.packages import quiet
 from rws_decode.common.files import write_bytes, write_json
 from rws_decode.predictors.convert import convert
 from rws_decode.predictors.world import MODEL_TYPE

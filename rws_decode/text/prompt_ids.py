@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Any
 
 from rws_decode.checkpoints.trial import tried
@@ -15,35 +14,40 @@ Render = Callable[[Sequence[str]], str]
 
 # Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
-_NONE: Mapping[str, Any] = MappingProxyType({})
 _CHAT = "chat is True: the tokenizer's chat template"
 
 
-def _rendered(tokenizer: Any, options: Mapping[str, Any]) -> Render:
+def rendered(tokenizer: Any, cannot: str, closing: str = "", **options: Any) -> Render:
+    """Return what lays turns out by a chat template; cannot, closing: what a ValueError says around its reason."""
+
     def render(turns: Sequence[str]) -> str:
-        messages = Dialogue(tuple(turns)).messages
+        messages = [{"role": ("user", "assistant")[at % 2], "content": turn} for at, turn in enumerate(turns)]
         try:
-            return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
+            return tokenizer.apply_chat_template(messages, tokenize=False, **options)
         except Exception as error:  # a template is a program, and raises what it likes
-            raise ValueError(f"{_CHAT} fails ({' '.join(str(error).split())})") from error
+            raise ValueError(f"{cannot}{' '.join(str(error).split())}{closing}") from error
 
     return render
+
+
+def _prompting(tokenizer: Any, options: Mapping[str, Any]) -> Render:
+    return rendered(tokenizer, f"{_CHAT} fails (", ")", add_generation_prompt=True, **options)
 
 
 def _stand_ins(turns: int) -> list[str]:
     return [_STAND_IN.format(number) for number in range(turns)]
 
 
-def chat_layout(tokenizer: Any, turns: int = 1, options: Mapping[str, Any] = _NONE) -> tuple[str, ...]:
+def chat_layout(tokenizer: Any, turns: int, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the texts that a chat template sets before, between and after the turns of a dialogue, [turns + 1].
 
     The last one goes up to where the answer begins. options: variables of the template. ValueError for a template that
     does not quote every message.
     """
-    return _layout(_rendered(tokenizer, options), turns, _CHAT)
+    return _layout(_prompting(tokenizer, options), turns, _CHAT)
 
 
-def closing_text(tokenizer: Any, options: Mapping[str, Any] = _NONE) -> str | None:
+def closing_text(tokenizer: Any, options: Mapping[str, Any]) -> str | None:
     """Return the line of plain text that a chat template sets after an answer, e.g. "[/Answer]".
 
     None where a special token ends it, and for a template that lays out no answer: no text says where it ends then.
@@ -76,7 +80,7 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
     return _one_bos(tokenizer, tokenizer(text, split_special_tokens=True)["input_ids"])
 
 
-def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any] = _NONE) -> list[int]:
+def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any]) -> list[int]:
     """Return the ids of a chat, up to where the answer begins, with one BOS at most.
 
     They are those of the rendered template, except that a special token's name in a message is text there. options:
@@ -84,7 +88,7 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any] = _N
     """
 
     def read() -> list[int]:
-        layout, said = laid_out(_rendered(tokenizer, options), dialogue.turns, _CHAT)
+        layout, said = laid_out(_prompting(tokenizer, options), dialogue.turns, _CHAT)
         return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
 
     tried(read)  # a template may do otherwise with these messages than with those that it was loaded with

@@ -173,7 +173,6 @@ class ExactReward(Normalised):
         return f"ExactReward(mean={figures(self.mean)}, std={figures(self.std)})"
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return minus the number of violations of each answer."""
         texts = [as_dialogue(prompt).text for prompt in prompts]
         return [float(-len(judge(text, answer).violations)) for text, answer in zip(texts, answers, strict=True)]
 
