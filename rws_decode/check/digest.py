@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from html import escape
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from rws_decode.common.files import parse_json, write_text
 from rws_decode.settings import Shape
@@ -220,60 +220,38 @@ def load_digest(path: str | os.PathLike[str]) -> Digest:
         if data["digest"] != FORMAT:
             update = "; update this package" if data["digest"] > FORMAT else ""
             raise ValueError(f"it is of format {str(data['digest'])[:20]}, and format {FORMAT} is read here{update}")
-        return read_value(Digest, {key: value for key, value in data.items() if key != "digest"}, "digest")
+        return _read(Digest, {key: value for key, value in data.items() if key != "digest"}, "digest")
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{path} cannot be read as a digest: {' '.join(str(error).split())[:300]}") from None
 
 
-def read_value(kind: Any, value: Any, name: str) -> Any:
-    """Return a value of JSON as `kind`: a dataclass, tuple, dict, number, text, or a union of these.
-
-    ValueError, with the name of the field, for a field that is missing or unknown, for another type, a number that is
-    not finite or beyond 64 bits, and a text that UTF-8 cannot hold.
-
-    >>> read_value(tuple[int, ...], [1, 2], "ids")
-    (1, 2)
-    >>> read_value(tuple[int, ...], [1, "2"], "ids")
-    Traceback (most recent call last):
-        ...
-    ValueError: ids is '2': int is needed
-    """
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        return _read_first(get_args(kind), value, name)
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
-        hints = get_type_hints(kind)
-        names = [each.name for each in fields(kind)]
-        for key in names:
-            if key not in value:
-                raise ValueError(f"{name} has no {key}")
-        for key in value:
-            if key not in names:
-                raise ValueError(f"{name} has {str(key)[:40]!r}, which is unknown")
-        return kind(**{key: read_value(hints[key], value[key], key) for key in names})
-    if origin is tuple and isinstance(value, list):
-        return tuple(read_value(get_args(kind)[0], each, name) for each in value)
-    if origin is dict and isinstance(value, dict):
-        return {read_value(str, key, name): read_value(get_args(kind)[1], each, name) for key, each in value.items()}
-    if kind is float and type(value) in (int, float) and math.isfinite(float(value)):
-        return float(value)
-    if kind is int and type(value) is int and -(2**63) <= value < 2**63:
-        return value
-    if kind is str and type(value) is str and value.encode("utf-8") is not None:  # refuses surrogates
-        return value
-    if (kind is bool and type(value) is bool) or (kind is NoneType and value is None):
-        return value
-    raise ValueError(f"{name} is {str(value)[:40]!r}: {_called(kind)} is needed")
-
-
-def _read_first(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
-    # A number without a point is an int where the union has one, so that what is written is what is read.
-    for kind in sorted(kinds, key=lambda each: each is float):
-        plain = get_origin(kind) or kind
-        fits = {tuple: list}.get(plain, dict if is_dataclass(kind) else plain)
-        if type(value) is fits:
-            return read_value(kind, value, name)
-    raise ValueError(f"{name} is {str(value)[:40]!r}: {' or '.join(map(_called, kinds))} is needed")
+def _read(kind: Any, value: Any, name: str) -> Any:
+    """Return a value of JSON as a dataclass, tuple, dict, number, text or a union; ValueError for another type."""
+    union = isinstance(kind, UnionType)
+    for each in get_args(kind) if union else (kind,):
+        plain = get_origin(each) or each
+        if is_dataclass(each) and type(value) is dict:
+            hints = get_type_hints(each)
+            if missing := [key for key in hints if key not in value]:
+                raise ValueError(f"{name} has no {missing[0]}")
+            if unknown := [key for key in value if key not in hints]:
+                raise ValueError(f"{name} has {str(unknown[0])[:40]!r}, which is unknown")
+            return plain(**{key: _read(hint, value[key], key) for key, hint in hints.items()})
+        if plain is tuple and type(value) is list:
+            return tuple(_read(get_args(each)[0], part, name) for part in value)
+        if plain is dict and type(value) is dict:
+            return {_read(str, key, name): _read(get_args(each)[1], part, name) for key, part in value.items()}
+        # A number without a point is no float in a union, so that what is written is what is read.
+        if each is float and type(value) in ((float,) if union else (int, float)) and math.isfinite(float(value)):
+            return float(value)
+        if each is int and type(value) is int and -(2**63) <= value < 2**63:
+            return value
+        if each is str and type(value) is str and value.encode("utf-8") is not None:  # refuses surrogates
+            return value
+        if each in (bool, NoneType) and type(value) is each:
+            return value
+    needed = " or ".join(map(_called, get_args(kind) if union else (kind,)))
+    raise ValueError(f"{name} is {str(value)[:40]!r}: {needed} is needed")
 
 
 def _called(kind: Any) -> str:

@@ -32,11 +32,7 @@ def shown(word: str) -> str:
 
 
 def at_position(word: str, position: int) -> str:
-    """Return a word and its position, as a sentence names them.
-
-    >>> at_position("worked", 4)
-    '“worked” at 4'
-    """
+    """Return a word and its position, as a sentence names them."""
     return f"“{shown(word)}” at {position}"
 
 
@@ -50,11 +46,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> count(1, "step"), count(3, "step")
-    ('1 step', '3 steps')
-    """
+    """Return a number of things: 1 step, 3 steps."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -40,14 +40,13 @@ def scale_ticks(low: float, high: float) -> list[float]:
     return ticks[::step] if len(ticks) > 1 else [low, high]
 
 
-def scale_axis(axes: Axes, low: float, high: float, label: str) -> None:
-    """Make x the axis of scales from low to high, logarithmic, with plain numbers."""
-    axes.set_xscale("log")
-    axes.set_xlim(low, high if high > low else low * 1.01)
-    ticks = scale_ticks(low, high)
-    axes.set_xticks(ticks, [number(tick) for tick in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_xlabel(label)
+def scale_axis(axes: Axes, low: float, high: float, label: str, which: str = "x") -> None:
+    """Make x, or y, the axis of scales from low to high, logarithmic, with plain numbers."""
+    ends = low, high if high > low else low * 1.01
+    axes.set(**{f"{which}scale": "log", f"{which}lim": ends, f"{which}label": label})
+    axis, ticks = axes.xaxis if which == "x" else axes.yaxis, scale_ticks(low, high)
+    axis.set_ticks(ticks, [number(tick) for tick in ticks])
+    axis.set_ticks([], minor=True)
 
 
 def whole_ticks(axes: Axes, which: str = "x") -> None:

@@ -12,14 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, PALE
-from rws_decode.view.plots.axes import (
-    VISIBLE,
-    hatched_span,
-    scale_axis,
-    scale_ticks,
-    shown_word,
-    whole_ticks,
-)
+from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis, shown_word, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import count, joined, number, stretches
 from rws_theory import SelectionPath, StabilityRadius, ThresholdPath
@@ -174,7 +167,6 @@ def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figur
     ends = [end for radius in radii for end in (radius.lower, radius.upper, *radius.cheap) if 0 < end < math.inf]
     reach = min(max([_NARROWEST, *(max(end, 1 / end) * 1.4 for end in ends)]), _WIDEST)
     figure, (panel,) = panels_of(axes, 1, 1, (max(6.0, min(10.0, 2.4 + 0.22 * len(radii))), 4.4))
-    panel.set_yscale("log")
     for step, radius in enumerate(radii):
         hatch = {} if radius.certified else {"hatch": "xx"}
         _bar(
@@ -188,13 +180,9 @@ def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figur
         panel.fill_between([], [], color=look[0], edgecolor=look[1], label=name)
     panel.plot([], [], "^", color=BLACK, linestyle="none", label="beyond the edge")
     panel.axhline(1, color=BLACK, linewidth=0.8)
-    panel.set_ylim(1 / reach, reach)
-    ticks = scale_ticks(1 / reach, reach)
-    panel.set_yticks(ticks, [number(tick) for tick in ticks])
-    panel.set_yticks([], minor=True)
+    scale_axis(panel, 1 / reach, reach, "scale: factor of all logits", "y")
     panel.set_xlim(-0.6, len(radii) - 0.4)
     panel.set_xlabel("step, from 0")
-    panel.set_ylabel("scale: factor of all logits")
     panel.grid(visible=False, axis="x")
     whole_ticks(panel)
     legend(figure, panel, axes)
