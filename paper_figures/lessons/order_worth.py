@@ -22,7 +22,7 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.strategies.apart import Apart, apart
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_decode.view.orders_page import OrdersCase, orders_page
+from rws_decode.view.case_pages import OrdersCase, orders_page
 from rws_theory.worlds.markov import MarkovChain
 
 if TYPE_CHECKING:

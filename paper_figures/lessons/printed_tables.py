@@ -17,7 +17,7 @@ from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
 from paper_figures.table import to_markdown
 from rws_decode.common.page import Page
-from rws_decode.view.bars_page import BarsCase, bars_page
+from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_theory.claims import Claim
 from rws_theory.printed import printed_in
 

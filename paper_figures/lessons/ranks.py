@@ -10,7 +10,7 @@ import numpy as np
 
 from paper_figures.statistics.intervals import Interval, exact_share
 from rws_decode.common.page import Page
-from rws_decode.view.bars_page import BarsCase, bars_page
+from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_theory import crossings, log_odds, max_probability
 from rws_theory.theorem1 import Theorem1Verdict, theorem1
 

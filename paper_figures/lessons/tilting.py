@@ -9,7 +9,7 @@ import numpy as np
 
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
-from rws_decode.view.bars_page import BarsCase, bars_page
+from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory.tilting import (
     VarianceIdentity,

@@ -62,14 +62,7 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
         "pieces": _pieces(step, path),
         "crossings": swaps,
     }
-    return page_of(
-        "curves.html",
-        title=title,
-        plain=said,
-        scripts=_SCRIPTS,
-        data=data,
-        last=str(fineness - 1),
-    )
+    return page_of("curves.html", title=title, plain=said, scripts=_SCRIPTS, data=data, last=str(fineness - 1))
 
 
 def _pieces(step: StepLogits, path: SelectionPath) -> list[dict[str, Any]]:

@@ -15,9 +15,8 @@ from table_models import REWARD, table_predictor
 from rws_decode import Animation, CallablePredictor, Shape, Trace, decode
 from rws_decode.common.palette import AMBER, BLUE, RULE
 from rws_decode.replay.diff import diff
-from rws_decode.view.animation import animate
+from rws_decode.view.animation import animate, layout_of
 from rws_decode.view.lockstep import frames_of, prompt_before
-from rws_decode.view.slots import layout_of
 
 SHAPE = Shape(length=8, steps=4, block=8)
 WHITE = (255, 255, 255)
@@ -138,7 +137,7 @@ def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_re
     made = animate(*pair)
     assert len(made.gif) < 1e6 and animate(run(), run()).gif == animate(run(), run()).gif
     assert layout_of(pair, frames_of(*pair), None).size[0] == 960
-    monkeypatch.setattr("rws_decode.view.slots._PIXELS", 1e6)
+    monkeypatch.setattr("rws_decode.view.animation._PIXELS", 1e6)
     with pytest.raises(ValueError, match=r"6 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
         animate(run(), run())
 

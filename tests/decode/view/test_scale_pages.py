@@ -11,7 +11,7 @@ from interactive_pages import HOSTILE, data_of, elements_of, hostile_predictor
 from table_models import REWARD, table_predictor
 
 import rws_decode as rws
-from rws_decode.view.bars_page import BarsCase, bars_page
+from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.scale_path_page import PAPER_GRID
 from rws_theory import crossings, selection_path
 from rws_theory.confidence import log_odds
